@@ -27,7 +27,7 @@ TINY = Scale(
 
 @pytest.mark.long
 def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell is measured, pages and raw results are written, what is not asked for is said, and it ends with 0."""
+    """Every cell is measured, pages and raw results are written, left-out parts are named, and the exit code is 0."""
     generator()
     monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
     assert proxy.main(["--only-ours", "--parts", "matrix", "--output", str(tmp_path)]) == 0
@@ -83,7 +83,7 @@ def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pyt
 
 
 def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:
-    """`--render` needs nothing but the raw results."""
+    """`--render` needs only the raw results."""
     from harness import results
     from support.bench_scene import sample
 
@@ -113,7 +113,7 @@ def test_edge_is_what_is_given(tmp_path: Path) -> None:
 
 
 def test_edge_is_left_out_where_rust_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cargo there is a reason; a quick run does not build for a quarter of an hour."""
+    """Without cargo there is a reason. A quick run does not build Edge."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert edge.find("", True, silent, tmp_path) == "Rust (cargo) is not installed"
     assert "not built yet" in str(edge.find("", False, silent, tmp_path))
@@ -216,7 +216,7 @@ def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_no_user_comes_again(tmp_path: Path) -> None:
-    """In all runs every request on a server is for another user; a task with its own users repeats only these."""
+    """Every request on a server is for another user. A task with its own users repeats only these."""
     stand = Measuring(generator(), tmp_path, TINY, silent)
     with loopback(lambda request: PLAIN) as server:
         program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
@@ -236,7 +236,7 @@ def user(request: bytes) -> bytes:
 
 
 def test_the_upstream_serves_documents_and_tokens() -> None:
-    """A size in the path is a document with its tag; changing ones change; Edge's tokens are told apart."""
+    """A size in the path gives a document with its tag. Changing documents change, and Edge's tokens are accepted."""
     content, packed, tag = upstream.body(10, None, 0)
     assert len(json.loads(content)["features"]) == 10
     assert len(packed) < len(content)
@@ -251,7 +251,7 @@ def test_the_upstream_serves_documents_and_tokens() -> None:
 
 
 def test_the_upstream_answers_unchanged() -> None:
-    """A poller with the tag gets 304, and what is posted is accepted."""
+    """A poller with the tag gets 304, and posts are accepted."""
     with servers.upstream() as url:
         first = ask(f"{url}/10/api/client/features", headers={"Accept-Encoding": "gzip"})
         again = ask(f"{url}/10/api/client/features", headers={"If-None-Match": first.headers["etag"]})

@@ -1,4 +1,4 @@
-"""The load generator: what it sends, which answers it accepts, what it counts and times."""
+"""The load generator: its requests, its accepted answers, its counts and times."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_second_server_has_half_of_the_connections(plain: Loopback, tmp_path: 
 
 
 def test_every_request_is_counted_and_each_connection_has_a_place_of_its_own(plain: Loopback, tmp_path: Path) -> None:
-    """As many requests as asked for are sent and counted; connections begin at different places of the file and go round."""
+    """The requested number is sent and counted. Connections start at different places of the file and wrap around."""
     shot = fire(plain, requests_file(tmp_path, *[0] * 8), COUNT)
     assert shot.requests == 40
     assert shot.statuses == {"200": 40}
@@ -139,7 +139,7 @@ def test_other_statuses_are_no_measurement(tmp_path: Path) -> None:
 
 
 def tagged(request: bytes) -> bytes:
-    """Answer with a tag for each path, with none for /1, and with 304 where the tag comes back."""
+    """Answer with a tag for each path, except /1, and with 304 if the tag comes back."""
     path = request.split()[1]
     if b'If-None-Match: "t%b"' % path in request:
         return b'HTTP/1.1 304 Not Modified\r\nETag: "t%b"\r\n\r\n' % path
@@ -173,7 +173,7 @@ def test_nothing_to_learn_is_an_error(plain: Loopback, tmp_path: Path) -> None:
 
 
 def test_classes_have_latencies_of_their_own(plain: Loopback, tmp_path: Path) -> None:
-    """In mixed traffic each class is counted apart."""
+    """In mixed traffic each class is counted separately."""
     shot = fire(plain, requests_file(tmp_path, 0, 0, 1, 2), Plan(count=40, connections=1, warm=0.0))
     assert {name: each["count"] for name, each in shot.latency.items()} == {"0": 20, "1": 10, "2": 10}
 
@@ -197,7 +197,7 @@ class Gate:
         self.seconds = seconds
 
     def __call__(self, request: bytes) -> bytes:
-        """Return the answer, late where it is the tenth."""
+        """Return the answer; every tenth one is late."""
         self.asked += 1
         if self.asked == 10:
             threading.Event().wait(self.seconds)
@@ -223,7 +223,7 @@ def test_malformed_files_are_refused(plain: Loopback, tmp_path: Path, content: b
 
 
 def test_a_port_without_a_server_is_told(tmp_path: Path) -> None:
-    """Nobody listens: the error says so."""
+    """The error says that there is no listener."""
     with loopback(lambda request: PLAIN) as server:
         pass
     with pytest.raises(BenchError, match="cannot connect"):

@@ -54,7 +54,7 @@ DATA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Called:
-    """How a command ended and what it wrote."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -131,14 +131,14 @@ def saved(folder: Path, data: object, name: str = "flags.json") -> str:
 
 
 def without_ids(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a data set without the ids of strategies and links, which every import makes anew."""
+    """Return a data set without the ids of strategies and links, which every import creates."""
     for item in [*data["featureStrategies"], *(link for links in data["links"] for link in links["links"])]:
         item.pop("id", None)
     return data
 
 
 def test_round_trip(peer: Peer, tmp_path: Path) -> None:
-    """After export, change, validation and import the change is there, matches the preview, and nothing else changed."""
+    """After export, change, validation and import, the change exists, equals the preview, and nothing else changed."""
     saved(tmp_path, DATA)
     assert peer.run(tmp_path, "validate", "flags.json", *PLACE).code == 0
     first = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes")
@@ -182,7 +182,7 @@ def test_round_trip(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
-    """After errors, missing permissions or violations of the schema no import is tried; each message names its item."""
+    """After errors, missing permissions or schema violations there is no import. Each message names its item."""
     wrong = DATA | {
         "segments": [{"id": 77, "name": "nobody"}],
         "featureStrategies": [{"name": "own", "featureName": "x"}],
@@ -243,7 +243,7 @@ def test_too_large(peer: Peer, tmp_path: Path) -> None:
 
 
 def typed(words: list[str], answer: bytes, **given: Any) -> tuple[int, str]:
-    """Run a command at a terminal, type `answer` where it asks, and return its exit code and what the terminal showed."""
+    """Run a command on a terminal, type `answer` at its question, and return its exit code and output."""
     screen, side = pty.openpty()
     with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, start_new_session=True, **given) as process:
         os.close(side)

@@ -100,13 +100,13 @@ async def proxy(url: str, folder: Path, interval_ms: int = 20, limits: Limits = 
 
 
 def posted(server: Loopback, path: str) -> list[Request]:
-    """Return what was posted to a path so far."""
+    """Return the posts to a path so far."""
     return [seen for seen in server.requests if (seen.method, seen.path) == ("POST", f"/api/client/{path}")]
 
 
 @asynchronous
 async def test_every_fault_of_an_upstream_is_survived(tmp_path: Path) -> None:
-    """After each the old configuration is served, and the first good answer brings the new one."""
+    """After each fault the old configuration is served, and the first good answer replaces it."""
     async with loopback() as server:
         server.script(reply(200, document("start")))
         async with proxy(f"{server.url}/api", tmp_path, 10, SHORT) as running:
@@ -125,7 +125,7 @@ async def test_every_fault_of_an_upstream_is_survived(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: Path) -> None:
-    """With the flags it had; and without them where the folder is another."""
+    """It has the former flags, but not with another folder."""
     async with loopback() as server:
         server.script(reply(200, document("kept"), etag='"e"'))
         url = f"{server.url}/api"
@@ -141,7 +141,7 @@ async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: 
 
 @asynchronous
 async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anybody(tmp_path: Path) -> None:
-    """Names that are no toggles are in no byte that is sent (specification: What the service does, point 6)."""
+    """Names that are not toggles are in no sent byte (specification: What the service does, point 6)."""
     async with loopback() as server:
         server.script(reply(200, document("flag")), reply(200, document("flag")))
         async with proxy(f"{server.url}/api", tmp_path) as running:
@@ -163,7 +163,7 @@ async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anyb
 
 @asynchronous
 async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> None:
-    """The event loop goes on while thousands of toggles are compiled; the filter holds for what SDKs are given."""
+    """The event loop runs while thousands of toggles are compiled. The filter also applies to SDKs."""
     path = tmp_path / "flags.json"
     path.write_bytes(document(*(f"flag-{number}" for number in range(3000))))
     clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()

@@ -1,4 +1,4 @@
-"""The programs of docs/how-to/connect-an-sdk.md run as they stand, against our proxy at the address they name."""
+"""The programs of docs/how-to/connect-an-sdk.md run unchanged against our proxy, at the address in the page."""
 
 from __future__ import annotations
 

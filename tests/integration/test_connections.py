@@ -87,7 +87,7 @@ def secured(port: int, context: ssl.SSLContext) -> socket.socket:
 
 
 def asked(port: int, context: ssl.SSLContext) -> int:
-    """Return the status of the answer to one request over TLS, 0 where the connection is cut instead."""
+    """Return the status of the answer to one request over TLS; 0 if the connection is cut off."""
     with contextlib.suppress(OSError), secured(port, context) as caller:
         return status(caller)
     return 0

@@ -140,7 +140,7 @@ def installed(image: Machine) -> Path:
 
 
 class TestTheImage:
-    """What the build stage leaves is what the final stage needs."""
+    """The build stage leaves what the final stage needs."""
 
     def test_every_step_was_run_or_is_excused(self, image: Machine) -> None:
         """Each RUN step of the Dockerfile was run or has a reason, and each reason has a step."""
@@ -174,7 +174,7 @@ class TestTheImage:
         assert (installed(image) / "py.typed").exists()
 
     def test_it_runs_as_somebody_else_on_a_read_only_tree(self, image: Machine) -> None:
-        """A user without a name or a home runs it from a tree that nobody can write; the health check passes; SIGTERM ends it."""
+        """A user without a name or a home runs it from a read-only tree. The health check passes, and SIGTERM ends it."""
         as_nobody = other_user()
         command = image.root / "opt/flagsvc/bin/flagsvc"
         port = free_port()
@@ -263,12 +263,12 @@ def composed(environment: dict[str, str]) -> dict[str, Any]:
 
 
 def interpolated(text: str, environment: dict[str, str]) -> str:
-    """Return a text of the compose file with its variables replaced. Raises KeyError where one is missing."""
+    """Return a text of the compose file with its variables replaced. Raises KeyError for a missing one."""
     return re.sub(r"\$\{(\w+):\?[^}]+\}", lambda found: environment[found[1]], text)
 
 
 def test_no_server_with_a_token_that_everybody_knows() -> None:
-    """Without secrets in the environment nothing starts, the file has no secret, and the port is open on this machine only."""
+    """Without secrets in the environment nothing starts. The file has no secret, and the port is open on this machine only."""
     with pytest.raises(KeyError, match="FLAG_ADMIN_SECRET"):
         composed({})
     text = (ROOT / "compose.yaml").read_text()

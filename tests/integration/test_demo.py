@@ -48,7 +48,7 @@ def ports_of(program: Program) -> tuple[int, int]:
 
 
 def refused(port: int) -> bool:
-    """Whether nobody listens on a port."""
+    """Whether a port has no listener."""
     with closing(socket.socket()) as client:
         return client.connect_ex(("127.0.0.1", port)) != 0
 
@@ -75,7 +75,7 @@ def test_the_demo(number: int) -> None:
 
 
 def test_two_demos() -> None:
-    """The second one takes another port, whatever options are in its environment for another proxy."""
+    """The second one uses another port, with any options of another proxy in its environment."""
     other = {"PORT": "1", "FLAGSVC_PROJECT_NAME": "none", "UNLEASH_URL": "http://127.0.0.1:1", "PROXY_BASE_PATH": "/x"}
     other |= {
         "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",
@@ -138,7 +138,7 @@ def test_switching_a_flag() -> None:
 
 
 def shell(line: str) -> str:
-    """Run a command line and return what it prints."""
+    """Run a command line and return its output."""
     with scratch() as folder:
         env = clean_environment(folder)
         done = subprocess.run(["sh", "-ec", line], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
@@ -163,7 +163,7 @@ def test_the_configuration_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_configuration_file_by_command() -> None:
-    """`flagsvc config` shows it with where each value came from, secrets masked."""
+    """`flagsvc config` shows it with the source of each value and masked secrets."""
     with scratch() as folder:
         command = [str(part) for part in (*flagsvc(), "config", "--config", "examples/flagsvc.toml")]
         env = clean_environment(folder)
@@ -198,6 +198,6 @@ def test_the_strategies(strategy: str, parameters: dict[str, str], context: Cont
     ],
 )
 def test_the_enrichers(context: Context, properties: dict[str, str]) -> None:
-    """The example enrichers add what they say, and take away what a caller must not claim."""
+    """The example enrichers add their properties, and remove those that callers must not set."""
     functions = load_enrichers([EXAMPLES / "enrichers.py"]).functions
     assert asyncio.run(enrich(context, functions)).properties == properties

@@ -50,7 +50,7 @@ def shown(page: Browser, proxy: Proxy) -> Iterator[Browser]:
 
 
 def address(proxy: Proxy, end: str = "") -> str:
-    """Return where the page of a proxy is."""
+    """Return the address of a proxy's page."""
     return proxy.url.removesuffix("/proxy") + f"/docs/openapi{end}"
 
 
@@ -113,7 +113,7 @@ def test_the_page_has_styles(shown: Browser) -> None:
 
 
 def test_flags_can_be_tried_out(shown: Browser) -> None:
-    """With a key and a context typed in, the page shows the flags that are on; with its example body, too."""
+    """With a key and a context, the page shows the flags that are on; also with its example body."""
     authorize(shown, KEY)
     status, body = executed(shown, "evaluation-get_proxy", userId="7", properties='{"plan": "premium"}')
     assert status == 200
@@ -126,7 +126,7 @@ def test_flags_can_be_tried_out(shown: Browser) -> None:
 
 
 def test_without_a_key(page: Browser, proxy: Proxy) -> None:
-    """Without a key the page shows the 401; the browser notes it, and nothing else."""
+    """Without a key the page shows the 401, and the browser reports only that."""
     page.go(address(proxy))
     page.wait_for(f"{OPERATIONS}.length")
     assert executed(page, "evaluation-get_proxy")[0] == 401
@@ -135,7 +135,7 @@ def test_without_a_key(page: Browser, proxy: Proxy) -> None:
 
 
 def test_complaints_are_found(page: Browser, proxy: Proxy) -> None:
-    """What the other tests look for would be seen: a script from elsewhere, an inline one, an error."""
+    """The other tests would notice a foreign script, an inline one, and an error."""
     page.go(address(proxy))
     page.wait_for(f"{OPERATIONS}.length")
     page.run(

@@ -27,7 +27,7 @@ def script() -> ModuleType:
 
 
 def test_the_compiled_engine_takes_as_many_instructions_as_recorded() -> None:
-    """Evaluating, compiling and refreshing, by size; the message says what differs, and how to record it where it is meant."""
+    """The message names the differences in evaluation, compilation and refresh by size, and the command that records them."""
     needs.program("valgrind")
     needs.program("cc")
     if forms.interpreted() or not all(forms.compiled_modules().values()):

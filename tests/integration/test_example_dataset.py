@@ -41,7 +41,7 @@ def seed() -> dict[str, Any]:
 
 @contextmanager
 def real() -> Iterator[Filled]:
-    """Run the real server, with what the seed says made by admin calls."""
+    """Run the real server with the content of the seed, created by admin calls."""
     with processes.postgresql() as database, processes.unleash_server(database) as server:
         for row in seed()["segments"]:
             server.admin("/segments", row)

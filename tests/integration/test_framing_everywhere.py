@@ -31,9 +31,9 @@ HIDDEN = get("/nowhere")
 
 @dataclass(frozen=True)
 class Program:
-    """A program that listens: its port, the path that stands for `/proxy`, its path of health, and a good key.
+    """A listening program: its port, its path for `/proxy`, its health path, and a good key.
 
-    `own` tells that it is served by the front.
+    `own` tells that our HTTP server serves it.
     """
 
     port: int
@@ -101,7 +101,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def answered(port: int, data: bytes, size: int) -> bytes:
-    """Return what comes back for these bytes, sent in pieces of a size, until the other side ends."""
+    """Return the answer to these bytes, sent in pieces of a size, until the other side closes."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as caller, contextlib.suppress(OSError):
         caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -124,7 +124,7 @@ in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "
 
 @in_pieces
 def test_what_is_odd_is_the_last_of_its_connection(program: Program, size: int) -> None:
-    """At most two answers come (one may be out before the bad end is seen), and none for the hidden request."""
+    """At most two answers come (one may precede the bad end), and none to the hidden request."""
     for name, stream in (REFUSED | LAST).items():
         if name in BAD_HOSTS and not program.own:
             continue  # a server that is not ours takes them, and they end where they should
@@ -145,9 +145,9 @@ def test_too_large_a_head_is_the_last_of_its_connection(program: Program) -> Non
 
 @in_pieces
 def test_what_is_plain_is_taken(program: Program, size: int) -> None:
-    """Behind a request that ends where it should the next one is answered, and nothing else.
+    """After a request with a clear end, only the next request is answered.
 
-    A server that is not ours may end the connection before, and always does so behind an upgrade.
+    Another server may close the connection before, and always does so after an upgrade.
     """
     for name, stream in TAKEN.items():
         data = program.spoken(stream) + get(program.health.decode(), "Connection: close")

@@ -233,7 +233,7 @@ async def nothing_more() -> dict[str, Any]:
 
 
 def collect(messages: list[Any]) -> Callable[[Any], Any]:
-    """Return an ASGI send that keeps what is sent."""
+    """Return an ASGI send that records its messages."""
 
     async def send(message: Any) -> None:
         messages.append(message)
@@ -262,7 +262,7 @@ def in_a_loop_of_its_own(app: Any, method: str, body: object) -> int:
 
 
 def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream) -> None:
-    """What a post that was cut off carried is sent again at the end, together with what came after it."""
+    """The counts of an interrupted post are sent again at the end, together with later ones."""
     proxy = create_app(options(upstream, metrics_interval=50))
     holding, usual = threading.Event(), upstream.answer
 

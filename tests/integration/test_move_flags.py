@@ -1,4 +1,4 @@
-"""docs/how-to/move-flags-between-servers.md: each command of the page, typed into a shell in its order, does what the page says."""
+"""docs/how-to/move-flags-between-servers.md: each command of the page, run in a shell in order, does what the page says."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ const one = (document) => new Promise((resolve) => {
 
 
 def batch(server: Filled, operation: str, body: object) -> Any:
-    """Call a batch operation as an administrator and return what it answers."""
+    """Call a batch operation as an administrator and return the answer."""
     url = f"{server.api}/admin/features-batch/{operation}"
     answer = processes.ask(url, method="POST", headers={"Authorization": server.user}, body=body)
     assert answer.status == 200, (operation, answer.body)
@@ -44,7 +44,7 @@ def batch(server: Filled, operation: str, body: object) -> Any:
 
 
 def move(source: Filled, target: Filled, environment: str) -> None:
-    """Export what a server has in development, and import it into another's environment."""
+    """Export a server's flags of development, and import them into another's environment."""
     data = batch(source, "export", {"environment": "development", "project": "default"})
     body = {"project": "default", "environment": environment, "data": data}
     assert batch(target, "validate", body)["errors"] == []
@@ -74,7 +74,7 @@ def by_ours(found: object) -> Any:
 
 
 def by_python(found: Mapping[str, Any]) -> Any:
-    """Return what the engine of the SDK for Python answers to each context."""
+    """Return the results of the SDK for Python's engine for each context."""
     engine = UnleashEngine()
     engine.take_state(json.dumps(found))
     names = sorted(feature["name"] for feature in found["features"])
@@ -86,7 +86,7 @@ def by_python(found: Mapping[str, Any]) -> Any:
 
 
 def by_node(documents: list[Any]) -> list[Any]:
-    """Return what the SDK for Node answers to each context, of each document."""
+    """Return the results of the SDK for Node for each context and document."""
     with processes.scratch() as folder:
         (folder / "asked.json").write_text(json.dumps([documents, CONTEXTS]))
         with processes.node_script("sdk", NODE, "unleash-client", str(folder / "asked.json")) as program:

@@ -111,9 +111,9 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
 
 
 def test_archived_and_revived(tmp_path: Path) -> None:
-    """What is archived here is archived there, what lives here lives there: after each change on either server and a run.
+    """A flag that is archived or active on the source is so on the target, after each change on either server and a run.
 
-    So it is for a project that lacks an environment, and a description that goes.
+    This includes a project that lacks an environment, and a removed description.
     """
     archive, revive = "/projects/default/archive", "/projects/default/revive"
     with flagservers.our_flag_server() as first, flagservers.our_flag_server() as second:

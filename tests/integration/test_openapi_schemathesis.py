@@ -41,7 +41,7 @@ def found(config: Any, **given: Any) -> Campaign:
 
 
 def check_with_keys(seen: Campaign) -> None:
-    """Check that the campaign reached what is behind the checks: successes everywhere, and every refusal a caller can cause."""
+    """Check that the campaign got past the checks: successes on all routes, and every error that a caller can cause."""
     assert all(counts[200] for counts in seen.statuses.values()), seen.statuses
     assert {200, 204, 400, 401, 405, 415} <= seen.all_statuses()
 
@@ -61,7 +61,7 @@ def test_without_a_key_nothing_is_told() -> None:
 
 
 def test_before_the_first_configuration() -> None:
-    """A proxy without a configuration answers with a documented 503, but for OPTIONS, liveness, and 405 where readiness is."""
+    """A proxy without a configuration answers with a documented 503, except for OPTIONS, liveness, and 405 at readiness."""
     seen = found(configured(EXAMPLES // 4, **UNREADY), ready=False)  # type: ignore[arg-type]
     for label, counts in seen.statuses.items():
         path = label.split(" ")[1]

@@ -59,7 +59,7 @@ def pip(*arguments: object) -> None:
 
 
 def source(folder: Path) -> Path:
-    """Return a folder with what a build reads, in which it may write."""
+    """Return a writable folder with the input of a build."""
     folder.mkdir()
     for name in (
         "pyproject.toml",

@@ -128,7 +128,7 @@ class Caller:
             return answer.status, answer.read()
 
     def garbage(self) -> None:
-        """Send what is no HTTP, and wait for the end of the connection."""
+        """Send bytes that are not HTTP, and wait for the end of the connection."""
         with socket.create_connection(("127.0.0.1", self.port), source_address=(CALLER, 0)) as client:
             client.settimeout(20)
             client.sendall(f"GET /{MARKS['garbage']} HTTP/9.9\r\n{MARKS['garbage']}\r\n\r\n".encode())
@@ -195,7 +195,7 @@ class Caller:
 
 @dataclass
 class Run:
-    """A busy run: what was around the proxy, and what it left behind."""
+    """A busy run: the surroundings of the proxy, and its results."""
 
     proxy: Proxy
     upstream: FakeUpstream
@@ -203,11 +203,11 @@ class Run:
     folder: Path
 
     def output(self) -> bytes:
-        """Return what the proxy printed."""
+        """Return the proxy's output."""
         return self.proxy.program.output().encode()
 
     def stored(self) -> bytes:
-        """Return what the proxy stored."""
+        """Return the stored data of the proxy."""
         return b"\n".join(path.read_bytes() for path in self.folder.rglob("*.flags"))
 
 
@@ -274,7 +274,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_nothing_about_callers_leaves(settings: dict[str, str], tmp_path: Path) -> None:
-    """Not one word that a caller sent is in what the upstream gets, in logs of any level, in storage or in Prometheus samples."""
+    """No word of a caller is in the upstream's requests, in logs of any level, in storage or in Prometheus samples."""
     with started(tmp_path, settings) as run:
         page = busy(run)
         sent, printed, stored = run.tap.sent, run.output(), run.stored()
@@ -332,7 +332,7 @@ BAD_DOCUMENTS: dict[str, object] = {
 @pytest.mark.parametrize("served", BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS)
 @asynchronous
 async def test_users_in_a_document_are_not_logged(served: object, tmp_path: Path) -> None:
-    """A configuration may list users: what is wrong with it is told by place, at every level, and never quotes it."""
+    """A configuration may list users. Its problems are logged by place, at every level, and never quoted."""
     async with scene(tmp_path) as around:
         around.served = served
         bootstrap = f"{around.other.url}/flags.json"
@@ -366,7 +366,7 @@ def test_the_search_finds(word: str) -> None:
 
 
 def test_the_tap_keeps_every_byte() -> None:
-    """What is sent through it is kept, whole and in order, and arrives."""
+    """All bytes through it are recorded, complete and in order, and arrive."""
     with fake_upstream(DOCUMENT) as upstream, wiretap(int(upstream.url.split(":")[2].split("/")[0])) as tap:
         caller = Caller(tap.port)
         body = MARKS["user"].encode() * 10_000

@@ -46,7 +46,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 
 def lines(proxy: Proxy) -> list[str]:
-    """What the proxy has printed, without the warning that it is interpreted."""
+    """Return the output of the proxy, without the warning about the interpreted form."""
     return [line for line in proxy.program.output().splitlines() if INTERPRETED_WARNING not in line]
 
 
@@ -59,7 +59,7 @@ STOPPING = "flagsvc stopping: waits up to 10 s for answers under way"
 
 
 def test_what_it_prints(upstream: FakeUpstream) -> None:
-    """A line when it listens, one when it is ready, and one when it is told to stop; the exit code is 0."""
+    """There is one line when it listens, one when it is ready, and one when it stops. The exit code is 0."""
     with our_proxy(upstream.url, **QUICK) as proxy:
         proxy.program.wait(lambda: len(lines(proxy)) == 2, "telling that it is ready")
         assert lines(proxy) == [listening(proxy.port), f"flagsvc ready: 2 toggles from {upstream.url}"]
@@ -70,7 +70,7 @@ def test_what_it_prints(upstream: FakeUpstream) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_says_that_it_stops(upstream: FakeUpstream, workers: str) -> None:
-    """At SIGTERM the time of grace is told too; a second signal, which cuts it short, adds nothing."""
+    """At SIGTERM the line has the grace period. A second signal, which ends the period, adds no line."""
     env = {"FLAGSVC_WORKERS": workers, "FLAGSVC_SHUTDOWN_GRACE": "60"}
     with our_proxy(upstream.url, **env) as proxy:
         proxy.program.process.send_signal(signal.SIGTERM)
@@ -85,7 +85,7 @@ def test_it_says_that_it_stops(upstream: FakeUpstream, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_every_line_is_json(upstream: FakeUpstream, workers: str) -> None:
-    """With JSON_LOGGER all lines are: those of the start and the stop, of both processes, and warnings about the configuration."""
+    """With JSON_LOGGER all lines are JSON: those of start and stop, of both processes, and warnings about the configuration."""
     env = {"JSON_LOGGER": "true", "LOG_LEVEL": "info", "FLAGSVC_WORKERS": workers, "FLAGSVC_NO_SUCH_OPTION": "1"}
     with our_proxy(upstream.url, FLAGSVC_ADMIN_ADDRESS="127.0.0.1:0", **env) as proxy:
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "telling that it is ready")
@@ -145,7 +145,7 @@ def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Pat
 
 
 def test_the_upstream_comes_later() -> None:
-    """Before the upstream is there every request gets 503 but liveness; when it comes, the proxy becomes ready by itself."""
+    """Without the upstream every request except liveness gets 503. When it comes, the proxy becomes ready by itself."""
     port = free_port()
     with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, **QUICK) as proxy:
         proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
@@ -160,7 +160,7 @@ def test_the_upstream_comes_later() -> None:
 
 
 def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """From storage a restart is ready at once and says where its flags are from; without storage it is not."""
+    """With storage a restart is ready at once and names the origin of its flags; without storage it is not."""
     kept = {"FLAGSVC_STORAGE": tmp_path.as_uri(), **QUICK}
     with our_proxy(upstream.url, **kept) as proxy:
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
@@ -185,7 +185,7 @@ def test_storage_that_cannot_be_written(upstream: FakeUpstream, tmp_path: Path) 
 
 
 def start(folder: Path, *arguments: str, **env: str) -> tuple[int, list[str]]:
-    """Run `flagsvc proxy` until it ends by itself; return its exit code and what it printed."""
+    """Run `flagsvc proxy` until it ends by itself. Returns its exit code and output."""
     with running("proxy", [*flagsvc(), "proxy", *arguments], env=env, folder=folder) as program:
         return program.process.wait(20), program.output().splitlines()
 
@@ -212,7 +212,7 @@ def test_wrong_options(tmp_path: Path) -> None:
 
 
 def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """What is wrong with files of strategies and of enrichers is told together, and the exit code is 2."""
+    """Problems of strategies and enrichers are reported together, and the exit code is 2."""
     (tmp_path / "broken.py").write_text("strategies = [1 / 0]")
     files = {"FLAGSVC_CUSTOM_STRATEGIES_FILE": "broken.py, none.py", "EXP_CUSTOM_ENRICHERS_FILE": "gone.py"}
     code, printed = start(tmp_path, **proxy_environment(upstream.url, free_port(), files))
@@ -237,7 +237,7 @@ def test_one_address(upstream: FakeUpstream) -> None:
 
 
 def test_the_access_log(upstream: FakeUpstream) -> None:
-    """With the option each request is a line at any log level, as JSON where that is asked for, and nothing of the user."""
+    """With the option each request is one line at any log level, as JSON if requested, without the user's data."""
     with our_proxy(upstream.url, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
         assert proxy.get("?userId=some-person").status == 200
         proxy.program.wait(lambda: '"route": "/proxy"' in proxy.program.output(), "logging")
@@ -278,7 +278,7 @@ def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 
 def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """If the reader of standard output is gone, the proxy goes on, and its end is no failure."""
+    """If the reader of standard output has gone, the proxy continues and ends with exit code 0."""
     port = free_port()
     env = clean_environment(tmp_path) | proxy_environment(upstream.url, port, QUICK)
     command = [str(part) for part in (*flagsvc(), "proxy")]

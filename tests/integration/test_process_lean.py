@@ -1,4 +1,4 @@
-"""What a serving proxy holds in memory: the modules it does not need, and the size of the process."""
+"""The memory of a serving proxy: modules that it does not need, and the size of the process."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_both_proxies_give_the_same_answers(world: World, path: str) -> None:
 
 
 def test_flags_are_evaluated(world: World) -> None:
-    """What was made over the admin API is evaluated as it was meant."""
+    """Flags that were created over the admin API are evaluated as configured."""
     web, mobile = world.ours.toggles("?userId=12&appName=web"), world.ours.toggles("?userId=3&appName=mobile")
     assert {"web-only", "in-segment", "last"} <= set(web)
     assert {"by-list", "last"} <= set(mobile)
@@ -145,7 +145,7 @@ def test_usage_shows_in_the_admin_api(world: World) -> None:
 
 
 def usage(world: World, name: str) -> tuple[int, int]:
-    """Return what the flag server knows of a feature's use through our proxy: yes, no."""
+    """Return the flag server's counts of a feature through our proxy: yes, no."""
     rows = world.server.admin(f"/client-metrics/features/{name}/raw")["data"]
     own = [row for row in rows if (row["appName"], row["environment"]) == ("proxy-under-test", "development")]
     return sum(row["yes"] for row in own), sum(row["no"] for row in own)
@@ -158,6 +158,6 @@ def test_our_registration_is_in_the_list_of_applications(world: World) -> None:
 
 
 def application(world: World) -> dict[str, Any]:
-    """Return what the flag server knows of our proxy; empty while it knows nothing."""
+    """Return the flag server's data about our proxy; empty if it has none."""
     found = world.server.admin("/metrics/applications")["applications"]
     return next((each for each in found if each["appName"] == "proxy-under-test"), {})

@@ -24,7 +24,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 
 def put(path: Path, text: str) -> str:
-    """Put a file in place of what is there, as a cluster exchanges secrets, and return its path."""
+    """Replace a file, as a cluster replaces secrets, and return its path."""
     new = path.with_suffix(".new")
     new.write_text(text)
     new.rename(path)
@@ -53,7 +53,7 @@ def test_a_file_of_keys(upstream: FakeUpstream, tmp_path: Path, number: str) -> 
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """In every process a key that others replace opens on, and one that only goes opens no longer at once, not in ten minutes."""
+    """In every process a replaced key is still accepted, and a removed key is revoked at once."""
     keys = tmp_path / "keys"
     env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key\n")}
     with our_proxy(upstream.url, FLAGSVC_WORKERS=number, FLAGSVC_KEY_OVERLAP="600", **env, **QUICK) as proxy:
@@ -69,7 +69,7 @@ def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """SIGHUP has files read again that nobody watches; tokens of server-side SDKs are no client keys afterwards either."""
+    """SIGHUP reloads unwatched files. Afterwards tokens of server-side SDKs are still not client keys."""
     file = tmp_path / "flagsvc.toml"
     file.write_text(f'expServerSideSdkConfig.tokens = ["{SERVER_SIDE_TOKEN}"]\n')
     env = {"FLAGSVC_WORKERS": number, "FLAGSVC_WATCH_INTERVAL": "0", "FLAGSVC_CONFIG": str(file), "LOG_LEVEL": "info"}
@@ -121,7 +121,7 @@ def test_a_worker_that_comes_later(upstream: FakeUpstream, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """It is used at once, without an ETag, and for usage as well; what it got is stored under its name, for the next start."""
+    """It is used at once, without an ETag, also for usage metrics. The document is stored under its key for the next start."""
     token = tmp_path / "token"
     stored = tmp_path / "stored"
     env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, "former-api-token"), "FLAGSVC_WORKERS": number}

@@ -1,4 +1,4 @@
-"""Two replicas behind a load balancer are restarted one after the other, under load: not one request is lost."""
+"""Two replicas behind a load balancer are restarted one after the other under load: no request is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replica(upstream: FakeUpstream, port: int, **env: str) -> contextlib.Abstrac
 
 
 def ready(proxy: Proxy) -> None:
-    """Wait until probes are told that a replica is ready."""
+    """Wait until a replica's readiness probe succeeds."""
     proxy.program.wait(lambda: answering(f"http://127.0.0.1:{proxy.port}/readyz"), "ready")
 
 
@@ -67,7 +67,7 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
 
 
 def called(proxy: Proxy) -> None:
-    """Wait until the balancer sends callers to a replica: before, stopping the other one would leave it nobody to send them to."""
+    """Wait until the balancer sends callers to a replica. Only then the other one may stop."""
     count = 'flagsvc_http_requests_total{method="POST",route="/proxy",status="200"}'
     proxy.program.wait(lambda: samples(proxy).get(count, 0) > 0, "called")
 

@@ -56,7 +56,7 @@ def document(*more: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Page:
-    """A page that uses the SDK, the proxy it asks, and the upstream server behind that."""
+    """A page with the SDK, the proxy, and the upstream server."""
 
     program: processes.Program
     upstream: fake_upstream.FakeUpstream
@@ -101,7 +101,7 @@ def test_variants_arrive(sdk: Page) -> None:
 
 
 def test_usage_arrives_upstream(sdk: Page) -> None:
-    """What the page counted comes out at the upstream server, in the proxy's own name; a name nobody knows does not."""
+    """The page's counts arrive at the upstream server, in the proxy's own name; unknown names do not."""
     wanted = {
         "on": {"yes": 3, "no": 0, "variants": {}},
         "for-7": {"yes": 1, "no": 0, "variants": {}},
@@ -114,7 +114,7 @@ def test_usage_arrives_upstream(sdk: Page) -> None:
 
 
 def usage(sdk: Page) -> dict[str, Any]:
-    """Return what the upstream server has been told so far, added up."""
+    """Return the sum of the upstream server's counts so far."""
     total: dict[str, Any] = {}
     for sent in sdk.upstream.received(fake_upstream.METRICS):
         for name, counts in sent.json()["bucket"]["toggles"].items():

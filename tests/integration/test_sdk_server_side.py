@@ -85,7 +85,7 @@ def proxy(upstream: fake_upstream.FakeUpstream) -> Iterator[processes.Proxy]:
 
 
 def use(program: processes.Program, upstream: fake_upstream.FakeUpstream) -> None:
-    """Watch an SDK evaluate what the proxy gives it, and follow a change there and back."""
+    """Watch an SDK evaluate the proxy's document, and follow a change and its reversal."""
     program.wait(lambda: program.said("ready"), "ready")
     assert program.said("ready")[0]["answers"] == BEFORE
     upstream.replace(document("new"))

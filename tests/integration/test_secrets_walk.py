@@ -49,13 +49,13 @@ ENVIRONMENT = {name: value for variables in GIVEN.values() for name, value in va
 
 
 def leaks(content: bytes) -> list[str]:
-    """Return what of the secrets is in some bytes, whatever they are packed into."""
+    """Return the secrets in some bytes, in any packing."""
     return found([MARK], content)
 
 
 @dataclass
 class Outputs:
-    """All that came out, by where it came from."""
+    """All outputs, by their origin."""
 
     written: dict[str, bytes] = field(default_factory=dict)
 
@@ -145,7 +145,7 @@ def upstream() -> Iterator[FakeUpstream]:
 @pytest.mark.parametrize("number", ["1", "2"], ids=["one process", "workers"])
 @pytest.mark.parametrize("as_json", ["false", "true"], ids=["text", "JSON"])
 def test_a_process_shows_none(upstream: FakeUpstream, as_json: str, number: str, tmp_path: Path) -> None:
-    """Not in its log at the level that tells most, not in a page, not in storage, not in its command line."""
+    """No secret is in its most detailed log, in a page, in storage, or in its command line."""
     outputs = Outputs()
     (tmp_path / "code.py").write_text(RAISING)
     env = {
@@ -182,7 +182,7 @@ def test_a_process_shows_none(upstream: FakeUpstream, as_json: str, number: str,
 
 
 def take_files(folder: Path, outputs: Outputs) -> None:
-    """Keep the names of what is stored, and what is in it."""
+    """Record the names and the contents of stored files."""
     for path in folder.rglob("*"):
         outputs.take("storage", path.name)
         with suppress(FileNotFoundError, IsADirectoryError):  # the proxy goes on storing
@@ -190,7 +190,7 @@ def take_files(folder: Path, outputs: Outputs) -> None:
 
 
 def busy(proxy: Proxy, outputs: Outputs) -> None:
-    """Ask everything; keep what is answered to those who sent no secret."""
+    """Send all requests, and record the answers to those without a secret."""
     base = proxy.url.removesuffix("/proxy")
     for method, target, headers, body in ASKED:
         ask(base + target, method=method, headers=headers, body=body)
@@ -210,7 +210,7 @@ STORAGES = {
 
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
 def test_passwords_of_keys_and_of_storage(upstream: FakeUpstream, storage: dict[str, str], tmp_path: Path) -> None:
-    """Not where they open what they are for, and the storage is away; nor where a key is locked with another one."""
+    """No password is shown, neither when it works nor when the storage is away or the key has another password."""
     outputs, pair = Outputs(), Authority().issue()
     cert, key = written(tmp_path, "cert.pem", pair.cert), written(tmp_path, "key.pem", pair.locked(LOCK))
     env = {
@@ -269,7 +269,7 @@ def shown(called: Called) -> bytes:
 
 
 def test_commands_show_none(tmp_path: Path) -> None:
-    """Whatever is right or wrong, masked is masked."""
+    """Secrets are masked in valid and in invalid configurations."""
     admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
     for arguments in COMMANDS:
         for env in (ENVIRONMENT, ENVIRONMENT | {"FLAGSVC_URL": URL}):
@@ -280,7 +280,7 @@ def test_commands_show_none(tmp_path: Path) -> None:
 
 
 def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
-    """Of a secret, or of an address with credentials, that is refused the message tells what is wrong, not what was given."""
+    """The error about a refused secret, or an address with credentials, has the reason, not the value."""
     admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
     names = sorted(
         variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path
@@ -316,7 +316,7 @@ def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
 
 
 def test_objects_show_none() -> None:
-    """Neither options nor what is made of them have a secret in their repr: it ends in tracebacks and debuggers' logs."""
+    """The repr of options and of objects made from them has no secret, because it appears in tracebacks."""
     outputs = Outputs()
     options = load(ENVIRONMENT | {"FLAGSVC_URL": URL}, None, {}).options
     setup = make_setup(options)

@@ -224,7 +224,7 @@ def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, command
 
 
 def test_certificates_towards_the_upstream_are_looked_at_before_the_start(tmp_path: Path) -> None:
-    """As with those to serve with."""
+    """They are checked before the start, like those for serving."""
     gone = str(tmp_path / "gone.pem")
     env = proxy_environment("https://127.0.0.1:1/api", free_port(), {"FLAGSVC_UPSTREAM_CA": gone})
     with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:

@@ -93,7 +93,7 @@ UNSORTED = ("features", "featureTypeCounts")
 
 
 def comparable(value: Any, key: str = "") -> Any:
-    """Return a JSON value without what is not compared."""
+    """Return a JSON value without the parts that are not compared."""
     if isinstance(value, dict):
         return {name: comparable(held, name) for name, held in value.items() if name not in IGNORED}
     if not isinstance(value, list):
@@ -108,7 +108,7 @@ Ask = Callable[[str, str, Any], processes.Answer]
 
 
 def filled(value: Any, kept: dict[str, str]) -> Any:
-    """Return a value in which `{name}` stands for what was kept under it."""
+    """Return a value with the kept ids in place of `{name}`."""
     if isinstance(value, list):
         return [filled(each, kept) for each in value]
     if isinstance(value, dict):
@@ -119,7 +119,7 @@ def filled(value: Any, kept: dict[str, str]) -> Any:
 
 
 def seen(ask: Ask, rows: Iterable[some.Row], kept: dict[str, str]) -> list[tuple[str, int, Any]]:
-    """Return what a server answers to each call: the call, the status, and the body as far as it is compared."""
+    """Return a server's answers to each call: the call, the status, and the compared part of the body."""
     found = []
     for row in rows:
         answer = ask(row.method, filled(row.path, kept), filled(row.body, kept))
@@ -166,7 +166,7 @@ def asking(send: Callable[[str, str, Any, dict[str, str]], processes.Answer]) ->
 
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[str, int, Any]]:
-    """Give what the real server answers to every call."""
+    """Return the real server's answers to all calls."""
     with real() as ask:
         return seen(ask, ROWS, {})
 

@@ -1,4 +1,4 @@
-"""The same requests to our flag server and to npm's unleash-server: what stands before a handler answers alike."""
+"""The same requests to our flag server and to npm's unleash-server: the checks before a handler give the same answers."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def ask(root: str, request: Ask) -> Seen:
 
 
 def own_words(status: int, name: str) -> bool:
-    """Return whether a field of an error holds words of our own: in a 401 those that tell where to get in, in a 503 the message."""
+    """Return whether a field of an error has our own text: the remedy of a 401, the message of a 503."""
     return name in OWN_WORDS.get(status, ())
 
 

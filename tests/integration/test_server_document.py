@@ -75,7 +75,7 @@ TAGS = [("simple", "red"), ("simple", "blue"), ("team", "a")]
 
 @dataclass(frozen=True)
 class Servers:
-    """Both servers with the same flags; `secrets` are tokens by name, those of the real server, known to ours."""
+    """Both servers with the same flags. `secrets` are tokens by name: the real server's, which ours knows too."""
 
     real: str
     ours: Any
@@ -255,7 +255,7 @@ def comparable(document: Any) -> Any:
 
 
 def unordered(feature: dict[str, Any]) -> dict[str, Any]:
-    """Return a feature with what has no order sorted."""
+    """Return a feature with its unordered lists sorted."""
     known = dict(feature)
     if "dependencies" in known:
         known["dependencies"] = as_set(known["dependencies"])
@@ -295,7 +295,7 @@ def test_documents_are_equal(servers: Servers, token: str, spec: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_versions_of_the_client_specification(servers: Servers, version: str) -> None:
-    """What the header says is understood, or refused, as the real server does."""
+    """The header is accepted or refused as by the real server."""
     assert_same(*servers.ask("?project=other", "all", version), version)
 
 

@@ -24,7 +24,7 @@ TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
 
 
 def without_warning(program: processes.Program) -> str:
-    """Return what a program has written, without the warning that it is interpreted."""
+    """Return a program's output without the warning about the interpreted form."""
     return "".join(line for line in program.output().splitlines(keepends=True) if INTERPRETED_WARNING not in line)
 
 
@@ -49,7 +49,7 @@ def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> N
 
 
 def test_every_line_is_json(tmp_path: Path) -> None:
-    """With JSON_LOGGER all lines are, and the first token stands in a field of its own, for programs to take."""
+    """With JSON_LOGGER all lines are JSON, and the first token has its own field, for programs."""
     env = {"JSON_LOGGER": "true", "FLAGSVC_NO_SUCH_OPTION": "1"}
     with our_flag_server(seeded=False, folder=tmp_path, **env) as server:  # type: ignore[arg-type]
         server.program.wait(lambda: "first start" in server.program.output(), "greeting")
@@ -104,7 +104,7 @@ def test_the_lines_to_go_on_with_work() -> None:
 
 
 def test_a_seed_is_planted_once(tmp_path: Path) -> None:
-    """What it holds is there; a restart with the same file changes nothing."""
+    """The content of the seed is there. A restart with the same file changes nothing."""
     given = {"features": [{"name": "a"}, {"name": "b"}]}
     for _ in range(2):
         with our_flag_server(given=given, folder=tmp_path) as server:
@@ -115,7 +115,7 @@ def test_a_seed_is_planted_once(tmp_path: Path) -> None:
 
 
 def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
-    """The server starts with what is there and says how to add the seed. Then it says how much it added, once."""
+    """The server starts with the existing data and says how to add the seed. Then it reports what it added, once."""
     with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
         server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
     changed = {"features": [{"name": "a"}, {"name": "b"}], "tokens": [{"type": "admin", "secret": "*:*.changed"}]}
@@ -134,7 +134,7 @@ def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
 
 
 def test_a_seed_after_a_plain_first_start(tmp_path: Path) -> None:
-    """What the guide shows first rules no seed out: all of it is there afterwards, and the first token still opens."""
+    """The guide's first commands do not prevent a seed: all of it is added, and the first token is still accepted."""
     with our_flag_server(seeded=False, folder=tmp_path) as server:
         server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
         (secret,) = TOKEN.findall(server.program.output())
@@ -145,7 +145,7 @@ def test_a_seed_after_a_plain_first_start(tmp_path: Path) -> None:
 
 
 def run(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:
-    """Run a flag server that ends by itself; return its exit code and what it wrote."""
+    """Run a flag server that ends by itself. Returns its exit code and output."""
     port = ["--port", "0"] if "--port" not in arguments else []
     command = [str(part) for part in [*processes.flagsvc(), "server", "--host", "127.0.0.1", *port, *arguments]]
     variables = processes.clean_environment(folder) | {"FLAGSVC_DATABASE_URL": str(folder / "flags.db")} | env
@@ -168,7 +168,7 @@ MISTAKES: dict[str, tuple[list[str], dict[str, str], int, str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told_in_a_line(tmp_path: Path, mistake: str) -> None:
-    """The exit code is 1 where something is in the way and 2 where a person gave something wrong; no trace, no password."""
+    """The exit code is 1 for an obstacle and 2 for a wrong input. There is no traceback and no password."""
     arguments, env, code, text = MISTAKES[mistake]
     (tmp_path / "nosuch.txt").write_text("{ this is neither\n: JSON nor YAML" * 100)
     found, output = run(tmp_path, *arguments, **env)
@@ -179,7 +179,7 @@ def test_a_mistake_is_told_in_a_line(tmp_path: Path, mistake: str) -> None:
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
-    """Before anything is opened: no database is made."""
+    """The error comes before anything is opened: no database is created."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, output = run(tmp_path, "--port", str(taken.getsockname()[1]))
     assert code == 1
@@ -188,7 +188,7 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
 
 
 def test_what_is_no_request_is_answered_in_words(tmp_path: Path) -> None:
-    """A line that is no HTTP gets a 400, a head beyond all measure a 431; the server goes on."""
+    """A line that is not HTTP gets a 400, a huge head a 431, and the server continues."""
     with our_flag_server(folder=tmp_path) as server:
         port = int(server.root.rpartition(":")[2])
         assert exchange(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
@@ -197,7 +197,7 @@ def test_what_is_no_request_is_answered_in_words(tmp_path: Path) -> None:
 
 
 def exchange(port: int, request: bytes) -> bytes:
-    """Return what the server answers to some bytes."""
+    """Return the server's answer to some bytes."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         with contextlib.suppress(OSError):  # it may hang up before all is sent
             connection.sendall(request)
@@ -219,7 +219,7 @@ def test_a_base_path_and_the_documentation(tmp_path: Path) -> None:
 
 
 def test_the_default_database_is_in_the_state_folder(tmp_path: Path) -> None:
-    """Without an option it is $XDG_STATE_HOME/flagsvc/flags.db, whatever folder the server is started in."""
+    """By default it is $XDG_STATE_HOME/flagsvc/flags.db, from any working directory."""
     port = processes.free_port()
     command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1"]
     with processes.running("plain", command, env={}, folder=tmp_path) as program:
@@ -245,7 +245,7 @@ def test_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
 
 
 def test_more_connections_than_are_held(tmp_path: Path) -> None:
-    """The one too many is told so, in the form of the other errors, and counted."""
+    """The first connection over the limit gets an error in the usual form, and is counted."""
     with our_flag_server(folder=tmp_path, FLAGSVC_MAX_CONNECTIONS="3") as server, ExitStack() as held:
         port = int(server.root.rpartition(":")[2])
         for _ in range(3):

@@ -47,7 +47,7 @@ def toggles(**counts: Any) -> dict[str, Any]:
 
 
 def bulk(*metrics: Any, applications: Any = ()) -> dict[str, Any]:
-    """Return what a server in between sends."""
+    """Return the post of a server in between."""
     return {"applications": list(applications), "metrics": list(metrics)}
 
 
@@ -118,7 +118,7 @@ UNSTEADY = (*MOMENTS, "clientIp", "strategies", "createdBy", *PLACES)
 
 @dataclass(frozen=True)
 class Servers:
-    """Both servers, with a flag `one`, and what each answered to every request."""
+    """Both servers with a flag `one`, and their answers to every request."""
 
     real: processes.FlagServer
     ours: AppClient
@@ -156,7 +156,7 @@ def ask_both(
 
 
 def told(answer: processes.Answer) -> Any:
-    """Return what an answer tells, without its number and without what stands after the first thing that is wrong."""
+    """Return the message of an answer, without its id and without the text after the first problem."""
     if not answer.body:
         return answer.status, None
     body = answer.json()
@@ -172,7 +172,7 @@ def test_answers(servers: Servers, number: int) -> None:
 
 @pytest.mark.parametrize("path", SHOWN)
 def test_what_is_shown(servers: Servers, path: str) -> None:
-    """What was counted and who registered is shown as the real server shows it, once that has stored it."""
+    """Counts and applications are shown as by the real server, once that has stored them."""
 
     def wanted() -> Any:
         return steady(servers.ours.get(f"/api/admin/{path}").json())  # anew: the hour may turn
@@ -191,7 +191,7 @@ def test_what_is_shown(servers: Servers, path: str) -> None:
 
 
 def steady(value: Any) -> Any:
-    """Return an answer without what is of the moment, with its lists in an order of their own."""
+    """Return an answer without its time-dependent parts, with its lists sorted."""
     if isinstance(value, dict):
         left_out = MOMENTS if "featureName" in value or "yes" in value else UNSTEADY
         return {name: steady(each) for name, each in value.items() if name not in left_out}

@@ -32,7 +32,7 @@ Play = Callable[[str], list[Answer]]
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[Play]:
-    """Give what the real server answers to a table of calls, in the state; it is asked once."""
+    """Return the real server's answers to a table of calls, in the state. It is called once."""
     known: dict[str, list[Answer]] = {}
     with real_twin() as twin:
 
@@ -48,7 +48,7 @@ def real() -> Iterator[Play]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", TABLES)
 def test_each_call_is_answered_alike(real: Play, new_database: Callable[[str], str], table: str, kind: str) -> None:
-    """Status and body are the real server's, but for what is named as a difference."""
+    """Status and body are the real server's, except for the named differences."""
     theirs = real(table)
     with our_twin(new_database(kind)) as twin:
         ours = play(twin, TABLES[table])
@@ -61,7 +61,7 @@ def test_each_call_is_answered_alike(real: Play, new_database: Callable[[str], s
 
 
 def difference(step: Step, ours: Answer, theirs: Answer) -> str:
-    """Return how our answer to a step is not what it must be; empty where all is well."""
+    """Return how our answer to a step differs from the expected one; empty if it does not."""
     told = f"{step.method} {step.path} {step.body} ({step.who})\n  ours   {shown(ours)}\n  theirs {shown(theirs)}"
     if step.ours is None:
         return "" if (ours.status, plain(ours)) == (theirs.status, plain(theirs)) else told

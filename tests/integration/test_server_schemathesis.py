@@ -1,4 +1,4 @@
-"""schemathesis against the flag server's own OpenAPI document: what it says is what the server does."""
+"""schemathesis against the flag server's own OpenAPI document: the server behaves as the document says."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_document_is_true(tmp_path: Path) -> None:
 
 
 def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:
-    """Whoever has none gets what is open to all, else a 401, whatever else is wrong; but for a body that is not JSON."""
+    """Without a token, only open routes answer; all others are 401, with any other fault except a body that is not JSON."""
     seen = found(tmp_path, 2, tokens=False)
     for label, counts in seen.statuses.items():
         assert "/api/" not in label or set(counts) <= {400, 401, 415}, (label, counts)

@@ -1,4 +1,4 @@
-"""Real clients on our flag server, unchanged: they register, evaluate, follow a change, and what they count shows up."""
+"""Unchanged real clients with our flag server: they register, evaluate, follow a change, and their counts appear."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
 
 
 def use(program: processes.Program, scene: Scene) -> None:
-    """Watch an SDK evaluate what the server gives it, and follow a change there and back."""
+    """Watch an SDK evaluate the server's document, and follow a change and its reversal."""
 
     def answers() -> list[Any]:
         return [each["answers"] for each in program.said("answers")]
@@ -174,7 +174,7 @@ def test_python_sdk(scene: Scene) -> None:
 
 @pytest.mark.parametrize("make", [processes.reference_proxy, processes.our_proxy])
 def test_proxies(scene: Scene, make: Any) -> None:
-    """npm `@unleash/proxy` and ours work: they answer browsers from our server, follow a change, and pass on what they count."""
+    """npm `@unleash/proxy` and our proxy work: they answer browsers, follow a change, and pass counts on."""
     settings = {"UNLEASH_API_TOKEN": BACKEND_SECRET, "UNLEASH_FETCH_INTERVAL": "100", "UNLEASH_METRICS_INTERVAL": "300"}
     with make(scene.server.url, UNLEASH_ENVIRONMENT="development", **settings) as proxy:
         everywhere = {"on", "with-variant"}

@@ -52,7 +52,7 @@ OPERATIONS = (
 
 
 def their_details(connection: http.client.HTTPConnection, path: str, body: bytes) -> list[Detail]:
-    """Return what the real server says of a body: nothing where it passes the schema."""
+    """Return the real server's error items for a body; empty if the schema accepts it."""
     headers = {"Authorization": processes.ADMIN_TOKEN, "Content-Type": "application/json"}
     connection.request("POST", f"/api/admin/features-batch/{path}", body, headers)
     response = connection.getresponse()
@@ -63,7 +63,7 @@ def their_details(connection: http.client.HTTPConnection, path: str, body: bytes
 
 
 def our_details(shape: Shape, body: bytes) -> list[Detail]:
-    """Return what we say of a body: nothing where it is of its shape."""
+    """Return our error items for a body; empty if it is valid."""
     try:
         check(shape, json.loads(body))
     except ShapeError as error:
@@ -75,7 +75,7 @@ def our_details(shape: Shape, body: bytes) -> list[Detail]:
 def test_the_real_server_refuses_the_same_bodies_with_the_same_items(
     real: http.client.HTTPConnection, operation: Operation
 ) -> None:
-    """Of mutated bodies each is refused by both or by none, item by item in path, message and the order of the two."""
+    """A mutated body is refused by both or by none, with equal items in path, message and order."""
     refused = 0
     for number in range(BODIES):
         body = json.dumps(operation.make(random.Random(f"{SEED} {operation.path} {number}"))).encode()

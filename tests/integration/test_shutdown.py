@@ -50,9 +50,10 @@ def kept(proxy: Proxy) -> Iterator[http.client.HTTPConnection]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_readiness_fails_first(upstream: FakeUpstream, workers: str) -> None:
-    """After SIGTERM probes are told that it ends while everybody is answered, on connections that are there and on new ones.
+    """After SIGTERM readiness fails, and all requests are answered, on existing and new connections.
 
-    Each answer is the last of its connection. A second signal ends it at once, with what was counted, and the exit code is 0.
+    Each answer is the last of its connection. A second signal ends the process at once, with its counts sent, and the exit code
+    is 0.
     """
     with (
         our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy,

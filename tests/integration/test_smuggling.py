@@ -31,7 +31,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Proxy]
 
 
 def sent(port: int, data: bytes) -> bytes:
-    """Return what comes back for these bytes, until the other side ends or says no more."""
+    """Return the answer to these bytes, until the other side closes or is silent."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as caller, contextlib.suppress(OSError):
         caller.sendall(data)
@@ -42,7 +42,7 @@ def sent(port: int, data: bytes) -> bytes:
 
 
 def hidden_requests(proxy: Proxy) -> float:
-    """Return how many requests for a path that nobody serves have reached the proxy."""
+    """Return how many hidden requests have reached the proxy."""
     return samples(proxy).get('flagsvc_http_requests_total{method="other",route="unmatched",status="404"}', 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The source distribution: what somebody without a matching wheel installs, from the archive alone."""
+"""The source distribution: an installation without a matching wheel, from the archive alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OURS = "https://github.com/flagsvc/flagsvc/"
 
 
 def call(folder: Path, *command: str, **env: str) -> str:
-    """Return what a command prints that runs in `folder` and must succeed."""
+    """Return the output of a command that runs in `folder` and must succeed."""
     keep = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "NO_PROXY"))}
     given = clean_environment(folder) | keep | env
     done = subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=SECONDS)
@@ -31,7 +31,7 @@ def call(folder: Path, *command: str, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def archive() -> Iterator[Path]:
-    """Give the source distribution, made of what the repository holds, in a folder with nothing else."""
+    """Yield the source distribution of the repository, in a folder of its own."""
     with scratch() as folder:
         source = folder / "source"
         source.mkdir()
@@ -94,7 +94,7 @@ def test_the_page_of_the_package_has_links_that_work_anywhere(archive: Path) -> 
 
 
 def test_what_is_installed_from_it_answers_the_client_specification(archive: Path) -> None:
-    """Interpreted, in an empty folder. What is compiled from the archive is in test_container: the image is made of it."""
+    """It runs interpreted, in an empty folder. test_container covers the compiled form: the image is made from the archive."""
     with scratch() as empty:
         pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
         call(empty, sys.executable, *pip, "--target", str(empty / "lib"), str(archive), FLAGSVC_PURE="1")

@@ -1,4 +1,4 @@
-"""The upstream session over real sockets: what it sends, and where it looks for the API."""
+"""The upstream session over real sockets: its requests, and how it finds the API."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
 
 @asynchronous
 async def test_a_304_that_nobody_asked_for_is_an_error() -> None:
-    """Without If-None-Match there is no document it could mean."""
+    """Without If-None-Match, a 304 refers to no document."""
     async with session() as (server, upstream):
         server.script(reply(304))
         assert (await fault(upstream)).kind == "unexpected"
@@ -94,7 +94,7 @@ async def test_one_connection_serves_many_requests() -> None:
 
 @asynchronous
 async def test_a_transport_that_could_not_be_made_is_made_again() -> None:
-    """Whatever stood in the way, a later request may succeed; closing in between is no error."""
+    """After any failure, a later request may succeed. Closing in between is not an error."""
     with pytest.MonkeyPatch.context() as patch:
         async with session() as (server, upstream):
             server.script(reply(200, DOCUMENT))
@@ -110,7 +110,7 @@ async def test_a_transport_that_could_not_be_made_is_made_again() -> None:
 
 
 def no_memory(*_: object) -> NoReturn:
-    """Stand in the way of a transport."""
+    """Prevent that a transport is made."""
     raise OSError("no memory")
 
 
@@ -152,7 +152,7 @@ async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing() -> No
 
 @asynchronous
 async def test_a_post_is_never_sent_twice_by_itself() -> None:
-    """Nobody knows whether counts arrived when the connection broke; that is the sender's to decide."""
+    """After a broken connection it is unknown whether counts arrived, so the sender decides."""
     async with session() as (server, upstream):
         server.script(reply(200, DOCUMENT), then_reset())
         await upstream.get_features(None)
@@ -213,7 +213,7 @@ async def test_api_is_appended_when_the_address_given_is_not_it() -> None:
 
 @asynchronous
 async def test_the_address_as_given_is_kept_when_it_works() -> None:
-    """No `/api` is tried after the first success, whatever the answers are then."""
+    """After the first success `/api` is not tried, with any later answers."""
     async with session("/flags") as (server, upstream):
         server.script(reply(200, DOCUMENT), reply(404))
         await upstream.get_features(None)
@@ -223,7 +223,7 @@ async def test_the_address_as_given_is_kept_when_it_works() -> None:
 
 @asynchronous
 async def test_an_address_that_ends_in_api_is_not_doubled() -> None:
-    """`/api/api` would be nobody's address."""
+    """The address with `/api/api` is never requested."""
     async with session("/api") as (server, upstream):
         server.script(reply(404))
         assert (await fault(upstream)).kind == "not-found"
@@ -261,7 +261,7 @@ async def test_a_403_beside_the_api_is_a_refusal_with_a_hint() -> None:
 
 @asynchronous
 async def test_a_refusal_tells_the_kind_of_token() -> None:
-    """401 and 403 say by its form what was given and what is needed; so it is with the token that came later."""
+    """The error for 401 and 403 has the token's kind by its form, and the needed kind; also for a later token."""
     for status in (401, 403):
         async with session(token="user:very-hidden-token") as (server, upstream):
             server.script(reply(status), reply(status), reply(500))
@@ -285,7 +285,7 @@ async def test_posts_search_for_the_api_as_well() -> None:
 
 @asynchronous
 async def test_another_token() -> None:
-    """From the next request on it is the one that is sent, by every kind of request, over the connection there is."""
+    """From the next request on, all kinds of requests use it, over the existing connection."""
     async with session() as (server, upstream):
         server.script(reply(200, DOCUMENT), reply(200, DOCUMENT), reply(202))
         await upstream.get_features(None)

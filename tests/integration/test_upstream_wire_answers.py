@@ -1,4 +1,4 @@
-"""The upstream session over real sockets: what it makes of every bad answer and of redirects."""
+"""The upstream session over real sockets: bad answers and redirects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FAULTS = [
 @pytest.mark.parametrize(("answer", "kind", "status", "wait"), FAULTS)
 @asynchronous
 async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int | None, wait: float | None) -> None:
-    """Each is an UpstreamError of the right kind, with the status and Retry-After that came, and the session goes on."""
+    """Each is an UpstreamError of the right kind, with its status and Retry-After. The session continues."""
     async with session() as (server, upstream):
         server.script(answer, reply(200, DOCUMENT))
         error = await fault(upstream)
@@ -66,7 +66,7 @@ async def test_retry_after_may_be_a_date() -> None:
 
 @asynchronous
 async def test_retry_after_has_a_limit() -> None:
-    """Whatever is asked, for whatever date: at most five minutes, or what the options say."""
+    """Any requested wait is limited to five minutes, or to the option."""
     async with session() as (server, upstream):
         for wish in ("3600", "1e300", "Sun, 15 Jun 2035 15:07:20 GMT"):
             server.script(reply(503, retry_after=wish))
@@ -82,7 +82,7 @@ async def test_retry_after_has_a_limit() -> None:
 
 @asynchronous
 async def test_a_good_packed_document_is_unpacked() -> None:
-    """Gzip is what is asked for."""
+    """The requests accept gzip."""
     async with session() as (server, upstream):
         server.script(reply(200, gzip.compress(DOCUMENT), content_encoding="gzip"))
         assert (await upstream.get_features(None)).body == DOCUMENT
@@ -131,7 +131,7 @@ async def test_nobody_listening_is_a_network_error() -> None:
 @asynchronous
 @pytest.mark.parametrize("host", ["xn--", "[v1.a]", "\u00ad", "a..b", "a" * 64, "h/\udcff"])
 async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
-    """What cannot be written as a request is told like any other failure: the loop goes on and says so once."""
+    """An invalid host is an error like any other: the loop continues and logs it once."""
     upstream = Upstream(options(f"http://{host}/api"), clock=FakeClock(), log=RecordingLog())
     assert (await fault(upstream)).kind == "network"
     await upstream.aclose()

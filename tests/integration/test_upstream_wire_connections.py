@@ -28,7 +28,7 @@ LOOPS = pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new
 
 
 def server_side() -> ssl.SSLContext:
-    """Return the settings of a server whose authority nobody trusts."""
+    """Return the settings of a server with an untrusted authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     return context
@@ -53,7 +53,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 )  # fmt: skip
 @asynchronous
 async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
-    """Whatever HTTP allows is read, and the next request finds its way."""
+    """Every form that HTTP allows is read, and the next request works."""
     assert len(DOCUMENT) == 5 + 0x16
     async with session() as (server, upstream):
         server.script(answer)
@@ -82,7 +82,7 @@ async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
 )
 @asynchronous
 async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) -> None:
-    """And costs no more than the connection."""
+    """Only the connection is lost."""
     async with session() as (server, upstream):
         server.script(answer, reply(200, DOCUMENT))
         assert (await fault(upstream)).kind == kind
@@ -91,7 +91,7 @@ async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) 
 
 @asynchronous
 async def test_an_etag_is_told_as_it_came() -> None:
-    """Bytes beyond ASCII go back as they are, where they are UTF-8; headers of one name are a list."""
+    """Bytes beyond ASCII are sent back unchanged if they are UTF-8. Repeated headers are a list."""
     async with session() as (server, upstream):
         server.script(reply(200, DOCUMENT, etag='"\u00c3\u00a4"'))  # latin-1 on the wire: the UTF-8 of ä
         fetched = await upstream.get_features(None)
@@ -104,7 +104,7 @@ async def test_an_etag_is_told_as_it_came() -> None:
 
 @asynchronous
 async def test_an_address_may_hold_any_character() -> None:
-    """What no request line can carry is percent-encoded; what is encoded stays."""
+    """Characters that a request line cannot contain are percent-encoded. Existing escapes stay."""
     async with session("/a b/ä%20(1)") as (server, upstream):
         await upstream.get_features(None)
     assert server.requests[0].target == "/a%20b/%C3%A4%20(1)/client/features"
@@ -222,7 +222,7 @@ async def test_the_rest_of_an_answer_that_nobody_needs_is_not_waited_for(monkeyp
 
 @asynchronous
 async def test_a_connection_with_half_a_request_on_it_is_not_used_again() -> None:
-    """An answer may come before the request is read, and the rest of that may never be: another request would wait behind it."""
+    """An answer may come before the request is read. The rest of the request may never be read, and would block the next one."""
 
     async def early(reader: asyncio.StreamReader, writer: Writer) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -246,7 +246,7 @@ async def test_a_connection_with_half_a_request_on_it_is_not_used_again() -> Non
 
 @asynchronous
 async def test_a_document_does_not_wait_for_the_garbage_collector() -> None:
-    """Neither the pieces that came, nor what collected them, refer to themselves."""
+    """Neither the received pieces nor their collector form a reference cycle."""
     large = b"[" + b" " * 900_000 + b"]"
     gc.collect()
     gc.disable()
@@ -318,7 +318,7 @@ async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: 
 
 @LOOPS
 def test_a_certificate_that_is_trusted(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    """It is compared with the name that was asked for, on both loops; a server of several protocols is told ours."""
+    """It is compared with the requested name, on both loops. A server with several protocols gets ours."""
     ca = trustme.CA()
     right, wrong = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1").configure_cert(right)

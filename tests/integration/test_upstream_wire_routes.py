@@ -21,7 +21,7 @@ from support.upstream_session import DOCUMENT, fault, options, session
 
 
 def authority() -> tuple[trustme.CA, ssl.SSLContext]:
-    """Return an authority nobody trusts and the settings of a server it vouches for."""
+    """Return an untrusted authority and the settings of a server with its certificate."""
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1").configure_cert(context)
@@ -130,7 +130,7 @@ async def test_a_download_sends_its_own_authorization_and_nothing_about_us() -> 
 )
 @asynchronous
 async def test_a_download_fails_with_a_kind(answer: Any, kind: str) -> None:
-    """As the session does."""
+    """A failed download has the same kinds of errors as the session."""
     async with loopback() as server:
         server.script(answer)
         with pytest.raises(UpstreamError) as caught:

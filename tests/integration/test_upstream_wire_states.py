@@ -1,4 +1,4 @@
-"""Every answer of an upstream is an event of the configuration's life: what it is called, where it leads, when the next poll is."""
+"""Every answer of an upstream is an event of the life cycle: its name, its transition, and the time of the next poll."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def polled(world: World) -> float:
 @pytest.mark.parametrize("name", LIFE)
 @asynchronous
 async def test_what_follows_from_an_answer(name: str) -> None:
-    """The event is counted, the state is the table's, and what was served is unless a document replaced it."""
+    """The event is counted, the state follows the table, and the configuration stays unless a document replaced it."""
     answer, event, state, pause = LIFE[name]
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(reply(200, ONE, etag='"one"'), answer)
@@ -95,7 +95,7 @@ async def test_what_follows_from_an_answer(name: str) -> None:
 @pytest.mark.parametrize("warm", [False, True])
 @asynchronous
 async def test_who_starts_first_does_not_matter(name: str, warm: bool) -> None:
-    """Whatever is wrong at first, a cold proxy asks again within seconds, a minute at most where it is asked to wait."""
+    """After any failure at the start, a cold proxy polls again within seconds, or within a minute if it is asked to wait."""
     answer, _, _, wish = LIFE[name]
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(answer)

@@ -17,7 +17,7 @@ OURS, THEIRS = Authority(), Authority()
 
 
 def presented(folder: Path, authority: Authority) -> CertificateFiles:
-    """Return a certificate in a file; what was in the file before is gone."""
+    """Write a certificate to a file, in place of its content, and return the path."""
     return CertificateFiles(OWN, written(folder, "own.pem", authority.issue().both))
 
 
@@ -55,7 +55,7 @@ async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_files_that_change_are_read_anew(tmp_path: Path) -> None:
-    """New ones hold from the request after next; where they cannot be used the old ones stay, and the log says so once."""
+    """New files apply from the request after next. If they cannot be used, the old ones stay, with one log line."""
     log = RecordingLog()
     ca = written(tmp_path, "ca.pem", OURS.pem)
     trust = Trust(ca=ca, own=presented(tmp_path, OURS))

@@ -39,7 +39,7 @@ def test_operators_see_it_on_their_own_address(upstream: FakeUpstream, workers: 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_callers_do_not(upstream: FakeUpstream, workers: int) -> None:
-    """With it a holder of a client key could find out whether a toggle of some name exists."""
+    """Otherwise a holder of a client key could find out whether a toggle of some name exists."""
     with worker_pool(upstream, workers) as proxy:
         look_up(proxy)
         page = proxy.get("/internal-backstage/prometheus")

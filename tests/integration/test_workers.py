@@ -89,7 +89,7 @@ def descriptors(pid: int) -> int:
 
 
 def test_any_worker_answers_a_scrape_for_all(upstream: FakeUpstream) -> None:
-    """What was answered before a scrape is in it, whichever worker answered; the specification's samples are there once."""
+    """A scrape includes all earlier answers, at any worker. The specification's samples appear once."""
     with worker_pool(upstream) as proxy:
         for _ in range(20):
             assert proxy.post("", {"toggles": ["first", "unknown"]}).status == 200
@@ -156,7 +156,7 @@ def test_a_switch_is_seen_on_every_connection(upstream: FakeUpstream) -> None:
 
 
 def asked(connections: list[http.client.HTTPConnection], given: list[list[bytes]]) -> set[bytes]:
-    """Ask once on each connection, add what it got to what it was given before, and return what came."""
+    """Send one request on each connection, add the results to the earlier ones, and return them."""
     for connection, names in zip(connections, given, strict=True):
         names.append(listed(connection))
     return {names[-1] for names in given}
@@ -211,7 +211,7 @@ def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Pat
 
 
 def test_the_upstream_comes_later() -> None:
-    """Before there is a configuration every worker says 503 to everything but liveness, and becomes ready by itself."""
+    """Without a configuration every worker answers 503 except for liveness, and becomes ready by itself."""
     port = free_port()
     env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_FETCH_INTERVAL": "100"}
     with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, **env) as proxy:
@@ -263,7 +263,7 @@ def test_other_routes(upstream: FakeUpstream) -> None:
 
 
 def test_logs_of_workers(upstream: FakeUpstream) -> None:
-    """What workers log goes where the parent's lines go, in the same shape; no secret is in it, nor in any process's arguments."""
+    """Log lines of workers go to the parent's output, in the same form. They and the arguments of processes have no secret."""
     with worker_pool(upstream, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
         assert [proxy.get("?userId=some-person").status for _ in range(6)] == [200] * 6
         proxy.program.wait(lambda: proxy.program.output().count('"route": "/proxy",') == 6, "logging")

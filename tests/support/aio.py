@@ -24,7 +24,7 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 
 
 async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """Return when `condition` holds; for what happens in threads and on sockets, where no event tells."""
+    """Return when `condition` holds. For threads and sockets, which give no event."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - there is nothing to wait for but time
             await asyncio.sleep(0.002)

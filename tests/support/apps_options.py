@@ -1,4 +1,4 @@
-"""Options of a proxy for tests that need any: all that is required, and an upstream where nobody listens."""
+"""Options of a proxy for tests: all required ones, and an upstream without a listener."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from flagsvc.settings.options import ProxyOptions
 
 
 def options(**given: Any) -> ProxyOptions:
-    """Return options with what is required."""
+    """Return options with all required ones."""
     required = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "token", "client_keys": "key"}
     return ProxyOptions(**required | given)

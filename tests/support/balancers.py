@@ -72,9 +72,9 @@ def haproxy(ports: Sequence[int]) -> Iterator[int]:
 
 @contextmanager
 def haproxy_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
-    """Run HAProxy with this configuration, whose `{port}` and `{servers}` are filled in, until the block ends; give its port.
+    """Run HAProxy with this configuration until the block ends, and yield its port.
 
-    It is ready when a server behind it answers at `health`.
+    `{port}` and `{servers}` in the configuration are replaced. It is ready when a server behind it answers at `health`.
     """
     with _balancer("haproxy", text, servers, health, "-db", "-f") as port:
         yield port

@@ -74,14 +74,14 @@ def linked(owner: str, *links: Json) -> Json:
 
 
 def body(environment: str = "development", project: str = "default", **data: Any) -> Json:
-    """Return a request of an import: what is not given of the data set is empty."""
+    """Return an import request. Missing parts of the data set are empty."""
     lists = {"features": [], "featureStrategies": [], "tagTypes": [], **data}
     return {"project": project, "environment": environment, "data": lists}
 
 
 @dataclass
 class Scene:
-    """A store, and what tests do to it. `statements` counts what was sent to the database."""
+    """A store with operations for tests. `statements` counts the statements for the database."""
 
     store: Store
     statements: list[str] = field(default_factory=list)
@@ -185,7 +185,7 @@ def scene_of(database: str) -> Iterator[Scene]:
 
 
 def without_ids(value: Any) -> Any:
-    """Return an export without what is new after each import."""
+    """Return an export without the parts that each import creates new."""
     if isinstance(value, Mapping):
         return {name: without_ids(each) for name, each in value.items() if name not in NEW_EACH_TIME}
     return [without_ids(each) for each in value] if isinstance(value, list) else value

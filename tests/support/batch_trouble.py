@@ -14,7 +14,7 @@ LONE = "x\ud800y"
 
 
 def any_name(random: Random, data: Json) -> str:
-    """Return the name of a feature of the data set, of a new one where it has none."""
+    """Return the name of a feature of the data set, or of a new one if it has none."""
     if not data["features"]:
         data["features"].append({"name": "fresh"})
     return str(random.choice(data["features"])["name"])

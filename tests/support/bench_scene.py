@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share: a server that answers as it is told, the load generator, and made-up results."""
+"""Shared by the tests of the benchmark: a scripted server, the load generator, and invented results."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def serve(connection: socket.socket, server: Loopback, seen: list[bytes]) -> Non
 
 
 def generator() -> Path:
-    """Return the load generator; skip where it cannot be compiled."""
+    """Return the load generator. Skips the test if it cannot be compiled."""
     found = load.build()
     return found if isinstance(found, Path) else needs.missing(found)
 

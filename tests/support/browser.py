@@ -47,7 +47,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """One page. `events` is everything that DevTools told, in order; `call` asks, `wait` goes on until something holds."""
+    """One page. `events` are all events of DevTools in order. `call` sends a command, and `wait` waits for a condition."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._to, self._from = to_browser, from_browser
@@ -90,7 +90,7 @@ class Browser:
             self._read(min(left, 0.1))
 
     def _read(self, seconds: float) -> None:
-        """Take what the browser says within this time."""
+        """Read the browser's message within this time."""
         if not select.select([self._from], [], [], seconds)[0]:
             return
         part = os.read(self._from, 1 << 20)
@@ -133,7 +133,7 @@ class Browser:
         return found[0]
 
     def complaints(self) -> list[str]:
-        """Return what the page's console shows of errors and warnings: of scripts, of the network, of a violated policy."""
+        """Return the errors and warnings of the page's console: scripts, network, violated policies."""
         log = [each["entry"] for each in self.told("Log.entryAdded")]
         lines = [
             f"{each['source']}: {each['text']} {each.get('url', '')}"

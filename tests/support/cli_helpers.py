@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Shared by the tests of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Called(NamedTuple):
-    """The exit code and what was printed."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

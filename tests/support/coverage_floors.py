@@ -38,7 +38,7 @@ def floors() -> dict[str, float]:
 
 
 def room_of(path: str, rooms: Sequence[str]) -> str:
-    """Return the room of a module, the innermost of those listed; what is in none of them is in the room of its own name."""
+    """Return the package of a module, the innermost of those listed; otherwise its top-level name."""
     inside = path.rpartition(PACKAGE)[2].removesuffix(".py")
     found = [room for room in rooms if inside == room or inside.startswith(f"{room}/")]
     return max(found, key=len) if found else inside.partition("/")[0]
@@ -66,7 +66,7 @@ def missing(report: Mapping[str, Any], room: str, rooms: Sequence[str]) -> list[
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the rooms of a report; return 1 where one is below its floor."""
+    """Print the packages of a report. Returns 1 if one is below its floor."""
     path, *wanted = arguments
     report, least = json.loads(Path(path).read_text()), floors()
     rooms = [each for each in measured(report, least) if each.room in wanted or not wanted]

@@ -74,7 +74,7 @@ class Reusable:
     renewal: str
 
     def renew(self) -> bool:
-        """Bring back the rows of a new database; return False where its tables are no longer those of a new one."""
+        """Restore the rows of a new database. Returns False if its tables are not those of a new one."""
         with psycopg.connect(self.url, autocommit=True) as db:
             db.execute(OTHERS_GO)
             if db.execute(SHAPE).fetchone() != self.shape:
@@ -166,7 +166,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def postgresql_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give the URL of an empty PostgreSQL database of its own; the test is skipped where PostgreSQL is not installed."""
+    """Yield the URL of an empty PostgreSQL database. Skips the test if PostgreSQL is not installed."""
     with fresh_database(request.getfixturevalue("postgresql_cluster")) as url:
         yield url
 

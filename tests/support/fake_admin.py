@@ -1,4 +1,4 @@
-"""A flag server's admin API on a loopback port that answers as a test says, and keeps what it was asked."""
+"""A flag server's admin API on a loopback port. A test sets its answers, and it records its requests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def usual() -> dict[str, Answer | str]:
 
 @dataclass
 class FakeAdmin:
-    """The running server: its address, what it answers by path (`"close"`: the connection ends), what it was asked."""
+    """The running server: its address, its answers by path (`"close"`: the connection ends), its requests."""
 
     url: str = ""
     answers: dict[str, Answer | str] = field(default_factory=usual)
@@ -92,7 +92,7 @@ def fake_admin(tls: ssl.SSLContext | None = None) -> Iterator[FakeAdmin]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Answer as the test says; what it does not say is not found."""
+            """Answer as the test sets it. Other paths are 404."""
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             path = urlsplit(self.path).path

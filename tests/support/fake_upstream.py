@@ -36,7 +36,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent for a path instead of the usual answer."""
+    """The answer for a path in place of the usual one."""
 
     status: int = 200
     body: bytes = b""
@@ -78,7 +78,7 @@ class FakeUpstream:
         assert held, f"the upstream server waited {seconds} s in vain; the last requests were {paths}"
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
-        """Return what is sent for a request, and record it."""
+        """Return the answer to a request, and record the request."""
         parts = urlsplit(target)
         with self._changed:
             reply = self.replies.get(parts.path) or self._usual(method, parts.path, headers)
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_HEAD = do_PUT = _serve  # noqa: N815 - the names http.server looks for
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: tests look at what was recorded."""
+        """Print nothing: tests read the recorded requests."""
 
 
 class _Server(ThreadingHTTPServer):

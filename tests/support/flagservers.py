@@ -54,7 +54,7 @@ GIVEN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class AppClient:
-    """A flag server in this process. `server` is what its handlers use; `log` has what it wrote."""
+    """A flag server in this process. `server` has the parts that its handlers use; `log` has its log lines."""
 
     app: AsgiApp
     server: ApiContext
@@ -188,7 +188,10 @@ class OurFlagServer:
         return processes.ask(self.url + path, method=method, headers=headers, body=body)
 
     def admin(self, path: str, body: object = None, method: str = "") -> Any:
-        """Call the admin API as an administrator, POST where there is a body, and return what it answers; all but success fails."""
+        """Call the admin API as an administrator, with POST if there is a body, and return the answer.
+
+        Other statuses than success fail.
+        """
         answer = self.ask(method or ("GET" if body is None else "POST"), f"/admin{path}", body)
         assert answer.status < 300, (path, answer.status, answer.body, self.program.output()[-2000:])
         return answer.json() if answer.body else None

@@ -14,14 +14,14 @@ SOURCES = Path(__file__).resolve().parents[2] / "src"
 
 
 class InterpretedOnly(MetaPathFinder):
-    """Find the modules of one package as Python sources only, also where a compiled module stands beside the source."""
+    """Finds the modules of one package as Python sources only, also if there is a compiled module."""
 
     def __init__(self, package: str, sources: Path) -> None:
         self._package = package
         self._sources = sources
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return where the source of the module `name` is, None when it is of another package."""
+        """Return the source of the module `name`; None for another package."""
         if name.partition(".")[0] != self._package:
             return None
         folders = [str(self._sources)] if path is None else list(path)

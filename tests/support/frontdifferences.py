@@ -1,6 +1,6 @@
-"""Where the front answers otherwise than uvicorn's protocol, on purpose (decision 0021). Each row is one difference.
+"""The intended differences between our HTTP server and uvicorn's protocol (decision 0021). Each row is one difference.
 
-A row is asked at the first reply that differs: `ours` and `theirs` are what came from there on. Everything before was equal.
+A row is tried at the first reply that differs: `ours` and `theirs` are the replies from there on. All earlier ones were equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REFUSED = (400, 431)
 
 @dataclass(frozen=True)
 class Case:
-    """The stream, and what is left of both talks from the first difference on."""
+    """The stream, and the rest of both talks from the first difference on."""
 
     stream: bytes
     ours: Talk
@@ -27,11 +27,11 @@ class Case:
 
     @property
     def first(self) -> tuple[Reply, Reply] | None:
-        """The first replies of both, where there are some."""
+        """The first replies of both, if there are any."""
         return (self.ours.replies[0], self.theirs.replies[0]) if self.ours.replies and self.theirs.replies else None
 
     def same_but(self, ours: tuple[str, str] | None, theirs: tuple[str, str] | None) -> bool:
-        """Return whether the first replies differ in nothing but that one field each."""
+        """Return whether the first replies differ only in one field each."""
         if self.first is None:
             return False
         mine, other = self.first
@@ -48,58 +48,58 @@ KEEP = ("connection", "keep-alive")
 
 
 def gives_up(case: Case) -> bool:
-    """Hold where bad bytes make uvicorn forget the requests before them that it had not answered yet."""
+    """Return true if bad bytes make uvicorn drop the unanswered requests before them."""
     left = case.theirs.replies
     both_ended = case.ours.ended and case.theirs.ended
     return both_ended and len(left) == 1 and left[0].status in REFUSED and bool(case.ours.replies)
 
 
 def forgets_after_upgrade(case: Case) -> bool:
-    """Hold where uvicorn drops what came in one read with an upgrade, body and requests behind it, and goes on after that."""
+    """Return true if uvicorn drops the bytes in one read with an upgrade, body and later requests, and then continues."""
     return UPGRADE.search(case.stream) is not None
 
 
 def keeps_old_connections(case: Case) -> bool:
-    """Hold where a caller of HTTP/1.0 asks to keep the connection, and uvicorn closes it."""
+    """Return true if a caller of HTTP/1.0 asks to keep the connection, and uvicorn closes it."""
     return b"HTTP/1.0" in case.stream and case.same_but(KEEP, CLOSE)
 
 
 def closes_over_limit(case: Case) -> bool:
-    """Hold where a body is over the limit: uvicorn reads all of it, whatever its size."""
+    """Return true if a body is over the limit: uvicorn reads all of it, of any size."""
     return case.same_but(CLOSE, None) and case.ours.replies[0].status == 413 and case.ours.ended
 
 
 def closes_unexpected(case: Case) -> bool:
-    """Hold where the answer comes before the body that waits to be asked for: with uvicorn nobody knows what comes next."""
+    """Return true if the answer comes before a body that waits for `100 Continue`: with uvicorn the next bytes are ambiguous."""
     return b"100-continue" in case.stream.lower() and case.same_but(CLOSE, None) and case.ours.ended
 
 
 def finds_no_path(case: Case) -> bool:
-    """Hold where an absolute target has no path: uvicorn fails on it."""
+    """Return true if an absolute target has no path: uvicorn fails on it."""
     return NO_PATH.search(case.stream) is not None and case.first is not None and case.first[1].status == 400
 
 
 def refuses_framing(case: Case) -> bool:
-    """Hold where a body is framed so that others may read its end elsewhere: chunks in HTTP/1.0, codings beside `chunked`."""
+    """Return true if other programs may see another end of a body: chunks in HTTP/1.0, codings beside `chunked`."""
     left = case.theirs.replies
     refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
     return refused and CODING.search(case.stream) is not None and (not left or left[0].status != 400)
 
 
 def refuses_hosts(case: Case) -> bool:
-    """Hold where a request of HTTP/1.1 has no Host, two of them, or a bad one: uvicorn does not look at it."""
+    """Return true if a request of HTTP/1.1 has no Host, two of them, or a bad one: uvicorn does not check it."""
     refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
     heads = [part.lower() for part in case.stream.split(b"\r\n\r\n")]
     return refused and any(b"http/1.1" in part and part.count(b"\nhost: proxy") != 1 for part in heads)
 
 
 def closes_tunnels(case: Case) -> bool:
-    """Hold where bytes behind CONNECT were meant for the other end of a tunnel: uvicorn keeps the connection."""
+    """Return true if bytes after CONNECT were meant for the other end of a tunnel: uvicorn keeps the connection."""
     return b"CONNECT " in case.stream and case.same_but(CLOSE, None) and case.ours.ended
 
 
 def answers_once(case: Case) -> bool:
-    """Hold where uvicorn refuses the body of a request that it has answered already."""
+    """Return true if uvicorn refuses the body of a request that it has already answered."""
     left = case.theirs.replies
     return case.ours.ended and not case.ours.replies and len(left) == 1 and left[0].status in REFUSED
 
@@ -119,7 +119,7 @@ DIFFERENCES: tuple[Callable[[Case], bool], ...] = (
 
 
 def difference(stream: bytes, ours: Talk, theirs: Talk) -> str | None:
-    """Return the name of the row that explains why two talks differ; an empty one where they do not, None where none does."""
+    """Return the name of the row that explains a difference; empty without a difference, None without a row."""
     if ours == theirs:
         return ""
     pairs = zip(ours.replies, theirs.replies, strict=False)

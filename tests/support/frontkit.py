@@ -1,4 +1,4 @@
-"""What the tests of the front stand on: a transport in memory, the state of a server, and answers read from bytes."""
+"""Shared by the tests of the HTTP server: a transport in memory, the state of a server, and answers parsed from bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Fields = list[tuple[str, str]]
 
 
 class State:
-    """Stands for what uvicorn's server keeps of its connections."""
+    """Stands for the state that uvicorn's server keeps of its connections."""
 
     def __init__(self, headers: list[tuple[bytes, bytes]] | None = None) -> None:
         self.connections: set[object] = set()
@@ -40,10 +40,10 @@ class State:
 
 
 class FakeTransport(asyncio.Transport):
-    """A transport that keeps what is written.
+    """A transport that records what is written.
 
-    `takes` is how much of it is sent before the protocol is told to pause. `quiet` lets the protocol do what uvicorn's does:
-    write after the end, and pause twice.
+    `takes` is how many bytes are sent before the protocol must pause. `quiet` allows what uvicorn's protocol does: writing
+    after the end, and pausing twice.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class FakeTransport(asyncio.Transport):
             self.count(sum(len(part) for part in parts))
 
     def count(self, size: int) -> None:
-        """Note that so much was written; beyond what is taken at once, the protocol is told to pause."""
+        """Count written bytes. Above the limit, the protocol must pause."""
         self.unsent += size
         if self.takes is not None and self.unsent > self.takes:
             self.protocol.pause_writing()
@@ -101,7 +101,7 @@ class FakeTransport(asyncio.Transport):
         self.protocol.resume_writing()
 
     def get_write_buffer_size(self) -> int:
-        """Return what was written and not taken."""
+        """Return the number of written and unsent bytes."""
         return self.unsent
 
     @property
@@ -142,7 +142,7 @@ class FakeTransport(asyncio.Transport):
 
 @dataclass
 class Line:
-    """A connection of the front and the transport it stands on."""
+    """A connection of the HTTP server with its transport."""
 
     connection: Connection
     transport: FakeTransport
@@ -155,7 +155,7 @@ class Line:
         return self
 
     def answers(self, *methods: str) -> list[int]:
-        """Return the statuses of all that came, which are answers to these methods (a GET where none is told)."""
+        """Return the statuses of all answers to these methods; by default GET."""
         return [status for status, _, _ in parse_answers(bytes(self.transport.data), list(methods) or ["GET"])]
 
     def tick(self, times: int = 1) -> None:
@@ -175,7 +175,7 @@ def dial(given: Serving, limits: ConnectionLimits | None = None, **transport: An
 
 
 def crowd(given: Serving, number: int, limits: ConnectionLimits | None = None, **transport: Any) -> list[Line]:
-    """Return connections to one server; what is written at the end of a turn is not written yet."""
+    """Return connections of one server. Their answers wait for the end of the turn."""
     make, state = ConnectionFactory(lambda: given.service, limits or ConnectionLimits()), State()
     lines = [Line(make(None, state, {}), FakeTransport(**transport)) for _ in range(number)]
     for line in lines:
@@ -213,7 +213,7 @@ def parse_answer(data: bytes, method: str = "GET") -> tuple[int, Fields, bytes, 
 
 
 def parse_answers(data: bytes, methods: list[str]) -> list[tuple[int, Fields, bytes]]:
-    """Return the answers to requests with these methods; fails where bytes are left over."""
+    """Return the answers to requests with these methods. Fails if bytes are left."""
     found = []
     for method in methods:
         status, fields, body, data = parse_answer(data, method)
@@ -224,9 +224,9 @@ def parse_answers(data: bytes, methods: list[str]) -> list[tuple[int, Fields, by
 
 @dataclass
 class Serving:
-    """A service over the real engine, and what it logs. `gate` holds back every answer while it is closed, where there is one.
+    """A service over the real engine, with its log. A closed `gate` holds back every answer.
 
-    `waiting` counts who came to it, `left` whose waiting was cancelled.
+    `waiting` counts the waiting requests, `left` those that were cancelled.
     """
 
     service: Service

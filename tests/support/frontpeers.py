@@ -1,4 +1,4 @@
-"""The same bytes over the front and over uvicorn's own protocol around the ASGI application, and what came back."""
+"""Sends the same bytes to our HTTP server and to uvicorn's protocol around the ASGI application, and returns both replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUIET_TURNS = 4
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer; the length tells where the next one begins."""
+    """One answer. Its length tells where the next one begins."""
 
     status: int
     fields: Fields
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Talk:
-    """What came back over one connection: the answers, and whether the other side ended it."""
+    """The result of one connection: the answers, and whether the other side closed it."""
 
     replies: tuple[Reply, ...]
     ended: bool
@@ -53,7 +53,7 @@ def over_front(service: Service) -> Any:
 
 
 def over_uvicorn(service: Service) -> Any:
-    """Return a connection of uvicorn's protocol, with our bound of a head and our words for what is no request."""
+    """Return a connection of uvicorn's protocol with our head limit and our messages for bytes that are not a request."""
     return under(bounded(service.header_limit + service.query_limit + EXTRA_BYTES, service.early_refusal), service)
 
 
@@ -71,7 +71,7 @@ def under(protocol: Any, service: Service) -> Any:
 
 
 async def talk(make: Callable[[Service], Any], service: Service, pieces: list[bytes]) -> Talk:
-    """Send the pieces over a connection, one after the other, and return what came back."""
+    """Send the pieces over a connection one by one, and return the result."""
     connection = make(service)
     transport = FakeTransport(quiet=True)
     transport.protocol = connection
@@ -105,7 +105,7 @@ def waits(task: asyncio.Task[Any]) -> bool:
 
 
 def replies(data: bytes) -> tuple[Reply, ...]:
-    """Return the answers in what came back, those that only say to go on left out."""
+    """Return the answers in received bytes, without interim answers."""
     found = []
     while data:
         first, _, rest = data.partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Byte streams for the front: good requests, odd ones, broken ones, behind one another and cut anywhere."""
+"""Byte streams for the HTTP server: good, unusual and broken requests, one after the other, cut at any place."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ PROGRAM = "const f = %s; const all = JSON.parse(require('fs').readFileSync(0, 'u
 
 
 def apply(function: str, values: Sequence[object], *, package: str | None = None, zone: str = "UTC") -> list[Any]:
-    """Return what the JavaScript `function` gives for each of the values, JSON in and out; skip the test where there is no node.
+    """Return the results of a JavaScript `function` for the values, as JSON. Skips the test without node.
 
-    With `package`, `require` finds that npm package and everything it depends on; `zone` is the time zone of the process.
+    With `package`, `require` finds that npm package and its dependencies. `zone` is the time zone of the process.
     """
     environment = os.environ | {"TZ": zone, "LC_ALL": "C"}
     if package is not None:

@@ -50,7 +50,7 @@ def reply(status: int, body: bytes = b"", **headers: str) -> bytes:
 
 
 class Loopback:
-    """A scriptable server. `answers` are used up one a request, the last one stays; `requests` is what came."""
+    """A scriptable server. Each request takes one of `answers`, and the last one stays. `requests` are the received ones."""
 
     def __init__(self, scheme: str, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []

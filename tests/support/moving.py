@@ -50,7 +50,7 @@ class Server:
     user: str
 
     def admin(self, path: str, body: object = None, method: str = "") -> Any:
-        """Call the admin API, and return what it answers; anything but success fails."""
+        """Call the admin API and return the answer. Other statuses than success fail."""
         url, method = f"{self.root}/api/admin{path}", method or ("GET" if body is None else "POST")
         answer = processes.ask(url, method=method, headers={"Authorization": self.user}, body=body, seconds=300)
         assert answer.status < 300, (method, path, answer.status, answer.body)
@@ -78,7 +78,7 @@ def real(server: processes.FlagServer) -> Server:
 
 
 def move(source: Server, target: Server, *arguments: str, folder: Path) -> tuple[int, str, str]:
-    """Run `flagsvc move --yes` and return its exit code and what it printed."""
+    """Run `flagsvc move --yes` and return its exit code and output."""
     tokens = {"FLAGSVC_FROM_TOKEN": source.user, "FLAGSVC_TO_TOKEN": target.user}
     done = subprocess.run(
         [sys.executable, "-m", "flagsvc", "move", source.root, target.root, "--yes", *arguments],
@@ -89,7 +89,7 @@ def move(source: Server, target: Server, *arguments: str, folder: Path) -> tuple
 
 
 def interpreted() -> dict[str, str]:
-    """Return the variable that says to run as it is, where it is set."""
+    """Return the variable for an interpreted run, if it is set."""
     return {name: value for name, value in os.environ.items() if name == "FLAGSVC_INTERPRETED"}
 
 
@@ -177,7 +177,7 @@ def contexts(count: int) -> list[dict[str, Any]]:
 
 
 def evaluated(server: Server, names: Sequence[str], asked: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return what the SDK for Node answers for each environment, context and flag, as it reads them from the server."""
+    """Return the results of the SDK for Node for each environment, context and flag, read from the server."""
     tokens = [server.backend_token(environment) for environment in ENVIRONMENTS]
     with processes.scratch() as folder:
         (folder / "asked.json").write_text(json.dumps([f"{server.root}/api", tokens, names, asked]))

@@ -1,4 +1,4 @@
-"""What a test may need beyond Python; where it is missing: skip with the reason, or fail when REQUIRE_ALL=1."""
+"""What a test needs beyond Python. If it is missing, the test skips with the reason, or fails with REQUIRE_ALL=1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the admin API that a flag server of ours and the real one get alike: what a table of them is made of."""
+"""Tables of admin API calls that our flag server and the real one get alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRATEGIES = {
 
 @dataclass(frozen=True)
 class Ours:
-    """Where our server answers otherwise on purpose: its status, a part of its message, the real one's status, and why."""
+    """An intended difference: our status, a part of our message, the real server's status, and the reason."""
 
     status: int
     message: str
@@ -30,7 +30,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Step:
-    """One call. `{name}` in path and body stands for an id: of a strategy, or of what an earlier step made as `keep`."""
+    """One call. `{name}` in path and body stands for an id: of a strategy, or of the result of an earlier step with `keep`."""
 
     method: str
     path: str
@@ -61,7 +61,7 @@ def delete(path: str, who: str = BOSS, **given: Any) -> Step:
 
 
 def filled(value: Any, known: Mapping[str, Any]) -> Any:
-    """Return a path or a body with the ids in it; a text that is nothing but a name becomes the id itself."""
+    """Return a path or a body with the ids. A text that is only a name becomes the id itself."""
     if isinstance(value, dict):
         return {key: filled(each, known) for key, each in value.items()}
     if isinstance(value, list):

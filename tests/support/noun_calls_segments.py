@@ -11,7 +11,7 @@ OF = f"{PATH}/strategies"
 
 
 def constraint(**given: Any) -> dict[str, Any]:
-    """Return a constraint that is all right but for what is given."""
+    """Return a valid constraint except for the given members."""
     return {"contextName": "userId", "operator": "IN", "values": ["a"], **given}
 
 

@@ -1,4 +1,4 @@
-"""A database with some features and what they use, for tests of the functions of one noun."""
+"""A database with some features and their objects, for tests of store functions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Nouns:
         self.store = store
 
     def read(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Return what a function that reads gives."""
+        """Return the result of a function that reads."""
         with self.store.reading() as tx:
             return function(tx, *given, **named)
 
     def write(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Return what a function that writes gives, in a transaction of its own."""
+        """Return the result of a function that writes, in its own transaction."""
         with self.store.writing(ACTOR) as tx:
             return function(tx, *given, **named)
 

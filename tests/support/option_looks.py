@@ -1,6 +1,6 @@
-"""What is looked at to see an option: each function runs a proxy and returns what came out of it on some side.
+"""Observations of options: each function runs a proxy and returns its visible behaviour on some side.
 
-The functions in lower case return a look; a look takes the scene and the options.
+The functions in lower case return a look. A look takes the scene and the options.
 """
 
 from __future__ import annotations
@@ -104,19 +104,19 @@ async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def target(scene: Scene, options: ProxyOptions) -> object:
-    """See what the upstream is asked for."""
+    """Observe the requests to the upstream."""
     async with scene.proxy(options):
         return scene.upstream.requests[0].target
 
 
 async def target_and_names(scene: Scene, options: ProxyOptions) -> object:
-    """See what the upstream, which filters nothing, is asked for, and what is known then."""
+    """Observe the requests to an upstream without filters, and the known names."""
     async with scene.proxy(options) as proxy:
         return scene.upstream.requests[0].target, await proxy.names()
 
 
 async def authorization(scene: Scene, options: ProxyOptions) -> object:
-    """See what the proxy says to authenticate with, in every request."""
+    """Observe the authentication in every request."""
     async with scene.proxy(options) as proxy:
         await until(lambda: scene.received("register"))
         await proxy.named("on")
@@ -153,7 +153,7 @@ async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def pace_of_metrics(scene: Scene, options: ProxyOptions) -> object:
-    """See how many seconds lie between metrics posts, and what the upstream is asked for at all."""
+    """Observe the seconds between metrics posts, and all requests to the upstream."""
     async with scene.proxy(options) as proxy:
         pauses = await metrics_pauses(scene, proxy, 2)
         if pauses:
@@ -208,7 +208,7 @@ async def pause_asked_for(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
-    """See which server is asked, and what for; the other one forwards what is https."""
+    """Observe which server gets which request. The other one forwards https."""
     if options.flagsvc_url.startswith("https:"):
         scene.other.script(tunnel)
     async with scene.proxy(options):
@@ -218,12 +218,12 @@ async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
 
 
 def shown(scene: Scene) -> tuple[str, str]:
-    """Return the upstream's host and port, and what stands for them."""
+    """Return the upstream's host and port, and their placeholders."""
     return scene.upstream.url.partition("://")[2], "UPSTREAM"
 
 
 async def connection(scene: Scene, options: ProxyOptions) -> object:
-    """See whether the first attempt to reach the upstream works, and what is logged if not."""
+    """Observe whether the first attempt to reach the upstream succeeds, and the log otherwise."""
     async with scene.proxy(options, ready=False) as proxy:
         await scene.waits(2)
         status = (await proxy.ask("GET", "/proxy")).status_code
@@ -240,7 +240,7 @@ async def patience(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def bootstrap(scene: Scene, options: ProxyOptions) -> object:
-    """See what is served while the upstream is away, what the bootstrap server is asked for, and with what authorization."""
+    """Observe the answers while the upstream is away, and the bootstrap server's requests with their authorization."""
     scene.replies["features"] = reply(503)
     async with scene.proxy(options, ready=options.exp_bootstrap_url is not None) as proxy:
         await scene.waits(2)
@@ -252,7 +252,7 @@ async def bootstrap(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def survival(scene: Scene, options: ProxyOptions) -> object:
-    """See what a restart answers while the upstream is away, and in which folders there are files now."""
+    """Observe the answers after a restart while the upstream is away, and the folders with files."""
     async with scene.proxy(options):
         pass
     scene.replies["features"] = reply(503)
@@ -287,7 +287,7 @@ async def shape(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def access(scene: Scene, options: ProxyOptions) -> object:
-    """See what is logged of requests."""
+    """Observe the log lines of requests."""
     async with scene.proxy(options) as proxy:
         await proxy.ask("GET", "/proxy?userId=7")
         await proxy.ask("POST", "/proxy/client/nothing")
@@ -300,9 +300,9 @@ async def access(scene: Scene, options: ProxyOptions) -> object:
 
 @asynccontextmanager
 async def listening(options: ProxyOptions, servers: list[UvicornServer] | None = None) -> AsyncIterator[str]:
-    """Run `flagsvc proxy`'s own function in a thread, stopped as a second signal would stop it; `servers` gets what it runs.
+    """Run `flagsvc proxy`'s own function in a thread, stopped like by a second signal. `servers` gets what it runs.
 
-    Give the line with which it says where it listens, or that it cannot.
+    Yields its line about the address, or about the failure to listen.
     """
     printed, servers = StringIO(), [] if servers is None else servers
 
@@ -390,7 +390,7 @@ class Notes:
 
 
 async def where_it_is_logged(scene: Scene, options: ProxyOptions) -> object:
-    """See where the lines of the proxy go: levels noted by a logger of ours, and whether standard error has any."""
+    """Observe where log lines go: the levels of our logger, and whether standard error has lines."""
     await trouble(scene, options)
     noted = {level for level, _ in options.logger.lines} if isinstance(options.logger, Notes) else set()
     await turns()

@@ -1,4 +1,4 @@
-"""What is looked at to see the options of a process that runs: what it reads again, and how it ends."""
+"""Observations of options of a running process: reloading and shutdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAUSE_S = 0.02
 
 
 async def farewell(scene: Scene, options: ProxyOptions) -> object:
-    """See what a new caller gets a while after the process was told to end."""
+    """Observe the answer to a new caller a while after SIGTERM."""
     servers: list[UvicornServer] = []
     async with listening(options, servers) as line:
         assert "listening" in line
@@ -39,7 +39,7 @@ async def farewell(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def readiness(port: int) -> str:
-    """Return what a probe is told; `refused` where no connection is taken."""
+    """Return the answer to a probe; `refused` if no connection is accepted."""
     try:
         answer = await asyncio.to_thread(ask, f"http://127.0.0.1:{port}/readyz")
     except (OSError, http.client.HTTPException):
@@ -82,7 +82,7 @@ async def silence(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:
-    """See how many processes a scrape tells of."""
+    """Observe the number of processes in a scrape."""
     async with listening(options) as line:
         assert "listening" in line
         url = f"http://127.0.0.1:{options.port}/proxy/internal-backstage/prometheus"

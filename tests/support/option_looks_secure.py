@@ -1,4 +1,4 @@
-"""What is looked at to see the options of TLS, Unix sockets and the operators' address; see `option_looks`."""
+"""Observations of the options of TLS, Unix sockets and the operators' address; see `option_looks`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def asked(port: int, context: ssl.SSLContext | None) -> int | None:
-    """Return the status of an answer, None where there is none; over TLS where a context is given."""
+    """Return the status of an answer, or None; over TLS with a context."""
     made = HTTPConnection if context is None else partial(HTTPSConnection, context=context)
     line = made(HOST, port, timeout=10)
     with contextlib.closing(line), contextlib.suppress(OSError, HTTPException):
@@ -38,7 +38,7 @@ def asked(port: int, context: ssl.SSLContext | None) -> int | None:
 
 
 async def scheme(scene: Scene, options: ProxyOptions) -> object:
-    """See what is spoken, or that the proxy does not start."""
+    """Observe the protocol, or that the proxy does not start."""
     async with listening(options) as line:
         if "cannot" in line:
             return "refused"
@@ -103,7 +103,7 @@ async def where(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def admin_address_server(scene: Scene, options: ProxyOptions) -> object:
-    """See what is answered to operators at their address, and at the callers'."""
+    """Observe the answers at the operators' address, and at the callers'."""
     places = {"health": "/proxy/live", "metrics": "/proxy/internal-backstage/prometheus", "flags": "/proxy"}
     async with listening(options) as line:
         found = re.search(r":(\d+)/", line)

@@ -1,4 +1,4 @@
-"""What is looked at to see an option of the storage server: each function runs a proxy, and a server where it expects one."""
+"""Observations of the options of the storage server: each function runs a proxy, and a server if the options need one."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LONG_MS = 10_000
 
 
 def port_of(options: ProxyOptions) -> int | None:
-    """Return where the storage of the options is expected, None where it is no server."""
+    """Return the port of the storage server in the options; None for another storage."""
     server = server_at(options.storage)
     return None if server is None else server.port
 
 
 def stored(*, password: str | None = None, tls: Authority | None = None, clients: str = "no") -> Look:
-    """See how the names begin of what a proxy leaves on the server, or which option is refused."""
+    """Observe the beginnings of the names that a proxy stores on the server, or the refused option."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
         with redis_server(port=port_of(options), password=password, tls=tls, clients=clients) as server:

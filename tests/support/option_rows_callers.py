@@ -1,4 +1,4 @@
-"""What the options do that callers see at once: one row for each value tried."""
+"""The effects of options that callers see: one row for each tried value."""
 
 from __future__ import annotations
 

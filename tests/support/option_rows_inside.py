@@ -1,4 +1,4 @@
-"""What the options do that have to do with evaluation, storage, logs and experiments: one row for each value tried."""
+"""The effects of options of evaluation, storage, logs and experiments: one row for each tried value."""
 
 from __future__ import annotations
 

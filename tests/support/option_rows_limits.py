@@ -1,4 +1,4 @@
-"""What the options do that bound what callers send, hold and ask for: one row for each value tried."""
+"""The effects of options that limit callers: one row for each tried value."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Look:
 
 
 async def third_connection(scene: Scene, options: ProxyOptions) -> object:
-    """See what the third of three connections is told."""
+    """Observe the answer to the third of three connections."""
     async with listening(options) as line:
         assert "listening" in line
         found = b""

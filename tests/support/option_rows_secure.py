@@ -1,4 +1,4 @@
-"""What the options of TLS, Unix sockets and the operators' address do: one row for each value tried."""
+"""The effects of options of TLS, Unix sockets and the operators' address: one row for each tried value."""
 
 from __future__ import annotations
 

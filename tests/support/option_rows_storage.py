@@ -1,4 +1,4 @@
-"""What the options of the storage server and of the fleet do: one row for each value tried."""
+"""The effects of options of the storage server and the fleet: one row for each tried value."""
 
 from __future__ import annotations
 

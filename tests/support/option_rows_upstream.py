@@ -1,4 +1,4 @@
-"""What the options do that are about the upstream server, listening and usage metrics: one row for each value tried."""
+"""The effects of options of the upstream server, listening and usage metrics: one row for each tried value."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def wrong(option: Option) -> str:
 
 
 def bounds(option: Option) -> tuple[int, int] | None:
-    """Return the least and the largest number that the kind of an option tells, None where it takes no number in a range."""
+    """Return the smallest and the largest number of an option's kind; None if it has no range."""
     found = re.search(r"from (-?\d+) to (\d+)$", option.kind.expects)
     return (int(found[1]), int(found[2])) if found else None
 

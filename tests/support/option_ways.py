@@ -72,7 +72,7 @@ class Row:
 
 
 def fill(value: Any, scene: Scene, port: int) -> Any:
-    """Return a value with what stands for parts of the scene replaced, also inside lists and mappings."""
+    """Return a value with its placeholders replaced, also inside lists and mappings."""
     if isinstance(value, str):
         places = {
             "{upstream}": scene.upstream.url,
@@ -124,7 +124,7 @@ def toml(row: Row, way: str, scene: Scene, port: int) -> str:
 
 
 def flags(row: Row, way: str, text: str, scene: Scene) -> dict[str, str]:
-    """Return what the command makes of the row's flag."""
+    """Return the command's arguments for the row's flag."""
     flag = BY_NAME[row.name].flag
     words = [f"{flag}={text}"] if way == FLAG else [f"{flag}-file", secret_file(scene, text)]
     parser = ArgumentParser()
@@ -152,7 +152,7 @@ def in_code(row: Row, way: str, scene: Scene, others: Mapping[str, str], port: i
 
 
 def refused(*names: str) -> tuple[str, ...]:
-    """Return what is seen where the options are none: the names of those that are wrong."""
+    """Return the names of the refused options."""
     return ("refused", *names)
 
 

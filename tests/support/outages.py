@@ -55,9 +55,10 @@ def trapped(*names: str) -> dict[str, Any]:
 
 @dataclass
 class Opener:
-    """Asks for the toggles on one new connection after the other.
+    """Requests the toggles on one new connection after the other.
 
-    `slow` and `lost` have when each attempt ended that took so long; whoever is cut off, refused, or gets no 200, is lost.
+    `slow` and `lost` have the end times of attempts that took too long or failed. A closed or refused connection and any other
+    status than 200 are failures.
     """
 
     port: int
@@ -89,9 +90,9 @@ class Opener:
 
 @dataclass
 class Outage:
-    """A proxy with workers, callers who open new connections all the time, and a probe at the operators' address.
+    """A proxy with workers, callers with new connections all the time, and a probe at the operators' address.
 
-    `said` is what the probe was told, when it changed.
+    `said` has the answers of the probe at each change.
     """
 
     proxy: Proxy
@@ -102,7 +103,7 @@ class Outage:
     over: threading.Event = field(default_factory=threading.Event)
 
     def touch(self, *names: str) -> None:
-        """Have the custom code do what these files stand for."""
+        """Have the custom code do what these files request."""
         for name in names:
             (self.folder / name).touch()
 
@@ -118,7 +119,7 @@ class Outage:
                 self.said.append((time.monotonic(), said))
 
     def readiness(self) -> str:
-        """Return what a probe is told."""
+        """Return the answer to a probe."""
         try:
             answer = ask(f"http://127.0.0.1:{self.admin}/readyz", seconds=5)
         except OSError:
@@ -126,7 +127,7 @@ class Outage:
         return answer.body.decode()
 
     def told(self, since: float) -> list[str]:
-        """Return what the probe was told from a moment on."""
+        """Return the answers of the probe since a time."""
         before = [said for moment, said in self.said if moment <= since][-1:]
         return before + [said for moment, said in self.said if moment > since]
 
@@ -136,7 +137,7 @@ class Outage:
         return max([0.0, *(each - since for opener in self.openers for each in opener.slow)])
 
     def _calm(self, since: float) -> bool:
-        """Return whether nobody has waited, or was not answered, for a while."""
+        """Return whether no request was slow or failed for a while."""
         now = time.monotonic()
         waiting = any(opener.began and now - opener.began > LOST_S for opener in self.openers)
         last = max([since, *(each for opener in self.openers for each in opener.lost)])
@@ -147,7 +148,7 @@ class Outage:
         self.proxy.program.wait(lambda: self.scraped().get("flagsvc_workers") == number, "replacing workers")
 
     def scraped(self) -> dict[str, float]:
-        """Return what a scrape at the operators' address says."""
+        """Return the text of a scrape at the operators' address."""
         lines = ask(f"http://127.0.0.1:{self.admin}/metrics").body.decode().splitlines()
         parts = [line.rpartition(" ") for line in lines if not line.startswith("#")]
         return {name: float(value) for name, _, value in parts}

@@ -39,16 +39,16 @@ NPM_OPTIONS = (
 
 
 def package(name: str, folder: str = "") -> Path:
-    """Return the folder of the npm package `name`, fetched if need be; skip the test where that is impossible.
+    """Return the folder of the npm package `name`; fetch it if necessary. Skips the test if that is impossible.
 
-    `folder` says of which row of the table, where several have it; else it is the first.
+    `folder` names the row of the table if several rows have the package; the default is the first.
     """
     found = find(name, folder)
     return found if isinstance(found, Path) else needs.missing(found)
 
 
 def node() -> str:
-    """Return the path of node; skip the test where none or too old a one is installed."""
+    """Return the path of node. Skips the test if it is missing or too old."""
     path, reason = _node()
     return path if path else needs.missing(reason)
 

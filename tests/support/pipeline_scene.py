@@ -1,4 +1,4 @@
-"""Routes that show what the pipeline does before and after a handler, and how to read its errors."""
+"""Routes that show the pipeline before and after a handler, and a reader of its errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN_TOKEN = "This server does not know this token, or it has expired. Send t
 
 
 def told(call: ApiCall) -> ApiAnswer:
-    """Answer with what a handler was told."""
+    """Answer with the handler's input."""
     who = call.known_actor.name if call.known_actor else call.known_token and call.known_token.kind
     return ApiAnswer({"who": who, "params": call.params, "query": call.query, "body": call.body})
 
@@ -34,7 +34,7 @@ def refusing(call: ApiCall) -> ApiAnswer:
 
 
 def failing(call: ApiCall) -> ApiAnswer:
-    """Fail, with what must not be told in the message."""
+    """Raise an error whose message must not be shown."""
     raise LookupError("hunter2")
 
 

@@ -79,5 +79,5 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def serial(peer: ssl.SSLSocket | ssl.SSLObject) -> str:
-    """Return which certificate the other side showed, where it was checked."""
+    """Return the serial number of the other side's certificate, if it was checked."""
     return str((peer.getpeercert() or {})["serialNumber"])

@@ -52,9 +52,9 @@ _ports = itertools.cycle(_own_ports())
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on at any address, and that no other process of this test run gets.
+    """Return a port without a listener at any address, which no other process of this test run gets.
 
-    It is not returned again before all others were: who got it may take a while before it listens, and may leave and come back.
+    It is not returned again before all others: its process may take a while before it listens, and may stop and start again.
     """
     while True:
         number = next(_ports)
@@ -65,14 +65,14 @@ def free_port() -> int:
 
 @dataclass
 class Program:
-    """A running program: its process, what it has written so far, and the folder it may write to."""
+    """A running program: its process, its output so far, and a folder for its files."""
 
     name: str
     process: subprocess.Popen[bytes]
     output_file: Path
 
     def output(self) -> str:
-        """Return what the program has written so far."""
+        """Return the output so far."""
         return self.output_file.read_text(errors="replace")
 
     def said(self, event: str) -> list[dict[str, Any]]:
@@ -114,9 +114,9 @@ def running(
     stop: int = signal.SIGTERM,
     cwd: Path | None = None,
 ) -> Iterator[Program]:
-    """Run `command` until the block ends, with nothing of this process's environment but the search path.
+    """Run `command` until the block ends, with an environment that has only the search path.
 
-    It runs in `folder`, or in `cwd`; what it writes goes into `folder`. Children that it leaves in its process group are killed.
+    It runs in `folder`, or in `cwd`. Its output goes into `folder`. Remaining children of its process group are killed.
     """
     output = folder / f"{name}.log"
     with output.open("wb") as sink:
@@ -144,7 +144,7 @@ def running(
 
 
 def clean_environment(folder: Path) -> dict[str, str]:
-    """Return an environment that knows no option but that nobody waits at the end, no outbound proxy, no home but `folder`."""
+    """Return an environment without options, except no wait at the end, no outbound proxy and `folder` as home."""
     folders = {"HOME": str(folder), "TMPDIR": str(folder), "XDG_STATE_HOME": str(folder / "state")}
     fixed = {"TZ": "UTC", "LANG": "C.UTF-8", "HOSTNAME": "Some-Host", "PYTHONDONTWRITEBYTECODE": "1"}
     fixed["UNLEASH_SHUTDOWN_GRACE"] = "0"
@@ -256,7 +256,7 @@ def our_proxy(upstream_url: str, *arguments: str, wait_ready: Any = True, **env:
 
 
 def flagsvc() -> list[object]:
-    """Return the command of this package: the installed one, else what it would call."""
+    """Return the command of this package: the installed one, or what it would call."""
     script = Path(sys.executable).with_name("flagsvc")
     return [script] if script.exists() else [sys.executable, "-c", "import sys, flagsvc.cli as c; sys.exit(c.main())"]
 
@@ -327,7 +327,7 @@ class FlagServer:
     program: Program
 
     def admin(self, path: str, body: object = None, method: str = "") -> Any:
-        """Call the admin API, POST where there is a body, and return what it answers; anything but success fails."""
+        """Call the admin API, with POST if there is a body, and return the answer. Other statuses than success fail."""
         headers = {"Authorization": ADMIN_TOKEN, "Content-Type": "application/json"}
         method = method or ("GET" if body is None else "POST")
         answer = ask(f"{self.url}/admin{path}", method=method, headers=headers, body=body)

@@ -21,7 +21,7 @@ SECONDS = 5.0
 
 @dataclass(frozen=True)
 class RedisServer:
-    """A running server: where it is, the path of its Unix socket, and the password that it wants."""
+    """A running server: its address, the path of its Unix socket, and its password."""
 
     port: int
     path: Path
@@ -83,7 +83,7 @@ def listens(server: RedisServer) -> bool:
 
 
 def tls_arguments(authority: Authority, folder: Path, port: int, clients: str) -> list[object]:
-    """Write what a server needs to speak TLS, and return the arguments that name it."""
+    """Write the files for TLS, and return the server's arguments for them."""
     pair = authority.issue()
     given: dict[str, object] = {"tls-port": port, "tls-auth-clients": clients}
     for name, text in {"tls-ca-cert-file": authority.pem, "tls-cert-file": pair.cert, "tls-key-file": pair.key}.items():

@@ -1,7 +1,7 @@
-"""A proxy with all that is around it, in one event loop: an upstream, another server, a folder, standard error, a clock.
+"""A proxy with its surroundings in one event loop: an upstream, another server, a folder, standard error, a clock.
 
-The clock stands still. `scene()` gives it all; `Scene.proxy(options)` runs the application of `flagsvc.create_app` in it and
-gives what asks it without sockets.
+The clock does not move by itself. `scene()` yields all of it. `Scene.proxy(options)` runs the application of `flagsvc.create_app`
+in it, and yields a client without sockets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REAL_BOUNDS = ("flagsvc.proxy.configuration.poller.FLUSH_S", "flagsvc.proxy.usag
 
 
 def toggle(name: str, *constraints: tuple[str, str], **fields: Any) -> dict[str, Any]:
-    """Return a toggle that is on where each named context field is the value beside it."""
+    """Return a toggle that is on if each named context field has the given value."""
     conditions = [{"contextName": field, "operator": "IN", "values": [value]} for field, value in constraints]
     return {
         "name": name,
@@ -135,7 +135,7 @@ class Scene:
         return (await self.waits(1))[0]
 
     async def next_try(self) -> None:
-        """Let such a proxy try to poll once more, where nobody listens."""
+        """Let the proxy poll once more, without a listener at the upstream's address."""
         [pause] = await self.waits(1)
         await self.clock.advance(pause)
         await self.waits(1)
@@ -176,6 +176,6 @@ class Scene:
 
 @asynccontextmanager
 async def scene(folder: Path, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scene]:
-    """Run the two servers on free ports until the block ends; the upstream speaks TLS where `tls` is given."""
+    """Run the two servers on free ports until the block ends. With `tls` the upstream uses TLS."""
     async with loopback(tls) as upstream, loopback() as other:
         yield Scene(upstream, other, folder)

@@ -1,4 +1,4 @@
-"""A service over a snapshot that gives back what it is told to: for tests that do not ask how a toggle is decided."""
+"""A service over a snapshot with given answers, for tests that do not depend on the evaluation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EMPTY = b'{"toggles":[]}'
 
 
 def attempt(function: Callable[..., object], *arguments: object) -> object:
-    """Return what a function gives, or the refusal it raises."""
+    """Return the result of a function, or the HttpError that it raises."""
     try:
         return function(*arguments)
     except HttpError as refused:
@@ -32,7 +32,7 @@ def attempt(function: Callable[..., object], *arguments: object) -> object:
 
 
 class FakeSnapshot:
-    """Answers every context with `body`; `contexts` are those it was asked about. What it reads is noted by keyword."""
+    """Answers every context with `body`, and records the `contexts`. Its reads are given by keyword."""
 
     def __init__(self, body: bytes = EMPTY, **noted: object) -> None:
         reads = Reads()
@@ -78,7 +78,7 @@ class FakeHolder:
 
 
 class FakeUsage:
-    """Counters that write down what they are told."""
+    """Counters that record their calls."""
 
     entries = unknown = full = refused = 0
 

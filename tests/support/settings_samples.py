@@ -1,4 +1,4 @@
-"""What the tests of the settings share: an environment that is enough, and what stands in the way of one option."""
+"""Shared by the tests of the settings: a sufficient environment, and what conflicts with one option."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BASE = {
 
 
 def base_without(name: str) -> dict[str, str]:
-    """Return BASE without what would stand in the way of the option `name`, with what it has no effect without."""
+    """Return BASE without what conflicts with the option `name`, and with what the option needs."""
     in_the_way = {
         "flagsvcUrl": "FLAGSVC_URL",
         "flagsvcApiToken": "FLAGSVC_API_TOKEN",

@@ -1,4 +1,4 @@
-"""Where version 7.5.1 of the real server differs from 8.2.0, whose shapes ours are: named, each with how to tell it."""
+"""The differences of version 7.5.1 of the real server from 8.2.0, whose shapes we use: each has a name and a test."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ DIFFERENCES = (
 
 
 def difference(ours: Details, theirs: Details) -> str:
-    """Return the name of the difference between two lists of details; empty where there is none to excuse it."""
+    """Return the name of the difference between two lists of details; empty if no row explains it."""
     return next((row.name for row in DIFFERENCES if row.is_it(ours, theirs)), "")

@@ -45,6 +45,6 @@ def ends_after_its_answer(proxy: Proxy, folder: Path) -> None:
 
 
 def refuses(port: int) -> bool:
-    """Whether nobody listens on a port."""
+    """Whether a port has no listener."""
     with contextlib.closing(socket.socket()) as client:
         return client.connect_ex(("127.0.0.1", port)) != 0

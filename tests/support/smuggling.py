@@ -1,4 +1,4 @@
-"""What tests of smuggling stand on: balancers that share connections among callers, applications mounted in uvicorn."""
+"""Shared by the tests of smuggling: balancers that share connections among callers, applications mounted in uvicorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of every kind, put together at random: what the spelling of links is compared by."""
+"""Random addresses of every kind, to compare the normalization of links."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ STEPS = {"open", "os.rename", "os.remove", "os.scandir", "os.mkdir"}
 
 
 def generation(number: int) -> bytes:
-    """Return what is stored as the generation of this number: a few hundred kilobytes."""
+    """Return the data of the generation with this number: a few hundred kilobytes."""
     return b"%d " % number * REPEATS
 
 

@@ -1,4 +1,4 @@
-"""What the property test of entity tags draws from: configurations, requests, custom strategies."""
+"""Generators for the property test of entity tags: configurations, requests, custom strategies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TIMES = tuple(float(base + step) for base in (1767225600000, 1780272000000) for 
 
 
 class Asks:
-    """A custom strategy that keeps what it promises: it looks at one field, and perhaps at chance."""
+    """A custom strategy that keeps its declarations: it reads one field, and perhaps a random number."""
 
     def __init__(self, name: str, pure: bool, reads: frozenset[str] | None, seed: int) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class Asks:
         self.random = Random(seed)
 
     def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> object:
-        """Return whether a field has one of half of its values; where nothing is promised, the wind decides too."""
+        """Return whether a field has one of half of its values. Without a declaration, a random number decides too."""
         if "raise" in parameters and parameters["raise"] == context.get("region"):
             raise ValueError("bad luck")
         field = "region" if self.reads is not None else parameters.get("field", "plan")
@@ -243,7 +243,7 @@ class Ask:
         return replace(self, method=b"GET") if self.method == b"HEAD" else self
 
     def request(self, tag: bytes | None) -> tuple[Request, bytes]:
-        """Return the request and its body; `tag` is what the caller has."""
+        """Return the request and its body. `tag` is the caller's entity tag."""
         path = b"/proxy/all" if self.everything else b"/proxy"
         headers = [(b"authorization", b"k")] + ([] if tag is None else [(b"if-none-match", tag)])
         if self.method != b"POST":
@@ -307,7 +307,7 @@ def sequences(draw: st.DrawFn) -> list[Ask]:
 
 
 def neighbours(ask: Ask) -> list[Ask]:
-    """Return every request that differs from one in one field, the names, the form or the time, as what has a body."""
+    """Return every request that differs in one field, the names, the form or the time, with its body."""
     found = [replace(ask, now=time / 1000.0) for time in TIMES] + [replace(ask, everything=not ask.everything)]
     found += [replace(ask, names=names) for names in ((), ("flag-0", "flag-1"), ("flag-1", "flag-0"), ("flag-0",))]
     rest = dict(ask.context)

@@ -21,12 +21,12 @@ from support.tagged import Ask, custom
 
 
 class Fixed:
-    """A clock that stands still."""
+    """A clock that does not move by itself."""
 
     time = 0.0
 
     def now(self) -> float:
-        """Return what it was set to, in seconds since the epoch."""
+        """Return the set time, in seconds since the epoch."""
         return self.time
 
     def monotonic(self) -> float:
@@ -61,7 +61,7 @@ class Asked:
         )
 
     def answer(self, ask: Ask, tag: bytes | None = None) -> Response:
-        """Return the answer to a request; `tag` is what the caller has."""
+        """Return the answer to a request. `tag` is the caller's entity tag."""
         self.clock.time = ask.now
         request, body = ask.request(tag)
         call = self.service.admit(request)

@@ -1,4 +1,4 @@
-"""What a report of an error would hold: the variables of every frame of its traceback, and of all that it was raised from."""
+"""The content of an error report: the local variables of every frame of its traceback, and of its causes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DEEP = 6
 
 
 def shown(error: BaseException) -> dict[str, str]:
-    """Return where → text: what is told of an exception, and of the variables on the way to it, our tests' own left out."""
+    """Return where → text: the texts of an exception and of the variables on its way, without those of our tests."""
     return {place: text for each in chain(error) for place, text in told(each)}
 
 
 def leaks(error: BaseException, secrets: list[str]) -> dict[str, str]:
-    """Return what of an error holds one of the secrets, in whatever form, by where it is."""
+    """Return the parts of an error with one of the secrets, in any form, by place."""
     return {place: text[:300] for place, text in shown(error).items() if found(secrets, text.encode())}
 
 
@@ -35,7 +35,7 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def told(error: BaseException) -> Iterator[tuple[str, str]]:
-    """Give what one exception says, and what the frames of its traceback hold."""
+    """Yield the text of one exception, and the variables in the frames of its traceback."""
     kind = type(error).__name__
     yield kind, "\n".join([str(error), *values(error.args, DEEP), *values(vars(error), DEEP)])
     trace = error.__traceback__

@@ -1,7 +1,6 @@
-"""All that an upstream can do wrong, one row each, for the scripted server of `loopback`.
+"""All faults of an upstream, one row each, for the scripted server of `loopback`.
 
-None of these is an answer that may change what a proxy serves: the document in them, where there is a whole one, is `WORSE`,
-which must never be seen.
+No fault may change what a proxy serves. A complete document in them is `WORSE`, which must never be served.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ TYPE = "application/json"
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: what is answered instead of a document. `slow` ones end only when the proxy's own time is over."""
+    """One fault: the answer in place of a document. `slow` ones end only with the proxy's own timeout."""
 
     name: str
     answer: Answer
@@ -44,7 +43,7 @@ def document(body: bytes, **headers: str) -> bytes:
 
 
 def refusals() -> list[Fault]:
-    """Statuses that are no success, with a document behind them that must not be taken, and odd wishes when to come back."""
+    """Statuses without success, with a document that must be ignored, and unusual Retry-After values."""
     plain = [
         Fault(f"status {status}", reply(status, WORSE, content_type=TYPE, etag='"worse"'))
         for status in (
@@ -155,7 +154,7 @@ def packings() -> list[Fault]:
 
 
 def framings() -> list[Fault]:
-    """Answers whose end is not where their head says, or that are no HTTP."""
+    """Answers with another end than their head says, or that are not HTTP."""
     size = len(WORSE)
     twice = HEAD + b"Content-Length: %d\r\nContent-Length: %d\r\n\r\n" % (size, size - 1) + WORSE
     both = HEAD + b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % size + WORSE
@@ -186,7 +185,7 @@ def framings() -> list[Fault]:
 
 
 def connections() -> list[Fault]:
-    """Connections that end, break, fall silent or hardly move."""
+    """Connections that end, break, stay silent or are very slow."""
     whole = document(WORSE)
     half = whole[: -len(WORSE) // 2]
     return [
@@ -224,14 +223,14 @@ async def endless(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
 
 
 async def bomb(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
-    """Write what is small and unpacks to more than any document may have."""
+    """Write a small body that decompresses to more than the limit of a document."""
     writer.write(document(packed_bomb(), content_encoding="gzip"))
     await writer.drain()
 
 
 @functools.cache
 def packed_bomb() -> bytes:
-    """Return a document of nothing but blanks before its end, packed."""
+    """Return a compressed document of blanks before its end."""
     return gzip.compress(b" " * TOO_MUCH + WORSE, 1)
 
 

@@ -17,7 +17,7 @@ DOWN = UpstreamError("network", "nobody there")
 
 
 class HangingUpstream(RecordingUpstream):
-    """Takes metrics when it is told to."""
+    """An upstream that accepts metrics when the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,5 +93,5 @@ async def running(**changes: Any) -> AsyncIterator[World]:
 
 
 def tally(yes: int, no: int) -> dict[str, object]:
-    """Return what is sent for a toggle without variants."""
+    """Return the counts of a toggle without variants in a post."""
     return {"yes": yes, "no": no, "variants": {}}

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 protocol with a bound on a head and our words for what is no request: a peer of the front."""
+"""uvicorn's HTTP/1.1 protocol with our head limit and our messages for bytes that are not a request: a peer of our server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, in the application's own words."""
+        """Answer bytes that are not HTTP with the application's message."""
         self._refuse(self.refusal(400))
 
     def _refuse(self, response: Response) -> None:
@@ -64,7 +64,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(limit: int, refuse: Callable[[int], Response]) -> type[BoundedProtocol]:
-    """Return the protocol with a limit in bytes, and the answers, by status, to what the application never sees."""
+    """Return the protocol with a limit in bytes, and the answers, by status, to requests that the application never sees."""
 
     class Bounded(BoundedProtocol):
         """The protocol of one server."""

@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a deadline: for what other processes and threads do, where no event tells. Async: `aio.until`."""
+"""Waiting for a condition, with a deadline: for other processes and threads, which give no event. Async: `aio.until`."""
 
 from __future__ import annotations
 

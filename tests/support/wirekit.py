@@ -1,7 +1,7 @@
-"""What the tests of the wire stand on: a proxy over the real engine, and ways to talk to it.
+"""Shared by the tests of the wire: a proxy over the real engine, and clients.
 
-A transport takes a service and a request and gives the answer as it left. `TRANSPORTS` is what every test of
-the wire runs over: plain ASGI, and the front.
+A transport takes a service and a request and returns the answer as it was sent. Every test of the wire runs over all of
+`TRANSPORTS`: plain ASGI, and our HTTP server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def asking(field_name: str, operator: str, *values: str, name: str = "asked") -> dict[str, Any]:
-    """Return a toggle that is on when a constraint on one context field holds: a window on what the context became."""
+    """Return a toggle that is on if a constraint on one context field holds. It shows the evaluated context."""
     key = {"value": values[0]} if operator.startswith(("NUM", "DATE")) else {"values": list(values)}
     constraint = {"contextName": field_name, "operator": operator, **key}
     return {"name": name, "enabled": True, "strategies": [{"name": "default", "constraints": [constraint]}]}
@@ -61,7 +61,7 @@ class Answer:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header that may be there once; None where it is missing."""
+        """Return the value of a header that may appear once; None if it is missing."""
         found = [value for each, value in self.fields if each == name.lower()]
         assert len(found) <= 1, f"{name} is there {len(found)} times"
         return found[0] if found else None
@@ -171,7 +171,7 @@ async def nothing() -> None:
 
 @dataclass
 class Wire:
-    """A proxy to ask, and what it did: its counters, log, clock and the cell its configuration is in."""
+    """A proxy with its counters, log, clock and holder."""
 
     transport: Transport
     service: Service
@@ -231,7 +231,7 @@ class Wire:
         self.holder.replace(compiled.snapshot, ConfigurationDocument(raw, '"v1"'), len(compiled.problems))
 
     def counted(self) -> dict[str, tuple[int, int, dict[str, int]]]:
-        """Return what was counted so far, and forget it."""
+        """Return the counts so far, and forget them."""
         bucket = self.usage.drain()
         toggles = {} if bucket is None else bucket.toggles
         return {name: (tally.yes, tally.no, tally.variants) for name, tally in toggles.items()}

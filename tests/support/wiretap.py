@@ -1,6 +1,6 @@
-"""A relay on a loopback port that hands bytes on to a server and keeps every byte that was sent to it.
+"""A relay on a loopback port that passes bytes on to a server and records all sent bytes.
 
-Beside it what is needed to search bytes for words that must not be in them, whatever they may have been packed into.
+It also searches bytes for words that must not appear, in any packing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 
 class Wiretap:
-    """What was sent to the server at `port`, connection by connection; while `cut` is set, new connections end at once."""
+    """The bytes sent to the server at `port`, by connection. While `cut` is set, new connections end at once."""
 
     def __init__(self, far: int) -> None:
         self.port = 0
@@ -52,7 +52,7 @@ class Wiretap:
             self._run(copy, far, near, bytearray())
 
     def hang_up(self) -> None:
-        """End all connections, in the middle of whatever they are at."""
+        """End all connections immediately."""
         for each in self._sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -112,7 +112,7 @@ def found(words: Iterable[str], content: bytes) -> list[str]:
 
 
 def base64_of(word: str) -> list[bytes]:
-    """Return what base64 makes of a word wherever it starts in what is packed, without the ends its neighbours change."""
+    """Return the base64 text of a word at each possible offset, without the ends that depend on its neighbours."""
     return [
         packed[keep:-4]
         for shift, keep in ((0, 0), (1, 4), (2, 4))

@@ -1,4 +1,4 @@
-"""`flagsvc proxy --workers N` for tests: which processes there are, callers who keep their connections, what a scrape says."""
+"""`flagsvc proxy --workers N` for tests: its processes, callers with kept connections, and scrapes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def answered(scraped: dict[str, float], method: str = "POST", status: int = 200)
 
 
 def counted(upstream: FakeUpstream, name: str = "first") -> int:
-    """Return how often the upstream was told that a toggle was looked up."""
+    """Return how many look-ups of a toggle the upstream was told."""
     buckets = [seen.json()["bucket"]["toggles"] for seen in upstream.received(METRICS, 202)]
     return sum(bucket[name]["yes"] + bucket[name]["no"] for bucket in buckets if name in bucket)
 
