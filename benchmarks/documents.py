@@ -45,7 +45,7 @@ def feature(at: int, rng: random.Random) -> dict[str, Any]:
 
 
 def static_on(name: str, rng: random.Random) -> dict[str, Any]:
-    """On for everyone."""
+    """Return a flag that is on for everyone."""
     return {"strategies": [{"name": "default", "parameters": {}, "constraints": []}]}
 
 
@@ -81,7 +81,7 @@ def segmented(name: str, rng: random.Random) -> dict[str, Any]:
 
 
 def listed(name: str, rng: random.Random) -> dict[str, Any]:
-    """On for a list of users."""
+    """Return a flag that is on for a list of users."""
     users = ",".join(str(rng.randint(1, 100000)) for _ in range(40))
     return {"strategies": [{"name": "userWithId", "parameters": {"userIds": users}, "constraints": []}]}
 

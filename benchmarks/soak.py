@@ -135,7 +135,7 @@ def known(server: servers.Server) -> int:
 
 
 def write_keys(path: Path, number: int) -> None:
-    """Put the key that callers have and one that nobody has into the file, at one stroke."""
+    """Write the callers' key and an unused one into the file, atomically."""
     fresh = path.with_suffix(".new")
     fresh.write_text(f"{KEY},{rotated(number)}\n")
     fresh.replace(path)
@@ -245,7 +245,7 @@ def scraped(server: servers.Server) -> int:
 
 
 def collected(figures: Figures, good: Future[LoadResult], bad: Future[LoadResult], names: int) -> None:
-    """Wait for both loads and keep what they gave; a run in which an answer failed is told of, not raised."""
+    """Wait for both loads and keep their results. A run with a failed answer is reported, not raised."""
     for name, future in (("callers", good), ("strangers", bad)):
         try:
             shot = future.result()

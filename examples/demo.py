@@ -72,7 +72,7 @@ def run(folder: Path) -> None:
 
 
 def free_port(first: int) -> int:
-    """Return the first port from `first` on that nobody listens on."""
+    """Return the first port from `first` on without a listener."""
     for port in range(first, first + 100):
         with contextlib.suppress(OSError), everywhere(port):
             return port

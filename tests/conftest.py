@@ -1,4 +1,4 @@
-"""Which form of the package the tests run, compiled modules or Python sources, and what the closing lines say."""
+"""The form of the package in the tests, compiled modules or Python sources, and the closing lines of a run."""
 
 from __future__ import annotations
 

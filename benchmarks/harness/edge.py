@@ -1,4 +1,4 @@
-"""Unleash Edge: installed by name and version with cargo, or the binary that somebody has."""
+"""Unleash Edge: installed by name and version with cargo, or a given binary."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Flapping:
 
 
 def used(request: Request) -> int:
-    """Return how many look-ups a post of usage metrics tells of."""
+    """Return the number of look-ups in a post of usage metrics."""
     given: dict[str, Any] = json.loads(request.body)
     toggles = given.get("bucket", {}).get("toggles", {}) if request.path.endswith("/metrics") else {}
     return sum(each["yes"] + each["no"] for each in toggles.values())

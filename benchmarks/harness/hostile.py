@@ -47,7 +47,7 @@ def strange_path(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
 
 
 def strange_query(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
-    """Evaluate for a context of names that nobody else has."""
+    """Evaluate for a context with names that no other context has."""
     pairs = "&".join(f"{quote(word(rng), safe='')}={quote(word(rng), safe='')}" for _ in range(8))
     return raw("GET", f"{routes.enabled}?{pairs}", headers)
 

@@ -92,7 +92,7 @@ Group = list[tuple[Server, Task, Cell]]
 
 @dataclass
 class Measuring:
-    """Where everything is measured: the load generator, a folder for its files, and what came out so far."""
+    """Everything that measurements share: the load generator, a folder for its files, and the results so far."""
 
     binary: Path
     folder: Path
@@ -143,7 +143,7 @@ class Measuring:
         return self.again_s < self.scale.share * self.first_s
 
     def _keep(self, flags: int, group: Group) -> None:
-        """Keep the cells of a group, and tell of them."""
+        """Keep the cells of a group, and print them."""
         self.results.cells += [cell for _, _, cell in group if cell.cpu]
         for task in dict.fromkeys(task for _, task, _ in group):
             mine = [cell for _, its, cell in group if its is task and cell.cpu]

@@ -39,7 +39,7 @@ BROWSER = {
 
 @dataclass(frozen=True)
 class Routes:
-    """Where a server answers, and the key it wants; None where it has no such route."""
+    """The paths of a server, and its key. None stands for a missing route."""
 
     enabled: str
     all: str | None

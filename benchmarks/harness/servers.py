@@ -261,7 +261,7 @@ def has_option(flag: str) -> bool:
 
 
 def edge_version(server: Server) -> str:
-    """Return the version that a running Edge tells of itself."""
+    """Return the version that a running Edge reports."""
     told = ask(f"http://127.0.0.1:{server.port}/internal-backstage/instancedata").body.decode()
     found = re.search(r'"edgeVersion":\s*"([^"]+)"', told)
     return found[1] if found else "unknown"

@@ -60,9 +60,9 @@ def by_chance(fields: dict[str, str], body: bytes) -> bool:
 
 
 def listed(line: Line, context: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return a toggle of the list of all, and see to it that who has the list is told that it is unchanged.
+    """Return a toggle of the list of all, and check that a caller with the list gets a 304.
 
-    None where the list hangs on chance.
+    Returns None if the list depends on a random draw.
     """
     target = f"/proxy/all?{query_of(context)}"
     status, fields, body = answer(line, get(target))
@@ -81,7 +81,7 @@ def verdict(case: specification.Case, toggle: dict[str, Any]) -> object:
 @pytest.mark.parametrize("case", specification.cases())
 @asynchronous
 async def test_case_on_the_wire(case: specification.Case | None) -> None:
-    """By name and in the list of all, evaluated, kept and unchanged: the toggle is what the specification's data expects."""
+    """By name and in the list of all, evaluated, cached and not modified, the toggle is the one that the specification expects."""
     if case is None:
         needs.missing(str(specification.suites()))
     given = serving()

@@ -36,7 +36,7 @@ class PlainStore:
 
 
 class ForwardingStore:
-    """A user's provider whose plain methods hand out somebody else's coroutines."""
+    """A user's provider whose plain methods return coroutines of another provider."""
 
     def __init__(self) -> None:
         self._memory = MemoryStore()

@@ -23,7 +23,7 @@ INTERVAL = {"UNLEASH_FETCH_INTERVAL": "20", "UNLEASH_METRICS_INTERVAL": "60000",
 
 @dataclass(frozen=True)
 class Reply:
-    """What a proxy answered: status 0 stands for a connection that ended without an answer."""
+    """The answer of a proxy. Status 0 is a connection that ended without an answer."""
 
     status: int
     body: bytes = b""
@@ -123,7 +123,7 @@ class Connection:
 
 
 class Pair:
-    """Both proxies, the upstream server they read, and one open connection to each."""
+    """Both proxies, their upstream server, and one open connection to each."""
 
     def __init__(self, upstream: FakeUpstream, settings: Mapping[str, str], stack: ExitStack) -> None:
         self.upstream = upstream

@@ -1,4 +1,4 @@
-"""From a difference to a small document and question that still show it."""
+"""Reduces a difference to a small document and request that still show it."""
 
 from __future__ import annotations
 

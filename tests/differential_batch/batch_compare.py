@@ -64,7 +64,7 @@ def clear_instead_of_500(asked: Asked) -> bool:
 
 
 def one_of_several(asked: Asked) -> bool:
-    """Something is wrong in several places: the real server works on all of them at once and tells of any of them."""
+    """Several values are wrong: the real server checks all of them in parallel and reports any of them."""
     texts = (detail(asked.real), detail(asked.ours))
     errors = min(asked.statuses) >= 400 and texts[0] != texts[1]
     return asked.operation == "import" and errors and all(any(part in text for part in PARALLEL) for text in texts)

@@ -301,7 +301,7 @@ def tamed(random: Random, body: Json, state: Json) -> None:
 
 
 def request(random: Random, state: Json) -> tuple[str, Json]:
-    """Return who asks, and a request of the import operations."""
+    """Return the caller and a request of the import operations."""
     where = "nowhere" if random.random() < 0.03 else random.choice(PROJECTS[:2] if random.random() < 0.97 else PROJECTS)
     there = "nosuch" if random.random() < 0.03 else random.choice(ENVIRONMENTS)
     body = {"project": where, "environment": there, "data": data_set(random)}

@@ -156,7 +156,7 @@ def compare(
 
 
 def one_round(real: Real, ours: Server, random: Random, tally: Tally) -> None:
-    """From one state on: validate, import, export, some times; ends where the two states part."""
+    """Validate, import and export several times from one state. Ends when the two states differ."""
     given = state(random)
     real.become(given)
     ours.become(given)

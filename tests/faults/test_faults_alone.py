@@ -136,7 +136,7 @@ async def test_an_empty_document(otherwise: Fault | None, tmp_path: Path) -> Non
 
 @asynchronous
 async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) -> None:
-    """Without its fault, the document that a fault carries would be served: the test above can fail."""
+    """Without the fault, its document would be served, so the test above can fail."""
     async with scene(tmp_path) as around:
         around.served = WORSE
         async with around.proxy(around.options(metrics_interval=0)) as proxy:

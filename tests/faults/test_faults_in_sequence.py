@@ -221,24 +221,24 @@ class ProxyLifecycle(RuleBasedStateMachine):
 
     @rule(times=st.integers(1, 2))
     def the_upstream_is_gone(self, times: int) -> None:
-        """For some time nothing listens at the upstream's address."""
+        """For some time the upstream's address has no listener."""
         self.run(self._gone(times))
         self.injected["nobody listens"] += times
 
     @rule(names=st.sampled_from(DOCUMENTS))
     def the_upstream_answers(self, names: Names) -> None:
-        """With a document that it may have served before."""
+        """The upstream answers with a document that it may have served before."""
         self.run(self._offer(names))
 
     @rule()
     def the_upstream_is_empty(self) -> None:
-        """It has lost its database, or somebody has deleted everything."""
+        """The upstream has lost its database, or all flags were deleted."""
         self.run(self._empty())
         self.injected["an empty document"] += 1
 
     @rule(mode=st.sampled_from(("works", "raises", "hangs", "forgets", "rots")))
     def the_storage_changes(self, mode: str) -> None:
-        """For the worse or the better."""
+        """The storage fails, or works again."""
         self.store.turn(mode)
         self.injected[f"storage that {mode}"] += mode != "works"
 
@@ -250,7 +250,7 @@ class ProxyLifecycle(RuleBasedStateMachine):
 
     @rule(mode=st.sampled_from(("works", "raises", "forgets", "rots")), fault=st.sampled_from(FAULTS))
     def the_proxy_restarts(self, mode: str, fault: Fault) -> None:
-        """While the upstream is away: it serves what is stored, if that is whole."""
+        """The proxy restarts while the upstream is away. It serves a complete stored document, if there is one."""
         self.run(self._stop())
         self.store.turn(mode)
         self.run(self._start(fault))

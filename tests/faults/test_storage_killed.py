@@ -36,7 +36,7 @@ VERSION = re.compile(rb"-of-(\d+)")
 
 
 class Writer:
-    """The process whose children store generations; `last` is the newest one that was told to be stored, -1 before the first."""
+    """The process whose children store generations. `last` is the newest one that was reported as stored, -1 before the first."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -66,7 +66,7 @@ class Writer:
         return int(line[-1]) if len(line) > 1 else 0
 
     def _read(self) -> list[str]:
-        """Return the next line's words, and note which generation it tells of."""
+        """Return the words of the next line, and note its generation."""
         assert self._process.stdout
         line = self._process.stdout.readline().decode().split()
         assert line, "the writer has ended by itself"

@@ -193,7 +193,7 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], bytes, str, str]:
 
 
 def evaluate_row(admin_address_server: CommandFolder, given: tuple[list[str], bytes, str, str]) -> None:
-    """The exit code is 0, 1 or 2, what is wrong is told in words, and what `--json` prints is JSON."""
+    """The exit code is 0, 1 or 2, problems are in words, and the output of `--json` is JSON."""
     arguments, content, where, encoding = given
     admin_address_server.odd.write_bytes(content)
     place = str(admin_address_server.odd) if where == "odd" else admin_address_server.filled(where)
@@ -261,7 +261,7 @@ def config_row(admin_address_server: CommandFolder, given: tuple[dict[str, str],
 
 
 def assert_serves(env: Mapping[str, str]) -> None:
-    """Check that options that were accepted make a proxy, and that it answers; it is not started, and asks nobody."""
+    """Check that accepted options make a proxy that answers. It is not started and sends nothing."""
     with patch.dict(os.environ, dict(env), clear=True):
         options = load(os.environ, None, {}).options
     try:

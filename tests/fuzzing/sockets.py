@@ -130,7 +130,7 @@ class Target:
 
 
 def stream_row(target: Target, given: tuple[bytes, list[int], str]) -> None:
-    """Whatever comes over a connection is answered with statuses of ours or not at all, and the next caller is served."""
+    """Any bytes on a connection get our statuses or no answer, and the next caller is served."""
     data, where, end = given
     connection = target.connect()
     with contextlib.suppress(OSError):  # the proxy may close before everything is sent

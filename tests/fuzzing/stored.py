@@ -29,7 +29,7 @@ content = st.none() | words.damaged(st.sampled_from(GENERATIONS).map(frame)) | s
 
 
 def files_row(folder: Path, given: tuple[bytes | None, bytes | None]) -> None:
-    """Only what was stored whole is found, the newest first; and whatever lies there, the next generation is stored."""
+    """Only complete data are found, the newest first. With any other files, the next generation is stored."""
     store = FileStore(folder)
     for name, data in zip((f"{KEY}.flags", f"{KEY}.previous"), given, strict=True):
         path = folder / name

@@ -82,7 +82,7 @@ def test_missing_headers_are_a_reason(tree: Path) -> None:
 
 @pytest.mark.parametrize("strict", ["CI=true", "REQUIRE_ALL=1"])
 def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, strict: str) -> None:
-    """A build that must compile everything fails, so that nobody gets the slow form unnoticed."""
+    """A build that must compile everything fails without a compiler, so that the slow form is never built unnoticed."""
     built = build(tree, CC="/bin/false", **dict([strict.split("=")]))
     assert built.returncode == 1
     assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr

@@ -215,5 +215,5 @@ def test_what_is_in_the_form(text: str) -> None:
     ],
 )
 def test_what_is_not_in_the_form(text: str, wrong: str) -> None:
-    """Each broken citation is told with its line."""
+    """Each broken citation is reported with its line."""
     assert any(wrong in found for found in problems(text)), problems(text)

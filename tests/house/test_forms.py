@@ -32,7 +32,7 @@ def test_the_source_is_found_where_a_compiled_module_stands_beside_it(package: P
 
 
 def test_the_package_itself_is_found_in_the_sources(package: Path) -> None:
-    """The package is taken from the checkout, whatever else is installed."""
+    """The package comes from the checkout, not from an installation."""
     spec = forms.InterpretedOnly("sample", package).find_spec("sample", None)
     assert spec is not None
     assert spec.submodule_search_locations == [str(package / "sample")]

@@ -69,7 +69,7 @@ def test_another_version_is_fetched_anew(machine: Machine, monkeypatch: pytest.M
 
 
 def test_a_failure_is_a_reason_and_is_not_tried_again(machine: Machine) -> None:
-    """Where the registry cannot be reached each test says why, and only the first one has waited for it."""
+    """Without the registry each test gives the reason, and only the first one waits for it."""
     machine.install(npm="echo 'npm error code ENOTFOUND' >&2; exit 1")
     reasons = [machine.find(), machine.find()]
     assert "ENOTFOUND" in str(reasons[0])
@@ -85,7 +85,7 @@ def test_an_old_node_is_a_reason(machine: Machine) -> None:
 
 
 def test_every_version_is_pinned() -> None:
-    """No package is fetched in whatever version is newest today."""
+    """Each package has a fixed version."""
     versions = [version for packages in peers.PACKAGES.values() for version in packages.values()]
     assert versions
     assert all(version.replace(".", "").isdigit() and version.count(".") == 2 for version in versions)

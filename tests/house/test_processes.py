@@ -32,7 +32,7 @@ def gone(number: int) -> bool:
 
 
 def test_a_program_is_waited_for_and_stopped(tmp_path: Path) -> None:
-    """The block goes on as soon as the condition holds, and leaves no process behind."""
+    """The block continues when the condition holds, and leaves no process."""
     with processes.running("sleeper", python(SLEEPER), env={}, folder=tmp_path) as program:
         program.wait(lambda: "begun" in program.output(), "begun")
     assert gone(program.process.pid)
@@ -77,7 +77,7 @@ def test_waiting_ends(tmp_path: Path) -> None:
 
 
 def test_a_program_inherits_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables of whoever runs the tests do not reach the programs."""
+    """Variables of the test run do not reach the programs."""
     for name in ("FLAGSVC_URL", "UNLEASH_API_TOKEN", "HTTP_PROXY", "LOG_LEVEL"):
         monkeypatch.setenv(name, "something")
     telling = python("import os; print(sorted(os.environ))")

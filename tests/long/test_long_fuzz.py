@@ -1,6 +1,6 @@
-"""The fuzz tests of `tests/property` for long, with inputs that are others in every run.
+"""The fuzz tests of `tests/property` for a long time, with new inputs in every run.
 
-`make test-long`; with FUZZ_SECONDS=60 each of them goes on for a minute, and all together for about an hour.
+`make test-long`; with FUZZ_SECONDS=60 each of them runs for a minute, and all together for about an hour.
 """
 
 from __future__ import annotations

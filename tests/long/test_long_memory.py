@@ -1,6 +1,6 @@
-"""Floods of requests that never end, on a proxy and a flag server that may take 256 MB: nobody is killed, callers are answered.
+"""Floods of unfinished requests, on a proxy and a flag server with 256 MB: no process is killed, and callers are answered.
 
-`make test-long`; FLOOD_SECONDS=60 is how long each flood lasts. What it measured is printed with `-s`.
+`make test-long`; FLOOD_SECONDS=60 is the length of each flood. The measurements are printed with `-s`.
 """
 
 from __future__ import annotations

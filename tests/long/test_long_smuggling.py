@@ -1,6 +1,6 @@
-"""Victims and attackers on the same kept connections: at least 100,000 answers to victims, none of them somebody else's.
+"""Victims and attackers on the same kept connections: each of at least 100,000 answers to victims is their own.
 
-`make test-long`; VICTIMS=100000 is how many answers victims get in all. What it counted is printed with `-s`.
+`make test-long`; VICTIMS=100000 is the number of answers to victims. The counts are printed with `-s`.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def attack_on(port: int, streams: list[bytes], count: Count, draw: random.Random
 @pytest.mark.parametrize("balancer", BALANCERS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_victim_gets_anothers_answer(name: str, balancer: str, tmp_path: Path) -> None:
-    """Every answer to a victim is its own, whatever attackers send on the connections that the balancer shares among all."""
+    """Every answer to a victim is its own, with any bytes of attackers on the connections that the balancer shares."""
     run, target = PROGRAMS[name]
     count, draw = Count(), random.Random(name + balancer)
     wanted = WANTED // (len(PROGRAMS) * len(BALANCERS)) + 1

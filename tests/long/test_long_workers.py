@@ -1,4 +1,4 @@
-"""Workers that are stopped, killed, hang or crash: seconds until everybody is answered again, and what probes are told meanwhile.
+"""Workers that are stopped, killed, hang or crash: seconds until all callers are answered again, and the probe's answers.
 
 `make test-long ARGS="-s tests/long/test_long_workers.py"` prints the table of the measurements (decision 0036).
 """

@@ -1,4 +1,4 @@
-"""The proxy goes on after any document that the upstream sends (behaviour: Documents that are not accepted; Evaluation)."""
+"""The proxy continues after any document of the upstream (behaviour: Documents that are not accepted; Evaluation)."""
 
 from __future__ import annotations
 

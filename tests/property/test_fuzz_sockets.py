@@ -1,4 +1,4 @@
-"""The process serves its other callers, whatever bytes a connection sends."""
+"""The process serves its other callers, with any bytes on a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored data, delta events and messages of other processes are used whole or ignored, whatever they contain."""
+"""Stored data, delta events and messages of other processes are used completely or ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes come, cut wherever: the front answers as uvicorn's protocol does around the same application, or better."""
+"""For any bytes, cut at any place, our HTTP server answers like uvicorn's protocol around the same application, or better."""
 
 from __future__ import annotations
 

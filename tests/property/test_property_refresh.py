@@ -137,7 +137,7 @@ def answers(snapshot: Snapshot) -> list[object]:
 def test_compiling_what_changed_is_compiling_everything(
     course: list[Document], budget: int, fold: bool, project: str | None
 ) -> None:
-    """And a snapshot goes on answering as it did while the next one is made of its parts, and after that."""
+    """A snapshot gives the same answers while the next one is made of its parts, and after that."""
     options = CompileOptions(hostname="here", fold=fold, project=project)
     compiler = Compiler(options)
     previous: Snapshot | None = None

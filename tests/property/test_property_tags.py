@@ -41,7 +41,7 @@ def test_no_tag_stands_for_two_answers(document: dict[str, Any], other: dict[str
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), asks())
 def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: Ask) -> None:
-    """Whatever one thing is changed about a request: where the answer changes the tag does, and both are what evaluating gives."""
+    """For any single change of a request, the tag changes if the answer does, and both are those of an evaluation."""
     service, judges = Asked(document, 1), Judges(document, 2)
     bodies: dict[bytes, bytes] = {}
     for each in dict.fromkeys(neighbours(ask)):
@@ -73,7 +73,7 @@ def test_unchanged_is_only_said_of_what_is(document: dict[str, Any], sequence: l
 @often
 @given(documents(), sequences())
 def test_a_volatile_answer_is_never_told_from_memory(document: dict[str, Any], sequence: list[Ask]) -> None:
-    """Where evaluations can differ each request is evaluated; where the tag is not the body's, an unchanged poller costs none."""
+    """If evaluations can differ, each request is evaluated. If the tag is not the body's, an unchanged poller needs none."""
     asked, judges = Asked(document, 1), Judges(document)
     for ask in sequence:
         first = asked.answer(ask.with_body())
@@ -101,7 +101,7 @@ def test_a_kept_answer_is_a_fresh_one(document: dict[str, Any], sequence: list[A
 @often
 @given(documents(), asks(), st.text(max_size=5))
 def test_what_is_not_read_does_not_change_the_tag(document: dict[str, Any], ask: Ask, text: str) -> None:
-    """Callers that differ only in a field nobody looks at have the same tag."""
+    """Callers that differ only in a field that is not read have the same tag."""
     asked = Asked(document, 1)
     cache_keys = asked.watched.cache_keys
     assume(not cache_keys.volatile and not cache_keys.whole)

@@ -1,4 +1,4 @@
-"""X-Forwarded-For cannot be spoofed past the trusted set, whatever a caller writes into it."""
+"""X-Forwarded-For cannot be spoofed past the trusted proxies, with any header."""
 
 from __future__ import annotations
 

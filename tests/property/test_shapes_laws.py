@@ -91,7 +91,7 @@ def is_decided(shape: Shape) -> bool:
 
 @given(SHAPES.filter(is_decided), JSON)
 def test_what_was_coerced_checks_to_itself(shape: Shape, value: Any) -> None:
-    """A coerced value is of its shape, and checking it again changes nothing."""
+    """A coerced value conforms, and checking it again changes nothing."""
     taken, fits = checked(shape, value)
     if fits:
         again, still = checked(shape, taken)

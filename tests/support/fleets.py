@@ -1,4 +1,4 @@
-"""Replicas of a fleet in one event loop, on a real Redis server and over one upstream that counts who asks."""
+"""Replicas of a fleet in one event loop, on a real Redis server and over one upstream that counts requests."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def strategies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def pair(stickiness: str | None, override: str | None = None) -> list[dict[str, Any]]:
-    """Return two variants; one goes to who has `1` in a field, the other to who has `2` there."""
+    """Return two variants: one for contexts with `1` in a field, the other for those with `2`."""
     more: dict[str, Any] = {} if stickiness is None else {"stickiness": stickiness}
     made = [{"name": name, "weight": 500, **more} for name in ("v", "w")]
     if override is not None:

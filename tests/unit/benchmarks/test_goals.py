@@ -78,7 +78,7 @@ def test_two_workers_stand_beside_two_processes() -> None:
 
 
 def test_why_there_is_no_figure_against_an_edge() -> None:
-    """The newer one has to be somebody's own; the older one was not the one that was measured, or there was none."""
+    """The newer one needs a given binary. The older one was not the measured version, or there was none."""
     results = sample()
     told = {each.what: each.figure for each in goals.ratios(results)}
     assert "20.1.0 is the newest that `cargo install` gave" in told[goals.NEW]

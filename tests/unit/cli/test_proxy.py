@@ -96,5 +96,5 @@ def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> No
 
 
 def test_warnings_below_the_level(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """Who asks for errors only gets no warnings."""
+    """With the level error there are no warnings."""
     assert flagsvc("proxy", "--log-level=error", env=ENOUGH | {"FLAGSVC_ULR": "x"}).err == ""
