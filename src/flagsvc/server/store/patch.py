@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from flagsvc.engine.digest import canonical
 from flagsvc.server.store.errors import bad_data
 
 END = "-"
@@ -127,7 +128,7 @@ def _move(held: list[Any], operation: Mapping[str, Any]) -> None:
 
 
 def _test(held: list[Any], operation: Mapping[str, Any]) -> None:
-    if _find(held, operation["path"]) != _given(operation, "value"):
+    if canonical(_find(held, operation["path"])) != canonical(_given(operation, "value")):  # in Python `true` equals 1
         raise InapplicableOperationError(f"the value at `{operation['path']}` is another")
 
 

@@ -31,6 +31,7 @@ DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n
         ({"op": "replace", "path": "/a~1b", "value": 5}, {"a/b": 5}),
         ({"op": "replace", "path": "/m~0n", "value": 5}, {"m~n": 5}),
         ({"op": "test", "path": "/deep/x", "value": {"y": "z"}}, {}),
+        ({"op": "test", "path": "/a", "value": 1.0}, {}),
     ],
 )
 def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
@@ -67,6 +68,7 @@ def test_the_whole() -> None:
         {"op": "copy", "path": "/b", "from": "/nosuch"},
         {"op": "move", "path": "/b"},
         {"op": "test", "path": "/a", "value": 2},
+        {"op": "test", "path": "/a", "value": True},
         {"op": "test", "path": "/nosuch", "value": 2},
     ],
 )
