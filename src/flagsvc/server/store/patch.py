@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from flagsvc.engine.digest import canonical
 from flagsvc.server.store.errors import bad_data
 
 END = "-"
@@ -127,8 +126,17 @@ def _move(held: list[Any], operation: Mapping[str, Any]) -> None:
     _put(held, operation["path"], value, insert=True)
 
 
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal. In Python alone, true equals 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def _test(held: list[Any], operation: Mapping[str, Any]) -> None:
-    if canonical(_find(held, operation["path"])) != canonical(_given(operation, "value")):  # in Python `true` equals 1
+    if not _is_equal(_find(held, operation["path"]), _given(operation, "value")):
         raise InapplicableOperationError(f"the value at `{operation['path']}` is another")
 
 

@@ -32,6 +32,7 @@ DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n
         ({"op": "replace", "path": "/m~0n", "value": 5}, {"m~n": 5}),
         ({"op": "test", "path": "/deep/x", "value": {"y": "z"}}, {}),
         ({"op": "test", "path": "/a", "value": 1.0}, {}),
+        ({"op": "test", "path": "/list", "value": [1, 2, 3.0]}, {}),
     ],
 )
 def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
@@ -69,6 +70,9 @@ def test_the_whole() -> None:
         {"op": "move", "path": "/b"},
         {"op": "test", "path": "/a", "value": 2},
         {"op": "test", "path": "/a", "value": True},
+        {"op": "test", "path": "/list", "value": [True, 2, 3]},
+        {"op": "test", "path": "/list", "value": [1, 2]},
+        {"op": "test", "path": "/deep", "value": {"x": {}}},
         {"op": "test", "path": "/nosuch", "value": 2},
     ],
 )
