@@ -81,15 +81,17 @@ def client(sqlite_url: str) -> Iterator[AppClient]:
 
 
 def test_every_route_does_its_work(database_url: str) -> None:
-    """Each call has its status, and a new object has its `Location`. The calls use every route of these nouns."""
-    nouns = [route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES]
+    """Each call has its status, and a new object has its `Location`. The calls use every route of these modules."""
+    routes = [
+        route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES
+    ]
     with app_client(database_url, given=GIVEN) as client:
         OurTwin(client)
         for method, path, body, status, place in STEPS:
             answer = client.ask(method, ADMIN + path, body)
             assert (answer.status, answer.headers.get("location")) == (status, place), (method, path, answer.body)
         asked = {(route, method) for route, method, _ in client.server.counts.read()}
-    assert {(route.path, route.method) for route in nouns} == asked
+    assert {(route.path, route.method) for route in routes} == asked
 
 
 def test_what_is_used_and_cannot_go(client: AppClient) -> None:

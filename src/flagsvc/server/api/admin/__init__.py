@@ -1,1 +1,1 @@
-"""The admin API, one module per noun; each exports `ROUTES`."""
+"""The admin API, one module for each kind of object. Each exports `ROUTES`."""

@@ -1,1 +1,1 @@
-"""One module for each noun of the admin API: plain functions over one transaction."""
+"""The objects of the admin API, one module for each kind: functions that run in one transaction."""
