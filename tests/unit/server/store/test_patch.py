@@ -34,20 +34,20 @@ DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n
     ],
 )
 def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
-    """Each does what it says, and the document given stays as it was."""
+    """Each operation returns the changed document. The given document does not change."""
     before = deepcopy(DOCUMENT)
     assert apply_patch(DOCUMENT, [operation]) == DOCUMENT | changed
     assert before == DOCUMENT
 
 
 def test_moving() -> None:
-    """What is moved is no longer where it was."""
+    """A moved value is no longer at its old place."""
     assert apply_patch({"a": 1}, [{"op": "move", "from": "/a", "path": "/b"}]) == {"b": 1}
     assert apply_patch([1, 2], [{"op": "move", "from": "/0", "path": "/1"}]) == [2, 1]
 
 
 def test_the_whole() -> None:
-    """An empty pointer is the document; nothing to do leaves it as it is."""
+    """An empty pointer means the whole document. An empty patch changes nothing."""
     assert apply_patch({"a": 1}, [{"op": "replace", "path": "", "value": []}]) == []
     assert apply_patch({"a": 1}, [{"op": "add", "path": "", "value": 5}]) == 5
     assert apply_patch({"a": 1}, []) == {"a": 1}
@@ -71,7 +71,7 @@ def test_the_whole() -> None:
     ],
 )
 def test_what_does_not_fit(operation: dict[str, Any]) -> None:
-    """It is refused, with the operation that it is about."""
+    """An operation that cannot be applied is a 400. The message has the operation's index."""
     with pytest.raises(CallerError, match="Could not apply provided patch: operation 1: ") as caught:
         apply_patch(DOCUMENT, [{"op": "replace", "path": "/a", "value": 1}, operation])
     assert caught.value.status == 400
