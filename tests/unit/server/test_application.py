@@ -1,4 +1,4 @@
-"""The flag server as an ASGI application: it starts by lifespan, by `start()` or with the first request, and it stops completely."""
+"""The flag server as an ASGI application: it starts by lifespan, by `start()` or with the first request."""
 
 from __future__ import annotations
 

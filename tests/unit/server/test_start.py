@@ -57,7 +57,7 @@ def test_counts_in_words(counts: dict[str, int], text: str) -> None:
 
 
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
-    """The seed takes effect immediately. A changed seed is skipped with a warning that names the option, or is added, with counts."""
+    """The seed takes effect immediately. A changed seed is skipped with a warning that names the option, or is added."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
     store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
     one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))

@@ -161,7 +161,7 @@ def test_segments_are_found_by_name() -> None:
 
 
 def test_parents_must_be_somewhere() -> None:
-    """A parent must be in the data set or stored, also archived or in another project. Repeats are kept. Children are not checked."""
+    """A parent must be in the data set or stored. Archived parents and other projects are fine. Repeats are kept."""
     held = {"stored": StoredFeature("other", LONG_AGO)}
     wanted = [depends("nobody", "gone", "in", "stored", "gone")]
     found = data(features=[feature("in")], dependencies=wanted)

@@ -17,7 +17,7 @@ TWICE = {
 
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_is_there_twice(text: str) -> None:
-    """A duplicate key is an error, because the first value would be lost silently. For YAML the error has the line and the column."""
+    """A duplicate key is an error, because the first value would be lost silently. For YAML the error has the position."""
     with pytest.raises(ValueError, match=TWICE[text]):
         read_text(text.encode())
 
