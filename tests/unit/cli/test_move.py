@@ -228,7 +228,7 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """An environment that only the source's project has is added to the project. A project without one is reported and not moved."""
+    """An environment that only the source's project has is added. A project without any is reported and not moved."""
     where = "/api/admin/environments/project/default"
     linked, not_linked = (
         Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)

@@ -101,7 +101,7 @@ def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
     ],
 )
 def test_exit_codes_of_answers(lists: dict[str, Any], code: int, ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Warnings are exit code 0, errors and missing permissions 1. --json prints the server's lists and the command's own findings."""
+    """Warnings are exit code 0, errors and missing permissions 1. --json prints the server's lists and the own findings."""
     admin.say("validate", 200, NOTHING | lists)
     assert ask().code == code
     called = ask("--json")

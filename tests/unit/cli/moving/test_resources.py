@@ -27,7 +27,7 @@ HOURS = {
 
 
 def test_strategy_types() -> None:
-    """Custom strategy types are created and changed, and marked as deprecated if they are in the source. Built-in types are skipped."""
+    """Custom strategy types are created, changed, and marked as deprecated. Built-in types are skipped."""
     assert found("strategy type", [HOURS | {"editable": False}], []) == []
     body = {name: HOURS[name] for name in ("name", "description", "parameters")}
     [made] = found("strategy type", [HOURS], [])
@@ -86,7 +86,7 @@ def test_segments() -> None:
 @pytest.mark.parametrize("title", ["strategy type", "segment"])
 @pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
 def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
-    """A description that only the target has is set to an empty text. A server keeps omitted fields, so each run would repeat it."""
+    """A description that only the target has is set to empty: a server keeps omitted fields, so each run would repeat it."""
     thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
     [step] = found(title, [thing | empty], [thing | {"description": "old"}])
     assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""

@@ -39,7 +39,7 @@ def asked(two: tuple[FakeAdmin, FakeAdmin]) -> UserPlan:
 
 
 def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:
-    """Missing users are created with the root role of the same name, and no mail is sent. A user whose role is missing is not moved."""
+    """Missing users get the root role of the same name, and no mail is sent. A user whose role is missing is not moved."""
     there: dict[str, Any] = {"users": [{"username": "Admin"}, {"email": "bo@EXAMPLE.com"}]}
     two[1].answers[PATH] = Answer(200, there | {"rootRoles": [{"id": 5, "name": "Editor"}]})
     made, left = asked(two)

@@ -156,7 +156,7 @@ def test_the_error_objects_in_full(client: AppClient) -> None:
 
 
 def test_a_missing_permission_is_named(client: AppClient) -> None:
-    """The message names the missing permission, or all permissions that suffice. Administrators and the project's editors pass."""
+    """The message names the missing permission, or all that suffice. Administrators and editors pass."""
     one = client.post(THINGS, {"name": "a"}, token=VIEWER_SECRET)
     assert message(one).endswith('To perform this action, you need the "CREATE_FEATURE_STRATEGY" permission.')
     several = client.get("/api/admin/either", token=VIEWER_SECRET)
