@@ -74,7 +74,8 @@ def test_what_is_wrong_in_the_servers_file(text: str, problem: str, file: Path) 
 
 
 def test_a_file_of_the_proxys_alone_is_no_mistake_where_a_variable_names_it(file: Path) -> None:
-    """FLAGSVC_CONFIG may name a file without [server], because both programs read the variable. The server then uses its defaults."""
+    """FLAGSVC_CONFIG may name a file without [server], because both programs read the variable.
+    The server then uses its defaults."""
     file.write_text("port = 1\n")
     loaded = load_server(HOME | {"FLAGSVC_CONFIG": str(file)}, {})
     assert (loaded.options.port, loaded.warnings) == (4242, [])

@@ -187,7 +187,8 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
 
 
 def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
-    """It rejects POST, PUT and DELETE, after the token and before the path. Other requests work, and maintenance can be switched off again."""
+    """It rejects POST, PUT and DELETE, after the token and before the path.
+    Other requests work, and maintenance can be switched off again."""
     stopped = "The server is in maintenance mode: it takes no changes until that is switched off."
     assert client.post("/api/admin/maintenance", {"enabled": True}).status == 204
     try:
