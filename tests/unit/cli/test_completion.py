@@ -1,4 +1,4 @@
-"""`flagsvc completion`: the scripts are accepted by the shells, and offer commands, options, values and files there."""
+"""`flagsvc completion`: the shells accept the scripts, which offer commands, options, values and files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("flagsvc validate fl", ["flagsvc.toml"]),
     ("flagsvc proxy --port ", []),
 ]
-"""What is typed, the cursor behind it → what is offered, in any order."""
+"""Typed text, with the cursor at its end → offered words, in any order."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def script_of(shell: str, flagsvc: Flagsvc) -> str:
 
 
 def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
-    """Run a shell without personal settings. Returns its output, and fails if it reports an error."""
+    """Run a shell without user settings and return its output. Fail if it fails or prints an error."""
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     done = subprocess.run(
         [needs.program(shell), *arguments],
@@ -90,7 +90,7 @@ def part_of(script: str, command: str, shell: str) -> str:
 
 @pytest.mark.parametrize("shell", WRITERS)
 def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None:
-    """The scripts come from the rows: no command and no flag is missing."""
+    """The scripts contain every command and every flag."""
     script = script_of(shell, flagsvc)
     dashes = "-l " if shell == "fish" else "--"
     for command, options in ROWS.items():
@@ -107,7 +107,7 @@ def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None
 @pytest.mark.programs
 @pytest.mark.parametrize(("line", "offered"), CASES)
 def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
-    """Bash offers what fits, with the words as it cuts them."""
+    """Bash offers exactly the matching words."""
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     call = f'\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _flagsvc; printf "%s\\n" "${{COMPREPLY[@]}}"\n'
@@ -118,7 +118,7 @@ def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> 
 @pytest.mark.programs
 @pytest.mark.parametrize(("words", "offered"), [(("=", "w"), ["warn"]), (("=",), LEVELS)])
 def test_bash_behind_an_equals_sign(words: tuple[str, ...], offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
-    """Bash cuts `--log-level=w` into three words."""
+    """Bash splits `--log-level=w` into three words, and the values are still offered."""
     quoted = " ".join(("flagsvc", "proxy", "--log-level", *words))
     call = f'\nCOMP_WORDS=({quoted}); COMP_CWORD={2 + len(words)}; _flagsvc; printf "%s\\n" "${{COMPREPLY[@]}}"\n'
     printed = run("bash", "--norc", "/dev/stdin", folder=folder, given=script_of("bash", flagsvc) + call)
@@ -128,13 +128,13 @@ def test_bash_behind_an_equals_sign(words: tuple[str, ...], offered: list[str], 
 FISH = [
     case if "--enable-oas" not in case[0] else ("flagsvc proxy --enable-oas=t", ["--enable-oas=true"]) for case in CASES
 ]
-"""Fish takes a value that may be left out for one only behind an equals sign."""
+"""Fish completes an optional value only after an equals sign."""
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("line", "offered"), FISH)
 def test_fish(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
-    """Fish offers the same words, each with a description after a tab."""
+    """Fish offers the same words."""
     given = script_of("fish", flagsvc) + f"\ncomplete -C '{line}'\n"
     printed = run("fish", "--no-config", "/dev/stdin", folder=folder, given=given)
     assert sorted(each.split("\t")[0] for each in printed.splitlines()) == sorted(offered)
@@ -167,21 +167,21 @@ ask() {
     ],
 )
 def test_zsh(line: str, completed: str, flagsvc: Flagsvc, folder: Path) -> None:
-    """In a zsh with its own terminal the tab key completes the input."""
+    """In an interactive zsh, the tab key completes the input."""
     (folder / "script.zsh").write_text(script_of("zsh", flagsvc))
     (folder / "ask.zsh").write_text(f"{ASKING}\nask '{line}' '*{completed}*'\n")
     run("zsh", "-f", "ask.zsh", folder=folder)
 
 
 def test_an_unknown_shell(flagsvc: Flagsvc) -> None:
-    """It is bad usage; the message names the shells that there are."""
+    """An unknown shell is bad usage. The message names the known shells."""
     called = flagsvc("completion", "tcsh")
     assert called == (2, "", "flagsvc completion: unknown shell `tcsh`; expected one of bash, zsh, fish\n")
     assert flagsvc("completion").err == "flagsvc completion: missing: SHELL\n"
 
 
 def test_help_of_a_command(flagsvc: Flagsvc) -> None:
-    """`flagsvc help COMMAND` is its --help; alone it is the overview; an unknown one is bad usage."""
+    """`flagsvc help COMMAND` prints the command's --help, and `flagsvc help` the overview. An unknown command is bad usage."""
     for command in COMMANDS:
         assert flagsvc("help", command.name) == flagsvc(command.name, "--help")
     assert flagsvc("help") == flagsvc("--help")
@@ -190,7 +190,7 @@ def test_help_of_a_command(flagsvc: Flagsvc) -> None:
 
 
 OF_PROGRAMS = ("proxy", "server", "config", "health")
-"""The commands that take flags from the rows of options; all others have only flags of their own."""
+"""The commands with flags from the option tables. All others have only their own flags."""
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_short_help_has_every_argument_of_the_command_itself(command: Command, f
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
-    """-h has the usage, the description and the most used options, and fits a screen."""
+    """-h is no longer than --help. For commands with many options it has only the common ones and fewer than 50 lines."""
     name = command.name
     called = flagsvc(name, "-h")
     assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")
@@ -219,7 +219,7 @@ def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
 
 
 def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
-    """`config` and `health` show the flags that --server adds in a group of their own; health has the few of the address."""
+    """`config` and `health` show the flags for --server in a separate group. `health` has only those of the address."""
     for name, flags in (("config", ("--database URL", "--seed-mode", "--base-path")), ("health", ("--base-path",))):
         group = flagsvc("help", name).out.partition("with --server:\n")[2]
         assert all(f"\n  {flag}" in f"\n{group}" for flag in flags), name
@@ -228,7 +228,7 @@ def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
 
 
 def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--workers auto is a number, which config shows."""
+    """`config` shows the number of workers for --workers auto."""
     monkeypatch.setattr("flagsvc.settings.processors.processors", lambda: 6)
     for called in (flagsvc("config", "--workers", "auto", env=ENOUGH), flagsvc("config", "--workers=AUTO", env=ENOUGH)):
         assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [

@@ -1,4 +1,4 @@
-"""`flagsvc config`: the configuration in effect, all problems, the reference page."""
+"""`flagsvc config`: effective values, all problems, and the reference page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_in_effect(flagsvc: Flagsvc, tmp_path: Path) -> None:
 
 
 def test_only_what_is_set_unless_all_is_asked_for(flagsvc: Flagsvc) -> None:
-    """By default only chosen values are shown, with units; --all shows the rest."""
+    """The table has only the options that are set, with units. --all shows all options."""
     env = ENOUGH | {"FLAGSVC_FETCH_INTERVAL": "7000", "FLAGSVC_BODY_LIMIT": "4194304"}
     few, every = flagsvc("config", env=env), flagsvc("config", "--all", env=env)
     assert (few.code, few.err, every.code) == (0, "", 0)
@@ -78,7 +78,7 @@ def test_what_is_odd_is_shown(flagsvc: Flagsvc) -> None:
 
 
 def test_the_flag_servers(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """With --server it shows the flag server's configuration, with its table of the file."""
+    """With --server the command shows the options of the flag server, including the table [server] of the file."""
     file = tmp_path / "flagsvc.toml"
     file.write_text("port = 1\n[server]\nport = 4343\n")
     env = {"FLAGSVC_CONFIG": str(file), "FLAGSVC_DATABASE_URL": "postgresql://me:hunter2@db/flags"}
@@ -99,13 +99,13 @@ def test_the_flag_servers(flagsvc: Flagsvc, tmp_path: Path) -> None:
 
 
 def test_a_database_in_quotes(flagsvc: Flagsvc) -> None:
-    """The problem says what to do about the quotes."""
+    """A database URL in quotes is a problem with a hint about the quotes."""
     called = flagsvc("config", "--server", "--database", '"postgresql://db/flags"', env={"HOME": "/h"})
     assert called.code == 2 and QUOTES in called.err
 
 
 def test_every_problem_of_the_flag_server_at_once(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """A database that is none and a certificate that is not there are problems beside the others."""
+    """An invalid database URL and a missing certificate are reported with the other problems."""
     gone = str(tmp_path / "gone")
     called = flagsvc("config", "--server", "--port", "x", "--tls-cert", gone, "--database", "mysql://me:hunter2@h/x")
     assert called.code == 2 and called.err.splitlines()[0] == "flagsvc config: 3 problems"
@@ -124,7 +124,7 @@ def test_flags_of_the_other_program(flagsvc: Flagsvc) -> None:
 
 
 def test_a_narrow_terminal(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit has its source below; no line is wider than the terminal."""
+    """No line is wider than the terminal. A source that does not fit is on the next line."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 20)))
     out = flagsvc("config", env=ENOUGH | {"FLAGSVC_FETCH_INTERVAL": "15", "FLAGSVC_URL": "http://127.0.0.1:9/x"}).out
@@ -143,7 +143,7 @@ def test_every_problem_at_once(flagsvc: Flagsvc) -> None:
 
 
 def test_json(flagsvc: Flagsvc) -> None:
-    """The same for a program: JSON on standard output whether or not there are problems."""
+    """--json prints JSON on standard output, with or without problems."""
     good = flagsvc("config", "--json", env=ENOUGH)
     assert good.code == 0 and json.loads(good.out)["problems"] == []
     bad = flagsvc("config", "--json", env={"FLAGSVC_URL": "http://h/api", "FLAGSVC_ULR": "y"})
@@ -165,7 +165,7 @@ def test_files_of_code_are_tried(variable: str, flagsvc: Flagsvc, tmp_path: Path
 
 
 def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """A good file is no problem."""
+    """A valid file of code is no problem."""
     path = tmp_path / "custom.py"
     path.write_text(STRATEGIES)
     called = flagsvc("config", "--custom-strategies", str(path), env=ENOUGH)
@@ -174,7 +174,7 @@ def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["config", "proxy"])
 def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """Each one that cannot be used is a problem as any, beside the others."""
+    """Each certificate file that cannot be used is reported with the other problems."""
     (tmp_path / "empty").touch()
     empty, gone = str(tmp_path / "empty"), str(tmp_path / "gone")
     given = ["--tls-cert", empty, "--tls-client-ca", gone, "--upstream-ca", gone, "--upstream-cert", gone]
@@ -195,14 +195,14 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
 
 @pytest.mark.parametrize("storage", ["redis://localhost", "none", "file:///var/lib/flagsvc"])
 def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """Files for a storage server with TLS are not a problem without such a server. The proxy also starts."""
+    """Certificate files for a storage server are not checked if the storage does not use TLS."""
     gone = str(tmp_path / "gone")
     called = flagsvc("config", "--storage", storage, "--storage-ca", gone, "--storage-cert", gone, env=ENOUGH)
     assert (called.code, called.err) == (0, "")
 
 
 def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """They are no problem; a pair with an already rejected half is not reported twice."""
+    """Valid certificates are no problem. A pair is not reported again if one half is already rejected."""
     ours = Authority()
     both, authority = written(tmp_path, "both.pem", ours.issue().both), written(tmp_path, "ca.pem", ours.pem)
     good = flagsvc("config", "--tls-cert", both, "--upstream-ca", authority, env=ENOUGH)
@@ -213,7 +213,7 @@ def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path
 
 
 def test_help_tells_every_option(flagsvc: Flagsvc) -> None:
-    """Help is made from the rows."""
+    """The help has every option."""
     out = flagsvc("config", "--help").out
     for option in OPTIONS:
         assert option.in_code_only or option.flag in out

@@ -1,4 +1,4 @@
-"""`flagsvc evaluate`: its output for a document and a context, and its errors."""
+"""`flagsvc evaluate`: its output for a document and a context, and its error messages."""
 
 from __future__ import annotations
 
@@ -82,24 +82,24 @@ def test_a_table(path: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_all(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --all, toggles that are off are shown too."""
+    """With --all the toggles that are off are listed too."""
     run = Run(capsys, path, "--all")
     assert run.out == "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"
 
 
 def test_nothing_is_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """An empty document is a line, not an error."""
+    """An empty document gives one line and no error."""
     (tmp_path / "empty.json").write_text('{"features": []}')
     assert Run(capsys, str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
 
 
 def test_named(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named toggles come in the order asked, on or off, and nothing else does."""
+    """--toggle lists only the named toggles, on or off, in the given order."""
     assert Run(capsys, path, "--toggle", "never", "--toggle", "always").out == "never   off\nalways  on\n"
 
 
 def test_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--json is the answer of the proxy."""
+    """--json prints the same JSON as the proxy's answer."""
     run = Run(capsys, path, "--json", "--toggle", "always")
     off = {"name": "disabled", "enabled": False}
     toggle = {"name": "always", "enabled": True, "variant": off, "impressionData": False}
@@ -107,7 +107,7 @@ def test_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--explain says for each toggle what decided, off ones included."""
+    """--explain gives the reason for each toggle, on or off."""
     run = Run(capsys, path, "--explain", "--context", "region=us")
     assert "constraint: region in [`eu`]; it is `us`" in run.out
     assert "never: off" in run.out and "always: on" in run.out
@@ -141,7 +141,7 @@ def test_ways_to_give_a_property(path: str, capsys: pytest.CaptureFixture[str], 
     ],
 )
 def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str) -> None:
-    """The error is one line, the exit code is 2, and there is no other output."""
+    """The error is one line, the exit code is 2, and standard output is empty."""
     run = Run(capsys, path, *arguments)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: {problem}")
@@ -205,7 +205,7 @@ def test_wrong_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], con
 
 
 def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that is not there, a folder, and nothing at all."""
+    """A missing file, a folder and a missing argument are errors."""
     run = Run(capsys, str(tmp_path / "none.json"))
     assert (run.code, run.err) == (
         2,
@@ -216,7 +216,7 @@ def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_file_url(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file: URL is a file."""
+    """A file: URL is read as a file."""
     assert "always" in Run(capsys, Path(path).as_uri()).out
 
 
@@ -231,7 +231,7 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A URL is asked with the token of the flag or the environment, in the header that is named; without one with none."""
+    """A request has the token of the flag or the environment, in the named header. Without a token it has no such header."""
     with fake_upstream(DOCUMENT) as upstream:
         url = f"{upstream.url}/client/features"
         assert "always" in Run(capsys, url, "--token", "first").out
@@ -276,7 +276,7 @@ def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], bod
 
 
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """A URL without a listener, and an invalid one: its password and its query, which may be signed, are not shown."""
+    """A URL without a listener and an invalid URL are exit code 1. Errors do not show the password and the query."""
     run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
     assert run.code == 1 and "secret" not in run.err
     run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
@@ -294,7 +294,7 @@ def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:
-    """A proxy's own document evaluates as the proxy does."""
+    """The document of a proxy gives the same result as the proxy itself."""
     with fake_upstream(DOCUMENT) as upstream, our_proxy(upstream.url) as proxy:
         here = Run(
             capsys, f"{proxy.url}/client/features", "--token", SERVER_SIDE_TOKEN, "--json", "--context", "region=eu"
@@ -306,7 +306,7 @@ def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help names the argument, keeps the lines of the examples, and takes its options from their rows."""
+    """The help names the argument, keeps the lines of the examples, and has the options of the proxy that apply."""
     run = Run(capsys, "--help")
     assert run.code == 0
     assert run.out.startswith("usage: flagsvc evaluate DOCUMENT [options]")
@@ -315,7 +315,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_example_document(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example document with the example code has no problem, and its toggles come out as their descriptions say."""
+    """The example document and the example code work without errors, and the expected toggles are on."""
     run = Run(
         capsys,
         str(EXAMPLES / "document.json"),

@@ -1,4 +1,4 @@
-"""`flagsvc export`: its requests, its output, its errors."""
+"""`flagsvc export`: its requests, its files, and its errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.
     ],
 )
 def test_what_is_asked_for(arguments: tuple[str, ...], query: dict[str, Any], run: Flagsvc, admin: FakeAdmin) -> None:
-    """A project, names or a tag choose the flags. The data set goes to standard output, the summary to standard error."""
+    """The selection is a project, names or a tag. The data set goes to standard output, the summary to standard error."""
     called = run(*arguments)
     assert (called.code, json.loads(called.out)) == (0, RESULT)
     assert called.err == "flagsvc export: 2 flags written, 1 of them archived\n"
@@ -57,7 +57,7 @@ def test_what_is_asked_for(arguments: tuple[str, ...], query: dict[str, Any], ru
     ],
 )
 def test_files(arguments: tuple[str, ...], read: Any, run: Flagsvc, tmp_path: Path) -> None:
-    """The format is that of --format, else of the suffix; nothing else is left in the folder."""
+    """--format or else the suffix decides the format. No other file stays in the folder."""
     called = run("--project", "shop", *arguments)
     assert (called.code, called.out) == (0, "")
     [path] = tmp_path.iterdir()
@@ -66,7 +66,7 @@ def test_files(arguments: tuple[str, ...], read: Any, run: Flagsvc, tmp_path: Pa
 
 
 def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """It is replaced only with --force, keeps its mode then, and nothing is asked without."""
+    """An existing file is replaced only with --force, and keeps its mode. Without --force no request is sent."""
     path = tmp_path / "a.json"
     path.write_text("mine")
     path.chmod(0o640)
@@ -78,7 +78,7 @@ def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> Non
 
 
 def test_a_link_stays_one(run: Flagsvc, tmp_path: Path) -> None:
-    """The file behind a symbolic link is replaced, not the link."""
+    """--force on a symbolic link replaces the target file, not the link."""
     (tmp_path / "target.json").write_text("{}")
     (tmp_path / "a.json").symlink_to("target.json")
     assert run("--project", "shop", "--output", "a.json", "--force").code == 0
@@ -96,7 +96,7 @@ def test_places_to_write(output: str, text: str, run: Flagsvc, admin: FakeAdmin)
 
 
 def test_a_failed_write_leaves_nothing(run: Flagsvc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is one line, and neither the old file nor the folder has changed."""
+    """A full disk gives a one-line error. The old file and the folder do not change."""
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -109,7 +109,7 @@ def test_a_failed_write_leaves_nothing(run: Flagsvc, tmp_path: Path, monkeypatch
 
 
 def test_flags_that_do_not_exist(run: Flagsvc, tmp_path: Path) -> None:
-    """An unknown name is reported, and no file without it is written."""
+    """An unknown name is an error, and no file is written."""
     called = run("--features", "dark-mode,drak", "--output", "a.json")
     assert (called.code, called.err) == (1, "flagsvc export: nothing was written: the server has no flag `drak`\n")
     assert list(tmp_path.iterdir()) == []
@@ -125,13 +125,13 @@ def test_flags_that_do_not_exist(run: Flagsvc, tmp_path: Path) -> None:
     ],
 )
 def test_usage(arguments: tuple[str, ...], text: str, run: Flagsvc) -> None:
-    """The error is one line, and the exit code is 2."""
+    """A wrong argument gives a one-line error and exit code 2."""
     called = run(*arguments)
     assert (called.code, called.out, called.err) == (2, "", f"flagsvc export: {text}\n")
 
 
 def test_no_data_set(run: Flagsvc, admin: FakeAdmin) -> None:
-    """An answer that is none is not written."""
+    """An answer that is no data set is an error, and nothing is written."""
     admin.say("export", 200, {"features": 1})
     called = run("--project", "shop")
     assert called.code == 2 and "answers, but not as a flag server does" in called.err

@@ -1,4 +1,4 @@
-"""Commands without their extra: one sentence with the installation command, exit code 2."""
+"""A command whose extra is not installed prints one sentence with the pip command. The exit code is 2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ URL = "http://127.0.0.1:9"
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that makes the modules of an extra look as if they were not installed."""
+    """Return a function that hides the modules of an extra, so that their import fails."""
 
     def remove(extra: str) -> None:
         for module in EXTRAS[extra]:
@@ -46,14 +46,14 @@ NEEDS = [
 def test_a_missing_extra_is_one_sentence(
     flagsvc: Flagsvc, without: Callable[[str], None], arguments: tuple[str, ...], extra: str
 ) -> None:
-    """The sentence is on standard error and has the installation command. The exit code is 2."""
+    """The sentence is on standard error and has the pip command. The exit code is 2."""
     without(extra)
     assert flagsvc(*arguments) == (2, "", f"flagsvc {arguments[0]}: {SENTENCE.format(extra)}\n")
 
 
 @pytest.mark.parametrize("command", ["server", "config", "evaluate", "validate", "import", "export", "move"])
 def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], command: str) -> None:
-    """Both forms of the help work with the plain package."""
+    """Both forms of the help work without any extra."""
     for extra in EXTRAS:
         without(extra)
     assert flagsvc(command, "-h").code == 0
@@ -61,7 +61,7 @@ def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], c
 
 
 def test_a_file_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path) -> None:
-    """Only a URL needs an extra."""
+    """`flagsvc evaluate` needs an extra only for a URL."""
     without("cli")
     path = tmp_path / "document.json"
     path.write_text(json.dumps({"version": 2, "features": [{"name": "first", "enabled": True, "strategies": []}]}))
@@ -69,7 +69,7 @@ def test_a_file_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callabl
 
 
 def test_validate_tells_it_as_json_where_that_is_wanted(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
-    """The program that reads the result gets an error in the form of all others."""
+    """With --json the missing extra is reported as JSON, like every other error."""
     without("cli")
     called = flagsvc("validate", "flags.json", "--url", URL, "--json")
     assert (called.code, called.err) == (2, "")
@@ -77,7 +77,7 @@ def test_validate_tells_it_as_json_where_that_is_wanted(flagsvc: Flagsvc, withou
 
 
 def test_a_server_that_logs_json_tells_it_as_json(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
-    """Every line of such a program is JSON."""
+    """With JSON logging the missing extra is reported as JSON."""
     without("server")
     called = flagsvc("server", "--use-json-logger", "true")
     assert called.code == 2
@@ -87,7 +87,7 @@ def test_a_server_that_logs_json_tells_it_as_json(flagsvc: Flagsvc, without: Cal
 def test_a_storage_server_is_a_wrong_option_without_its_extra(
     flagsvc: Flagsvc, without: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is reported with every other problem of the configuration, by `flagsvc config` and by a start."""
+    """`flagsvc config` and `flagsvc proxy` report the missing extra with the other problems of the configuration."""
     without("redis")
     problem = f"storage (environment FLAGSVC_STORAGE): {SENTENCE.format('redis')}"
     env = ENOUGH | {"FLAGSVC_STORAGE": SERVER}
@@ -98,7 +98,7 @@ def test_a_storage_server_is_a_wrong_option_without_its_extra(
 
 
 def test_a_start_alone_tells_it(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
-    """If nothing else is wrong, the start is refused before the program listens."""
+    """The missing extra alone stops the start before there is a listener."""
     without("redis")
     called = flagsvc("proxy", "--storage", SERVER, env=ENOUGH)
     assert called == (2, "", f"flagsvc proxy: storage: {SENTENCE.format('redis')}\n")
@@ -106,13 +106,13 @@ def test_a_start_alone_tells_it(flagsvc: Flagsvc, without: Callable[[str], None]
 
 @pytest.mark.parametrize("storage", ["none", "file:///var/lib/flagsvc"])
 def test_another_storage_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], storage: str) -> None:
-    """A folder, or nothing at all."""
+    """Storage in a folder, or no storage, needs no extra."""
     without("redis")
     assert flagsvc("config", env=ENOUGH | {"FLAGSVC_STORAGE": storage})[::2] == (0, "")
 
 
 def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) -> None:
-    """In code it is a ConfigurationError when the application is created."""
+    """In code a missing extra raises ConfigurationError when the setup is made."""
     given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
     make_setup(given)
     without("redis")

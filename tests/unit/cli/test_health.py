@@ -1,4 +1,4 @@
-"""`flagsvc health`: probes the proxy of this configuration, and reports by one line and by exit code."""
+"""`flagsvc health`: probes the proxy of this configuration, and reports the result as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Proxy(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Answers by the script of the server."""
+    """Answers with the statuses of the server's script."""
 
     server: Proxy
 
@@ -41,7 +41,7 @@ class Answer(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
 
 @pytest.fixture
@@ -64,20 +64,20 @@ def free_port() -> str:
 
 
 def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """A ready proxy is exit code 0; no other option is needed or looked at."""
+    """A ready proxy is exit code 0. Options that do not concern the address are ignored."""
     called = flagsvc("health", env={"PORT": proxy.port, "LOG_LEVEL": "wrong"})
     assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
     assert proxy.paths == ["/proxy/health"]
 
 
 def test_the_base_path(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """The base path of the configuration is asked, from wherever it comes."""
+    """The probe uses the base path of the configuration."""
     assert flagsvc("health", "--port", proxy.port, env={"PROXY_BASE_PATH": "a/b/"}).code == 0
     assert proxy.paths == ["/a/b/proxy/health"]
 
 
 def test_the_configuration_file(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
-    """A file that the proxy uses serves the probe, named by flag or variable."""
+    """The probe reads the proxy's configuration file, given by flag or variable."""
     file = tmp_path / "flagsvc.toml"
     file.write_text(f'port = {proxy.port}\nhost = "0.0.0.0"\n[cors]\norgin = "typo"\n')
     assert flagsvc("health", "--config", str(file)).code == 0
@@ -93,7 +93,7 @@ def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
 
 
 def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
-    """With --server it probes the flag server of this configuration, by its own variables, flags and table."""
+    """With --server the command probes the flag server, and reads its variables, flags and table."""
     place = f"http://127.0.0.1:{proxy.port}"
     own = {"FLAGSVC_SERVER_PORT": proxy.port, "FLAGSVC_SERVER_BASE_PATH": "flags", "PROXY_PORT": "1"}
     assert flagsvc("health", "--server", env=own) == (0, f"ready: {place}/flags/ready\n", "")
@@ -117,12 +117,12 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
     ],
 )
 def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], problem: str, flagsvc: Flagsvc) -> None:
-    """It is a wrong configuration or usage, as with the proxy."""
+    """An address that is invalid or unknown is exit code 2, as for the proxy."""
     assert flagsvc("health", *arguments) == (2, "", f"flagsvc health: {problem}\n")
 
 
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """With --wait it probes until the proxy is ready."""
+    """With --wait the command repeats the probe until the proxy is ready."""
     proxy.script = [503, 503, 200]
     assert flagsvc("health", "--port", proxy.port, "--wait", "20").code == 0
     assert len(proxy.paths) == 3
@@ -135,7 +135,7 @@ def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
 
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port that accepts and says nothing does not hold the probe up."""
+    """The probe fails after its time limit if a listener accepts but does not answer."""
     monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         called = flagsvc("health", "--port", str(silent.getsockname()[1]))
@@ -143,7 +143,7 @@ def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_http(flagsvc: Flagsvc) -> None:
-    """Something else on the port is no proxy."""
+    """An answer that is not HTTP is exit code 1."""
 
     def answer(server: socket.socket) -> None:
         connection, _ = server.accept()
@@ -160,7 +160,7 @@ def test_no_http(flagsvc: Flagsvc) -> None:
 
 
 def test_an_unknown_host(flagsvc: Flagsvc) -> None:
-    """An unknown host name is reported in the system's words."""
+    """An unknown host name is exit code 1."""
     called = flagsvc("health", "--host", "no-such-host.invalid")
     assert called.code == 1 and called.out.startswith("not ready: http://no-such-host.invalid:3000/proxy/health: ")
 
@@ -172,7 +172,7 @@ def test_an_unknown_host(flagsvc: Flagsvc) -> None:
 def test_which_address_is_asked(
     host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All addresses means the loopback one; a certain address is asked itself."""
+    """For a wildcard address the probe uses the loopback address. Otherwise it uses the address itself."""
     monkeypatch.setattr(health, "_probe", lambda target, timeout: (True, ""))
     called = flagsvc("health", env={"FLAGSVC_HOST": host} if host else {})
     assert called.out == f"ready: http://{asked}:3000/proxy/health\n"
@@ -191,7 +191,7 @@ def test_which_address_is_asked(
     ],
 )
 def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
-    """If the configuration has no address, the exit code is 2."""
+    """An address that is invalid or unknown is exit code 2."""
     called = flagsvc("health", *arguments)
     assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
 

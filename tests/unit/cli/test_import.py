@@ -1,4 +1,4 @@
-"""`flagsvc import`: validates, shows what would change, asks, imports; every way it can end."""
+"""`flagsvc import`: validates, shows the changes, asks and imports. The tests cover every way it can end."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin) -> Flagsvc:
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Let a person at a terminal type `text`."""
+    """Make standard input a terminal on which `text` is typed."""
     stream = io.StringIO(text)
     stream.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", stream)
 
 
 def test_yes(run: Flagsvc, admin: FakeAdmin) -> None:
-    """--yes shows the changes and imports; the request is sent as the file has it."""
+    """--yes shows the changes and imports. The request is the content of the file."""
     called = run("--yes")
     assert (called.code, called.err) == (0, "")
     assert called.out == SHOWN.format(url=admin.url) + "imported: 1 new, 1 changed, 1 same, 1 left out\n"
@@ -80,7 +80,7 @@ def test_yes(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_dry_run(run: Flagsvc, admin: FakeAdmin) -> None:
-    """--dry-run shows the same and imports nothing, also beside --yes."""
+    """--dry-run shows the same and imports nothing, also with --yes."""
     for more in ((), ("--yes",)):
         called = run("--dry-run", *more)
         assert called == (0, SHOWN.format(url=admin.url) + "nothing was imported: this was a dry run\n", "")
@@ -91,7 +91,7 @@ def test_dry_run(run: Flagsvc, admin: FakeAdmin) -> None:
     ("text", "code"), [("y\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yikes\n", 1)]
 )
 def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal it asks for confirmation, and only a clear yes imports."""
+    """At a terminal the command asks. Only `y` or `yes` imports."""
     typed(monkeypatch, text)
     called = run()
     assert called.code == code and "Import this? [y/N] " in called.out
@@ -100,7 +100,7 @@ def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatc
 
 
 def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a terminal and without --yes it shows the changes and the remedy, with exit code 2."""
+    """Without a terminal and without --yes, the command shows the changes and names the options to use. The exit code is 2."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     called = run()
     assert called.code == 2 and called.out == SHOWN.format(url=admin.url)
@@ -122,7 +122,7 @@ def test_standard_input_cannot_answer(run: Flagsvc, admin: FakeAdmin, monkeypatc
 
 @pytest.mark.parametrize("key", ["errors", "permissions"])
 def test_what_the_server_would_refuse(key: str, run: Flagsvc, admin: FakeAdmin) -> None:
-    """With errors or missing permissions nothing is compared, confirmed or imported."""
+    """With errors or missing permissions, the command does not compare or import."""
     admin.say("validate", 200, NOTHING | {key: [{"message": "Bad:", "affectedItems": ["one"]}]})
     called = run("--yes")
     assert called.code == 1 and called.out.endswith("  one\nnothing was imported: the server would refuse it\n")
@@ -199,7 +199,7 @@ def test_stopped(run: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_data_set_without_flags(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """An export of no names would be one of all flags, and is not asked for."""
+    """The command requests no export for an empty list of names, which would mean all flags."""
     path = tmp_path / "none.json"
     path.write_text(json.dumps(EMPTY))
     called = run("--yes", "--project", "shop", "--environment", "production", file=str(path))
@@ -208,7 +208,7 @@ def test_a_data_set_without_flags(run: Flagsvc, admin: FakeAdmin, tmp_path: Path
 
 
 def test_another_order_is_a_change(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """If the file has an order of strategies, the target's order is read, and differences are shown."""
+    """If the file has the order of strategies, the command reads the target's order and shows a difference."""
     items = [{"name": name, "featureName": "same", "id": name} for name in ("one", "two")]
     said = [item | {"sortOrder": place} for place, item in enumerate(items)]
     for number, there in enumerate(([0, 1], [1, 0])):

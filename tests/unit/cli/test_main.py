@@ -1,4 +1,4 @@
-"""`flagsvc` itself: finds the command, one clear message for bad usage, exit codes, a light start."""
+"""`flagsvc` itself: commands, messages for bad usage, exit codes, and a start with few imports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HEAVY = {
 
 
 def raising(error: BaseException) -> object:
-    """Return a function that raises."""
+    """Return a function that raises an error."""
 
     def run(args: object) -> int:
         raise error
@@ -55,10 +55,10 @@ FORMS = {
 }
 
 
-# A run on the Python sources cannot see what is compiled: a run on the compiled modules has that case.
+# A test run on the Python sources has no compiled modules, so only a run on compiled modules tests that case.
 @pytest.mark.parametrize("expected", [form for form in FORMS if form == "interpreted" or not forms.interpreted()])
 def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> None:
-    """Compiled modules count only if Python imports them."""
+    """--version names the form of the modules that Python really imports."""
     if expected == "compiled" and not forms.form().startswith("compiled"):
         needs.missing(f"this run is {forms.form()}")
     script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
@@ -71,7 +71,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 
 @pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
-    """One line on standard error has the remedy; a compiled start prints none."""
+    """An interpreted engine gives one warning with a hint. A compiled engine gives none."""
     monkeypatch.setattr(startup, "engine_form", lambda: runs)
     startup.log_warnings(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()
@@ -90,7 +90,7 @@ def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
-    """Every row is a command that adds its arguments and shows them in its help."""
+    """Every command prints its help with --help."""
     name = command.name  # type: ignore[attr-defined]
     called = flagsvc(name, "--help")
     assert called.code == 0 and called.err == ""
@@ -130,7 +130,7 @@ def test_bad_usage(arguments: tuple[str, ...], message: str, flagsvc: Flagsvc) -
 
 
 def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
-    """A mistyped flag may have carried a secret."""
+    """Messages about bad usage do not repeat values, because a value may be a secret."""
     for arguments in (("--api-tokn", "s3cret"), ("--api-tokn=s3cret",), ("--api-token", "t", "s3cret")):
         called = flagsvc("proxy", *arguments)
         assert called.code == 2 and "s3cret" not in called.err
@@ -149,7 +149,7 @@ def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
 def test_exit_codes(
     error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our errors are messages and exit codes, never a trace."""
+    """Each error gives a message and an exit code, and no traceback."""
     monkeypatch.setattr("flagsvc.cli.health.run", raising(error))
     assert flagsvc("health") == (code, "", message)
 
@@ -170,7 +170,7 @@ def run_python(*arguments: str, **given: Any) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize("argument", ["--version", "--help", "config"])
 def test_nobody_reads(argument: str) -> None:
-    """`flagsvc config | head -1` ends quietly when the reader is gone."""
+    """A closed pipe, as with `flagsvc config | head -1`, ends the command with exit code 1 and no message."""
     read, write = os.pipe()
     os.close(read)
     try:
@@ -182,7 +182,7 @@ def test_nobody_reads(argument: str) -> None:
 
 @pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])
 def test_a_light_start(arguments: str) -> None:
-    """Help and usage import nothing slow."""
+    """Help and usage errors import no slow module."""
     program = f"import sys; from flagsvc.cli import main; main({arguments}); print('\\n', *sys.modules)"
     done = run_python("-c", program, stdout=subprocess.PIPE)
     loaded = set(done.stdout.splitlines()[-1].split())
@@ -191,7 +191,7 @@ def test_a_light_start(arguments: str) -> None:
 
 
 def test_a_signal_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a command its exit code is fixed, also if a signal comes while Python ends."""
+    """After the command, signals are ignored, so that they cannot change the exit code."""
     names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = {name: signal.getsignal(name) for name in names}
     monkeypatch.setattr(cli, "main", lambda: 3)

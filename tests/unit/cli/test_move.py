@@ -1,4 +1,4 @@
-"""`flagsvc move`: its requests, its output, and all its endings."""
+"""`flagsvc move`: its requests, its output, and every way it can end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING: dict[str, Any] = {
     "/api/admin/environments": {"environments": [{"name": "production"}, {"name": "qa"}]},
     "/api/admin/environments/project/default": {"environments": [{"name": "production"}]},
 }
-"""What the admin API of a server with nothing in it answers."""
+"""The answers of the admin API of an empty server."""
 FLAGS = EMPTY | {
     "features": [{"name": name, "type": "release", "project": "default"} for name in ("dark-mode", "fresh")],
     "featureEnvironments": [{"name": "fresh", "featureName": "fresh", "enabled": True}],
@@ -46,7 +46,7 @@ def source(admin: FakeAdmin) -> FakeAdmin:
 
 @pytest.fixture
 def target() -> Iterator[FakeAdmin]:
-    """Return the target server: it accepts everything, and is empty."""
+    """Give the target server, which is empty and accepts everything."""
     with fake_admin() as fake:
         fake.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
         yield fake
@@ -54,7 +54,7 @@ def target() -> Iterator[FakeAdmin]:
 
 @pytest.fixture
 def run(source: FakeAdmin, target: FakeAdmin, flagsvc: Flagsvc) -> Flagsvc:
-    """Return a function that moves the first into the second."""
+    """Return a function that moves from the source to the target."""
 
     def call(*arguments: str, env: dict[str, str] | None = None) -> Called:
         return flagsvc("move", source.url, f"{target.url}/api", *arguments, env=SECRETS if env is None else env)
@@ -63,7 +63,7 @@ def run(source: FakeAdmin, target: FakeAdmin, flagsvc: Flagsvc) -> Flagsvc:
 
 
 def shown(target: FakeAdmin) -> str:
-    """Return the output before the move."""
+    """Return the plan that the command shows before it moves anything."""
     return (
         "+ new: segment beta\n"
         f"! stays behind: environment development, which {target.url} does not have\n"
@@ -72,7 +72,7 @@ def shown(target: FakeAdmin) -> str:
 
 
 def writes(server: FakeAdmin) -> list[tuple[str, str]]:
-    """Return what changed something on a server."""
+    """Return the requests that changed a server."""
     harmless = (f"{BATCH}/export", f"{BATCH}/validate")
     return [
         (asked.method, asked.path) for asked in server.asked if asked.method != "GET" and asked.path not in harmless
@@ -80,7 +80,7 @@ def writes(server: FakeAdmin) -> list[tuple[str, str]]:
 
 
 def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """--yes shows what changes and moves it; each server gets its own token, and the first is only read."""
+    """--yes shows the changes and makes them. Each server gets its own token. The source is only read."""
     target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
     called = run("--yes")
     assert called.code == 0 and called.out == (
@@ -97,7 +97,7 @@ def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """If the target has everything, nothing is sent and the command says so; but not if something stays behind."""
+    """If the target has everything, the command says so and sends nothing. It does not say so if something is not moved."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     target.say("export", 200, FLAGS)
     same = "environment `production`: 2 same\n0 changes: "
@@ -112,7 +112,7 @@ def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_revived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A flag that is archived there and not here is revived there before the import; a dry run says so."""
+    """A flag that is archived only on the target is revived before the import. A dry run shows it."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     old = [flag | {"archived": flag["name"] == "fresh"} for flag in FLAGS["features"]]
     target.say("export", 200, FLAGS | {"features": old})
@@ -143,7 +143,7 @@ def test_dry_run(run: Flagsvc, target: FakeAdmin) -> None:
 
 @pytest.mark.parametrize(("text", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
 def test_asking(text: str, code: int, run: Flagsvc, target: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal it asks for confirmation. Elsewhere it ends with 2 and the remedy."""
+    """At a terminal the command asks. Elsewhere the exit code is 2, and the message names --yes."""
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     elsewhere = run()
     assert (elsewhere.code, writes(target)) == (2, []) and "--yes goes on without asking" in elsewhere.err
@@ -177,7 +177,7 @@ REFUSED = {"name": "BadDataError", "message": "m", "details": [{"message": "some
 def test_a_run_that_stops(
     path: str, answer: Answer | str, code: int, text: str, run: Flagsvc, source: FakeAdmin, target: FakeAdmin
 ) -> None:
-    """The error has the place and the reason, and the next run does the rest."""
+    """The error has the reason, and the next run continues."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     usual, target.answers[path] = target.answers[path], answer
     called = run("--yes")
@@ -188,7 +188,7 @@ def test_a_run_that_stops(
 
 
 def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """They come off and without parents, are archived at the end, and are the same when they are archived there."""
+    """Archived flags are imported disabled and without parents, then archived. An archived flag on the target is the same."""
     source.answers["/api/admin/search/features"] = Answer(200, {"features": [{"name": "fresh"}]})
     old = FLAGS | {
         "features": [FLAGS["features"][1] | {"archived": True}],
@@ -211,7 +211,7 @@ def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> N
 
 
 def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A missing project is created if the server can do that. Otherwise an error comes before any change."""
+    """A missing project is created if the server's API can. Otherwise the command fails before any change."""
     projects = {"projects": [{"id": "default"}, {"id": "shop", "name": "Shop", "description": "s"}]}
     source.answers["/api/admin/projects"] = Answer(200, projects)
     called = run("--yes")
@@ -228,10 +228,7 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A project gets an environment that only the source's project has.
-
-    Without any environment its flags stay behind, with a message.
-    """
+    """An environment that only the source's project has is added. A project without any is reported and not moved."""
     where = "/api/admin/environments/project/default"
     linked, not_linked = (
         Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
@@ -256,7 +253,7 @@ def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: Fake
 
 
 def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
-    """A flag that the other server has in another project is named before anything is done."""
+    """A flag that is in another project on the target is an error before any change."""
     there = [{"name": "fresh", "project": "shop"}]
     target.say("export", 200, EMPTY | {"features": there})
     called = run("--yes")
@@ -265,7 +262,7 @@ def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
 
 
 def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """It is named before anything is done."""
+    """A flag that is too large for one request is an error before any change."""
     source.say(
         "export", 200, EMPTY | {"features": [{"name": "big", "project": "default", "description": "x" * 512_000}]}
     )
@@ -304,7 +301,7 @@ def test_usage(
     source: FakeAdmin,
     target: FakeAdmin,
 ) -> None:
-    """The error is one line, and nothing is changed."""
+    """A wrong argument gives a one-line error and changes nothing."""
     target.answers["/api/admin/user"] = Answer(
         200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}}
     )
@@ -315,7 +312,7 @@ def test_usage(
 
 
 def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
-    """The pieces are as small as they get: what helps is a limit, and no option of other commands is named."""
+    """The error says to raise the limit, and does not name --features, which `move` does not have."""
     target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
     target.say("import", 413)
     called = run("--yes")
@@ -326,7 +323,7 @@ def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
 
 
 def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Missing users come last: a server with a rate limit for users delays no flag."""
+    """Missing users are created last, so that a rate limit for users delays no flag."""
     users = [{"username": name, "rootRole": 1} for name in ("anna", "bo\x1b[31m")]
     source.answers["/api/admin/user-admin"] = Answer(200, {"users": users, "rootRoles": [{"id": 1, "name": "Admin"}]})
     own = {"users": [], "rootRoles": [{"id": 3, "name": "Admin"}]}
@@ -338,7 +335,7 @@ def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
-    """A token that may not read users is no reason to stop: one line says that they are not moved."""
+    """If the token may not read users, the command warns in one line and continues without users."""
     source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
     called = run("--dry-run")
     assert called.code == 0 and called.err == (
@@ -347,7 +344,7 @@ def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
-    """A move into itself is refused, however the address is written; so are tokens that are missing, by their own options."""
+    """A move into the same server, an invalid or missing URL, and a missing --to-ca-file are exit code 2."""
     called = flagsvc("move", source.url, f"{source.url}/api/", env=SECRETS)
     assert called == (2, "", f"flagsvc move: FROM and TO are the same server: `{source.url}`\n")
     called = flagsvc("move", "nowhere", source.url, env=SECRETS)
@@ -359,7 +356,7 @@ def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:
-    """The options of that server are named."""
+    """The error names the token options of the server that refused the request."""
     source.answers["/api/admin/projects"] = Answer(401, {"message": "no"})
     assert "give another with --from-token-file, FLAGSVC_FROM_TOKEN or --from-token\n" in run().err
     called = run(env={"FLAGSVC_TO_TOKEN": "user:x"})
@@ -373,7 +370,7 @@ def test_what_is_no_flag_server(run: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Many flags are sent in several requests, each below the server's limit."""
+    """Many flags are sent in several requests, each below 512,000 bytes."""
     flags = [{"name": f"f{number}", "project": "default", "description": "x" * 1000} for number in range(700)]
     source.say("export", 200, EMPTY | {"features": flags})
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
@@ -386,7 +383,7 @@ def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_tokens_in_files(flagsvc: Flagsvc, source: FakeAdmin, target: FakeAdmin, tmp_path: Path) -> None:
-    """Each side has its own."""
+    """Each server gets the token of its own file."""
     for side in ("from", "to"):
         (tmp_path / side).write_text(f"user:{side}-file\n")
     files = [f"--{side}-token-file={tmp_path / side}" for side in ("from", "to")]

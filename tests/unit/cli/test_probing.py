@@ -1,4 +1,4 @@
-"""One question to a proxy: over TCP and Unix sockets, over TLS, with a certificate of one's own."""
+"""One probe of a proxy: over TCP and Unix sockets, over TLS, with a client certificate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 @contextmanager
 def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[list[bytes]]:
-    """Answer one connection and yield its request."""
+    """Answer one connection and give the requests."""
     asked: list[bytes] = []
 
     def run() -> None:
@@ -43,14 +43,14 @@ def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Ite
 
 
 def test_names() -> None:
-    """A message names the probed address."""
+    """The URL of a target has its scheme, host, port and path."""
     assert ProbeTarget("::1", 3000, "/x").url == "http://[::1]:3000/x"
     assert ProbeTarget("host", 3000, "/x", tls=True).url == "https://host:3000/x"
     assert ProbeTarget("unix:/run/p.sock", 0, "/x").url == "http://unix:/run/p.sock:/x"
 
 
 def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
-    """The path is asked with GET, and the status comes back."""
+    """The probe sends GET for the path and returns the status."""
     listener = socket.create_server((HOST, 0))
     port = listener.getsockname()[1]
     with answering(listener) as asked:
@@ -67,7 +67,7 @@ def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_over_tls(tmp_path: Path, wanted: bool) -> None:
-    """Any certificate is accepted. Our own certificate is sent if the server wants one and it can be read."""
+    """Any server certificate is accepted. The own certificate is sent if the server requests one and the file can be read."""
     own = CertificateFiles(NAMES, written(tmp_path, "own.pem", AUTHORITY.issue().both))
     for pair, answered in (
         (own, True),

@@ -1,4 +1,4 @@
-"""`flagsvc proxy`: options from everywhere, warnings to the log, then it serves."""
+"""`flagsvc proxy`: it reads options from all sources, logs warnings, and serves."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOpt
 def test_the_names_of_another_program_are_told_before_the_problems(
     flagsvc: Flagsvc, served: list[ProxyOptions]
 ) -> None:
-    """A user of Edge sees the names of the variables here, together with the missing options."""
+    """Warnings about variables of Unleash Edge come before the problems, with our names for them."""
     called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
     assert called.code == 2 and served == [] and "s3cret" not in called.err
     first, second, third, *_ = called.err.splitlines()
@@ -65,7 +65,7 @@ def test_the_names_of_another_program_are_told_before_the_problems(
 def test_files_of_code_are_told_with_the_other_problems(
     variable: str, flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
 ) -> None:
-    """Who mends the options must not learn of a wrong file only at the next start."""
+    """A wrong file of code is reported with the other problems, and not only at the next start."""
     called = flagsvc("proxy", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
     assert (called.code, served) == (2, [])
     assert called.err.splitlines()[0] == "flagsvc proxy: 2 problems"
@@ -75,7 +75,7 @@ def test_files_of_code_are_told_with_the_other_problems(
 def test_files_of_code_are_not_run_only_to_be_checked(
     flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
 ) -> None:
-    """The code of a file runs once, where it is used."""
+    """The command does not import files of code only to check them."""
     path = tmp_path / "custom.py"
     path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nstrategies = []\n")
     assert flagsvc("proxy", env=ENOUGH | {"FLAGSVC_CUSTOM_STRATEGIES_FILE": str(path)}).code == 7
@@ -83,7 +83,7 @@ def test_files_of_code_are_not_run_only_to_be_checked(
 
 
 def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """Warnings are logged in the form that the options set."""
+    """Warnings are logged as text or JSON, as the options say."""
     text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})
     assert text.err.count("\n") == 1 and " warn  " in text.err
     assert (
@@ -96,5 +96,5 @@ def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> No
 
 
 def test_warnings_below_the_level(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """With the level error there are no warnings."""
+    """With --log-level=error there are no warnings."""
     assert flagsvc("proxy", "--log-level=error", env=ENOUGH | {"FLAGSVC_ULR": "x"}).err == ""

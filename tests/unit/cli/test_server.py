@@ -1,4 +1,4 @@
-"""`flagsvc server`: options from flags and variables, warnings to the log, then it serves."""
+"""`flagsvc server`: it reads options from flags and variables, logs warnings, and serves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ServerOptions])
 
 
 def test_it_serves_what_its_table_of_a_file_says(flagsvc: Flagsvc, served: list[ServerOptions], tmp_path: Path) -> None:
-    """--config and FLAGSVC_CONFIG name a TOML file, of which [server] counts."""
+    """--config and FLAGSVC_CONFIG name a TOML file. The server reads its table [server]."""
     file = tmp_path / "flagsvc.toml"
     file.write_text("port = 1\n[server]\nport = 2\ndatabase = 'some.db'\n")
     assert flagsvc("server", "--config", str(file)).code == 7
@@ -55,14 +55,14 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ServerOp
 
 @pytest.mark.parametrize("database", ["mysql://me:hunter2@db/flags", "sqlite://", "sqlite:///flags.db?mode=ro"])
 def test_what_is_no_database_is_a_wrong_value(flagsvc: Flagsvc, served: list[ServerOptions], database: str) -> None:
-    """It stops the start with exit code 2 before anything is opened, and no password is repeated."""
+    """An invalid database URL stops the start with exit code 2, and the message shows no password."""
     called = flagsvc("server", "--database", database)
     assert called.code == 2 and served == []
     assert called.err.startswith("flagsvc server: database: ") and "hunter2" not in called.err
 
 
 def test_a_variable_that_nobody_reads_is_named(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
-    """It is a warning in the log, as it is with the proxy."""
+    """An unknown variable is a warning in the log, as for the proxy."""
     called = flagsvc("server", env={"FLAGSVC_DATABASE_ULR": "x"})
     assert called.code == 7
     assert "did you mean `FLAGSVC_DATABASE_URL`?" in called.err
@@ -79,7 +79,7 @@ FAILURES: list[tuple[FlagsvcError, int, str]] = [
 def test_a_failed_start_is_told(
     flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, error: FlagsvcError, code: int, text: str
 ) -> None:
-    """A wrong input is exit code 2, an obstacle exit code 1. Each problem is one line."""
+    """A failure of the environment is exit code 1, an input error 2. Each problem has its own line."""
 
     def serve(options: ServerOptions) -> int:
         raise error
@@ -90,7 +90,7 @@ def test_a_failed_start_is_told(
 
 
 def test_the_help_names_every_option(flagsvc: Flagsvc) -> None:
-    """Each with its variable and its default; a secret with the flag of a file."""
+    """The help has flags, variables and defaults, and a file flag for a secret."""
     text = flagsvc("server", "--help").out
     for part in ("--port PORT", "default: 4242", "FLAGSVC_DATABASE_URL", "--database-file FILE", "--seed FILE"):
         assert part in text

@@ -25,7 +25,7 @@ ASKED = [
 
 @pytest.mark.parametrize(("environment", "flags", "wanted"), ASKED)
 def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], wanted: bool) -> None:
-    """The flag takes precedence over the variable. Blanks and invalid booleans do not enable JSON."""
+    """The flag wins over the variable. A blank or invalid value does not enable JSON."""
     for resolved in (resolve(environment, None, flags), resolve_server(environment, None, flags)):
         assert resolved.values["useJsonLogger"] is wanted
 
@@ -42,7 +42,7 @@ def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: 
 
 
 def test_an_error_keeps_its_cause() -> None:
-    """The cause decides the exit code; without JSON the error stays as it is."""
+    """With JSON the error keeps its cause, which decides the exit code. Without JSON the error is unchanged."""
     cause = ListenError("the port is taken")
     with pytest.raises(JsonError, match="the port is taken") as raised, report_errors_as_json(True):
         raise cause

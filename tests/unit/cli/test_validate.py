@@ -34,7 +34,7 @@ def ask(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin) -> Flagsvc:
 
 
 def test_a_clean_answer(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """A file without problems is one line and exit code 0; the server gets the request as it is, and the token."""
+    """A file without problems gives one line and exit code 0. The server gets the unchanged request and the token."""
     called = ask()
     place = f"project `shop`, environment `production` of {admin.url}"
     assert called == (0, f"2 flags can be imported into {place}: 0 errors, 0 warnings\n", "")
@@ -43,7 +43,7 @@ def test_a_clean_answer(ask: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_what_is_given_wins_over_the_file(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """--project and --environment replace those of a whole request, and complete a data set."""
+    """--project and --environment override those of a whole request, and complete a data set."""
     assert ask("--project", "default").code == 0
     assert ask("--project", "default", "--environment", "development", value=DATA).code == 0
     assert [(body["project"], body["environment"]) for body in admin.sent("validate")] == [
@@ -53,7 +53,7 @@ def test_what_is_given_wins_over_the_file(ask: Flagsvc, admin: FakeAdmin) -> Non
 
 
 def test_a_data_set_needs_project_and_environment(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Without them no request is sent."""
+    """Without a project and an environment, no request is sent."""
     called = ask("--project", "shop", value=DATA)
     assert called.code == 2 and "--environment missing" in called.err
     assert admin.asked == []
@@ -84,7 +84,7 @@ def test_lines_where_nobody_looks(ask: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """In a pipe lines are not wrapped."""
+    """In a pipe, long lines are not wrapped."""
     name = "n" * 250
     admin.say("validate", 200, NOTHING | {"warnings": [{"message": "m " * 200, "affectedItems": [name] * 300}]})
     called = ask(env={"COLUMNS": "40"})
@@ -101,10 +101,7 @@ def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
     ],
 )
 def test_exit_codes_of_answers(lists: dict[str, Any], code: int, ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Warnings give exit code 0; errors and missing permissions do not.
-
-    --json prints the server's lists and the further problems.
-    """
+    """Warnings are exit code 0, errors and missing permissions 1. --json prints the server's lists and the own findings."""
     admin.say("validate", 200, NOTHING | lists)
     assert ask().code == code
     called = ask("--json")
@@ -167,13 +164,13 @@ def test_no_token(flagsvc: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
 
 
 def test_nobody_listens(ask: Flagsvc) -> None:
-    """A server that is not there is exit code 2."""
+    """An unreachable server is exit code 2."""
     called = ask("--url", "http://127.0.0.1:9")
     assert (called.code, called.err) == (2, "flagsvc validate: cannot reach `http://127.0.0.1:9`: connection refused\n")
 
 
 def test_the_connection_ends(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """An answer that does not come is exit code 2."""
+    """A connection that closes without an answer is exit code 2."""
     admin.answers[f"{BATCH}/validate"] = "close"
     called = ask()
     assert called.code == 2 and "the connection ended without a whole answer" in called.err
@@ -187,7 +184,7 @@ def test_the_connection_ends(ask: Flagsvc, admin: FakeAdmin) -> None:
     ],
 )
 def test_a_slip_of_the_pen(named: tuple[str, str], text: str, ask: Flagsvc, admin: FakeAdmin) -> None:
-    """The real server validates for a project that does not exist as for an empty one; that would be no answer."""
+    """An unknown project or environment is exit code 2: the real server would treat an unknown project as empty."""
     called = ask(*named)
     assert (called.code, called.out, called.err) == (2, "", f"flagsvc validate: {text}\n")
     admin.say("validate", 404, error("NotFoundError", "Not there"))
@@ -195,7 +192,7 @@ def test_a_slip_of_the_pen(named: tuple[str, str], text: str, ask: Flagsvc, admi
 
 
 def test_a_server_that_lists_nothing(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """If the server lists no projects and environments, their names are not checked."""
+    """If the server does not list projects and environments, their names are not checked."""
     for path in ("/api/admin/projects", "/api/admin/environments"):
         del admin.answers[path]
     assert ask("--project", "anything").code == 0
@@ -226,7 +223,7 @@ LIKE = ("operator", 'The `operator` property must be one of "IN". You provided "
 def test_violations_of_the_schema(
     value: Any, detail: tuple[str, str], place: str, message: str, ask: Flagsvc, admin: FakeAdmin
 ) -> None:
-    """They are about the file, so the exit code is 1, and the item is named with its place in the file."""
+    """Schema violations concern the file, so the exit code is 1. The output has the item and its place in the file."""
     admin.say("validate", 400, schema(*detail))
     named = ("--project", "shop", "--environment", "production")
     called = ask(*named, value=value)
@@ -238,7 +235,7 @@ def test_violations_of_the_schema(
 
 
 def test_usage_as_json(ask: Flagsvc) -> None:
-    """Errors before the request are JSON too, if JSON is requested."""
+    """With --json, an error before the request is JSON too."""
     called = ask("--json", "--url", "ftp://x")
     assert (called.code, called.err) == (2, "")
     assert json.loads(called.out) == {

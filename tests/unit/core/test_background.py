@@ -10,7 +10,7 @@ from support.aio import asynchronous
 
 
 class Body:
-    """Fails `faults` times, then waits for ever or returns."""
+    """Fails `faults` times, then waits forever or returns."""
 
     def __init__(self, faults: int, ends: bool = False) -> None:
         self.faults, self.ends, self.rounds = faults, ends, 0
@@ -26,7 +26,7 @@ class Body:
 
 @asynchronous
 async def test_a_fault_costs_one_round_and_is_counted() -> None:
-    """The loop starts again after a pause that grows and stays bounded, and the log says so each time."""
+    """The loop restarts after a pause that grows to at most ten seconds. Each restart is counted and logged."""
     clock, log, body = FakeClock(), RecordingLog(), Body(faults=6)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()
@@ -45,7 +45,7 @@ async def test_a_fault_costs_one_round_and_is_counted() -> None:
 
 @asynchronous
 async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
-    """A body that returns has finished its work."""
+    """A body that returns is not started again."""
     body = Body(faults=0, ends=True)
     loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
     loop.start()
@@ -56,7 +56,7 @@ async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
 
 @asynchronous
 async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_nothing() -> None:
-    """Both may happen in an application that is mounted in another."""
+    """A second `start` and an early `stop` have no effect. Both happen in a mounted application."""
     body = Body(faults=0)
     loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
     await loop.stop()
@@ -96,7 +96,7 @@ async def test_a_cancellation_that_was_meant_for_something_else_is_a_fault() -> 
 
 @asynchronous
 async def test_a_loop_that_is_cancelled_itself_ends() -> None:
-    """An event loop that shuts down cancels every task, and waits for all of them."""
+    """A cancelled task ends and is not restarted, because an event loop that shuts down waits for all tasks."""
     body = Body(faults=0)
     loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
     before = asyncio.all_tasks()
@@ -128,7 +128,7 @@ async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
 
 @asynchronous
 async def test_a_time_limit_inside_is_no_end() -> None:
-    """asyncio.timeout cancels the task and then takes the cancellation back."""
+    """A timeout inside the body is a fault and restarts it: asyncio.timeout cancels the task and then uncancels it."""
     clock, done = FakeClock(), asyncio.Event()
 
     async def limited() -> None:

@@ -1,4 +1,4 @@
-"""How long to wait after a failure."""
+"""The delay after a failure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_retry_after_is_obeyed_up_to_its_ceiling(failures: int, draw: float, int
 @example(1, 299.9)
 @example(1, LARGE_SHARE * 300)
 def test_the_draw_spreads_instances(failures: int, interval: float) -> None:
-    """Two instances that fail together do not come back together once there is room between interval and longest_delay."""
+    """Two instances with different draws wait differently, unless the interval is close to `longest_delay`."""
     early, late = (delay_after_failure(failures, draw, interval) for draw in (0.0, LARGE_DRAW))
     assert early < late or interval >= LARGE_SHARE * longest_delay(interval)
 
@@ -56,19 +56,19 @@ def test_the_wait_doubles() -> None:
 
 
 def test_another_ceiling_can_be_given() -> None:
-    """A source that is cheap to ask is asked soon again."""
+    """A caller can give another ceiling, for a source that is cheap to poll."""
     assert delay_after_failure(30, 1.0, 0.5, ceiling=2.0) == 2.0
 
 
 @pytest.mark.parametrize(("interval", "most"), [(0.5, 5.0), (5.0, 50.0), (60.0, 300.0), (3600.0, 3600.0)])
 def test_the_ceiling_follows_the_interval(interval: float, most: float) -> None:
-    """Ten intervals, five minutes at most, but never under one interval."""
+    """The ceiling is ten intervals, at most five minutes, but never below one interval."""
     assert longest_delay(interval) == most
 
 
 @given(DRAWS, INTERVALS)
 def test_a_refused_token_is_retried_slowly(draw: float, interval: float) -> None:
-    """From the first refusal on, the wait is in the upper half of the longest delay."""
+    """From the first refusal, the wait is at least half of `longest_delay`."""
     assert longest_delay(interval) / 2 <= delay_while_refused(draw, interval) <= longest_delay(interval)
     assert delay_while_refused(draw, interval, retry_after=3000) >= 3000
 
@@ -82,10 +82,7 @@ def test_a_cold_proxy_asks_within_seconds(failures: int, draw: float, interval: 
 
 
 def test_a_cold_proxy_begins_with_a_second() -> None:
-    """With the largest draw, the waits are two seconds, four, then five.
-
-    A short interval does not grow, and a given limit applies.
-    """
+    """The delay starts at one to two seconds and ends at five at most. A short interval has shorter delays."""
     assert [delay_while_cold(failures, 1.0, 30.0) for failures in (1, 2, 3, 40)] == [2.0, 4.0, 5.0, 5.0]
     assert [delay_while_cold(failures, 0.0, 30.0) for failures in (1, 2, 3, 40)] == [1.0, 2.0, 2.5, 2.5]
     assert [delay_while_cold(failures, 1.0, 0.1) for failures in (1, 40)] == [0.2, 1.0]

@@ -26,12 +26,12 @@ ISSUED = AUTHORITY.issue()
 
 
 def server() -> ssl.SSLContext:
-    """Settings that a pair can be loaded into."""
+    """Return a TLS context for a pair."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 def refusal(pair: CertificateFiles) -> str:
-    """Return the problem of a pair. Neither it nor its traceback contains the key or its password."""
+    """Return the problem of a pair. Neither the problem nor the traceback contains the key or its password."""
     with pytest.raises(ConfigurationError) as caught:
         pair.load(server())
     [problem] = caught.value.problems
@@ -41,7 +41,7 @@ def refusal(pair: CertificateFiles) -> str:
 
 
 def test_a_pair_in_one_file_and_in_two(tmp_path: Path) -> None:
-    """A certificate and its key may be in one file or in two. The password opens an encrypted key."""
+    """A pair loads from one file or two. A password decrypts an encrypted key."""
     both, cert = written(tmp_path, "both", ISSUED.both), written(tmp_path, "cert", ISSUED.cert)
     key, locked = written(tmp_path, "key", ISSUED.key), written(tmp_path, "locked", ISSUED.locked(PASSWORD))
     for pair in (
@@ -55,7 +55,7 @@ def test_a_pair_in_one_file_and_in_two(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
-    """The message names the option, the path and the remedy. OpenSSL never asks for a password on a terminal."""
+    """Each problem names the option and the path."""
     cert, key = written(tmp_path, "cert", ISSUED.cert), written(tmp_path, "key", ISSUED.key)
     other, locked = written(tmp_path, "other", AUTHORITY.issue().key), written(tmp_path, "l", ISSUED.locked(PASSWORD))
     empty = written(tmp_path, "empty", "")
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 
 
 def test_authorities(tmp_path: Path) -> None:
-    """A file of them is trusted beside those before; one that holds none is refused."""
+    """The authorities of a file are added to the context. A file without a valid certificate is refused."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     load_authorities(context, "someCa", written(tmp_path, "ca", AUTHORITY.pem))
     assert len(context.get_ca_certs()) == 1

@@ -38,7 +38,7 @@ class Clock:
         return EVENING
 
     def monotonic(self) -> float:
-        """Return the same."""
+        """Return the same time."""
         return EVENING
 
     async def sleep(self, seconds: float) -> None:
@@ -46,7 +46,7 @@ class Clock:
 
 
 def lines(**given: Any) -> tuple[EventLogger, io.StringIO]:
-    """Return the default logger and its output."""
+    """Return the default logger and its stream."""
     stream = io.StringIO()
     return build_logger(clock=Clock(), stream=stream, **given), stream
 
@@ -58,7 +58,7 @@ def write_all(log: Logger) -> None:
 
 
 def test_a_line_of_text() -> None:
-    """Time, level, event, fields: one line that a person reads and grep finds."""
+    """A line of text has time, level, event and fields."""
     log, stream = lines()
     log.warn("upstream is away", status=503, url="http://h/api", retry=1.5, reason="no answer", empty="", none=None)
     assert stream.getvalue() == (
@@ -67,7 +67,7 @@ def test_a_line_of_text() -> None:
 
 
 def test_a_line_of_json() -> None:
-    """One line, the event under `message`, the fields beside it; no field hides time, level or message."""
+    """A line of JSON has the event as `message` and the fields. No field overrides time, level or message."""
     log, stream = lines(as_json=True)
     log.error("ünsent", status=503, level="mine", message="mine", thing=Clock, many=("a", 1))
     found = json.loads(stream.getvalue())
@@ -88,7 +88,7 @@ def test_nobody_writes_a_second_line(as_json: bool) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_levels(level: str) -> None:
-    """A line below logLevel is not written (specification: Configuration)."""
+    """Lines below logLevel are not written (specification: Configuration)."""
     log, stream = lines(level=level)
     write_all(log)
     written = [line.split()[1] for line in stream.getvalue().splitlines()]
@@ -96,7 +96,7 @@ def test_levels(level: str) -> None:
 
 
 def test_the_default_is_warn_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """The log goes to standard error with the present time, because standard output is for the command."""
+    """The default log goes to standard error from level warn. Standard output is for the command's output."""
     write_all(build_logger())
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -111,7 +111,7 @@ class Standard(logging.Handler):
         self.records: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one."""
+        """Keep a record."""
         self.records.append(record)
 
 
@@ -123,7 +123,7 @@ def standard() -> Standard:
 
 @pytest.mark.parametrize("adapted", [False, True])
 def test_a_standard_library_logger(standard: Standard, adapted: bool) -> None:
-    """It gets one text at its own level, and the fields for its formatters; percent signs mean nothing."""
+    """The logger gets one text at its own level, and the fields as a record attribute. Percent signs are not interpreted."""
     logger = logging.Logger("embedding", logging.INFO)
     logger.addHandler(standard)
     log = build_logger(logging.LoggerAdapter(logger, {}) if adapted else logger, level="fatal", as_json=True)
@@ -135,7 +135,7 @@ def test_a_standard_library_logger(standard: Standard, adapted: bool) -> None:
 
 
 def test_a_structlog_logger() -> None:
-    """It gets the event and the fields by name."""
+    """A structlog logger gets the event and the fields by name."""
     kept = structlog.testing.LogCapture()
     log = build_logger(structlog.wrap_logger(structlog.PrintLogger(io.StringIO()), processors=[kept]))
     write_all(log)
@@ -152,7 +152,7 @@ def test_a_structlog_logger() -> None:
 
 
 class Fields:
-    """A logger of structlog's shape without its `bind`."""
+    """A logger with structlog's signature, but without `bind`."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, object]]] = []
@@ -175,7 +175,7 @@ class Fields:
 
 
 class Texts:
-    """A logger with the interface of the standard library. Any other argument is an error."""
+    """A logger with the standard library's signature. It fails on unknown keyword arguments."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -189,7 +189,7 @@ class Texts:
 
 
 def test_loggers_of_other_makers() -> None:
-    """`event` and fields by name is structlog's shape; anything else gets one text. Fatal falls back to error."""
+    """A logger that takes `event` and fields gets them. Any other logger gets one text. Fatal falls back to error."""
     fields, texts = Fields(), Texts()
     for given in (fields, texts):
         write_all(build_logger(given))
@@ -208,7 +208,7 @@ def test_which_shape() -> None:
 
 
 def test_levels_that_a_logger_lacks() -> None:
-    """A level without a method is silence, not an error."""
+    """Lines of a level that the logger lacks are dropped without an error."""
     calls: list[str] = []
     log = build_logger(type("Few", (), {"error": lambda self, text: calls.append(text)})())
     write_all(log)
@@ -216,7 +216,7 @@ def test_levels_that_a_logger_lacks() -> None:
 
 
 def test_without_the_standard_library_s_logging(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no module has imported `logging`, no logger is a standard one."""
+    """The log works if `logging` is not imported."""
     fields = Fields()
     monkeypatch.delitem(sys.modules, "logging")
     build_logger(fields).info("event", a=1)
@@ -225,7 +225,7 @@ def test_without_the_standard_library_s_logging(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_secrets_are_masked(as_json: bool) -> None:
-    """A known secret is never written: not in the event, a field, or the text of an object."""
+    """A known secret is masked in events and fields. Short secrets are not masked."""
     log, stream = lines(as_json=as_json, secrets=["*:dev.s3cret-token", "short", "client-key-s3cret"])
     log.error("no *:dev.s3cret-token here", header="Bearer *:dev.s3cret-token", both=["client-key-s3cret", "x"], n=5)
     assert "s3cret" not in stream.getvalue() and "no *** here" in stream.getvalue()
@@ -234,14 +234,14 @@ def test_secrets_are_masked(as_json: bool) -> None:
 
 
 def test_a_secret_that_begins_like_another_is_masked_whole() -> None:
-    """Nothing of the longer secret remains, in any order of the secrets."""
+    """If one secret begins with another, the longer one is masked completely."""
     log, stream = lines(secrets=["client-key", "client-key-of-the-shop"])
     log.error("x", key="client-key-of-the-shop")
     assert stream.getvalue().rstrip().endswith("key=***")
 
 
 def test_secrets_are_masked_for_loggers_from_outside() -> None:
-    """The mask is put on before the line leaves."""
+    """Secrets are masked before an external logger gets the line."""
     fields = Fields()
     build_logger(fields, secrets=["s3cret-token"]).info("s3cret-token", a="s3cret-token", b=5)
     assert fields.calls == [("info", "***", {"a": "***", "b": 5})]
@@ -260,7 +260,7 @@ def test_secrets_may_become_more() -> None:
 
 
 def test_exceptions_are_named_not_quoted() -> None:
-    """The text of another library's exception is not written, because it may quote a caller. Ours is."""
+    """A foreign exception is logged by its class, because its text may quote a request. Our own errors are logged by text."""
     log, stream = lines()
     log.error("failed", error=ValueError("invalid literal: 'user-4711'"), ours=UpstreamError("network", "no route"))
     assert stream.getvalue().endswith('failed error=ValueError ours="no route"\n')
@@ -279,7 +279,7 @@ class Broken:
 
 
 def test_a_logger_never_fails_its_caller() -> None:
-    """A closed stream, a broken logger and a broken value are no reason for a request to fail."""
+    """A closed stream, a broken logger and a broken value raise no error in the caller."""
     log, stream = lines()
     log.error("broken", value=Broken())
     stream.close()
@@ -288,7 +288,7 @@ def test_a_logger_never_fails_its_caller() -> None:
 
 
 def test_locate_error_names_the_line_and_not_the_text() -> None:
-    """The class and the innermost line; an exception that was never raised has no line."""
+    """The result is the class and the innermost line. An exception that was never raised has no line."""
     try:
         int("user-4711")
     except ValueError as error:

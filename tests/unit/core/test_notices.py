@@ -12,13 +12,13 @@ NOTICES = [Notice("ready"), Notice("first start", {"token": "t"}, "First start:\
 
 
 def test_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    """A notice's text replaces the event, if it has one. It contains the fields."""
+    """A notice is printed as its text, or as its event if it has no text."""
     print_notices(NOTICES, make_notice_printer(as_json=False))
     assert capsys.readouterr().out == "ready\nFirst start:\n\n  a token, t\n"
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is one line, with time, level and the fields."""
+    """Each notice is one line of JSON with time, level, message and fields."""
     print_notices(NOTICES, make_notice_printer(as_json=True))
     ready, first = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert set(ready) == {"time", "level", "message"} and ready["message"] == "ready"

@@ -1,4 +1,4 @@
-"""The log lines of an outage."""
+"""Log lines about an outage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flagsvc.testing import RecordingLog
 
 
 def test_an_outage_is_two_lines() -> None:
-    """One when it begins and one at the recovery; failures in between are logged at level debug."""
+    """One line reports the start and one the recovery. Failures in between are logged at level debug."""
     log = RecordingLog()
     outage = OutageLog(log, "broken", "fine")
     for _ in range(3):
@@ -29,7 +29,7 @@ def test_a_refused_token_is_an_error_once_per_change() -> None:
 
 
 def test_other_exceptions_are_told_apart_by_their_class() -> None:
-    """A storage provider may raise anything."""
+    """Another exception class is another outage, because a storage provider may raise anything."""
     log = RecordingLog()
     outage = OutageLog(log, "broken", "fine")
     for error in (OSError("disk"), OSError("disk again"), ValueError("other")):

@@ -18,7 +18,7 @@ def test_once_for_each_name() -> None:
 
 
 def test_once_in_a_while() -> None:
-    """With a period a name is allowed again after it."""
+    """With a period, a name is allowed again after the period."""
     clock = FakeClock()
     sparing = Throttle(clock, 60)
     assert sparing.allows("a")
@@ -29,7 +29,7 @@ def test_once_in_a_while() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    """Beyond the bound new names stay silent, known ones still work."""
+    """Beyond the limit, new names are not allowed. Known names still are."""
     sparing = Throttle(FakeClock(), 0)
     assert sum(sparing.allows(f"name-{number}") for number in range(MAX_REMEMBERED + 10)) == MAX_REMEMBERED
     assert sparing.allows("name-0")

@@ -1,4 +1,4 @@
-"""The facts of a request's head."""
+"""The headers of a request that the programs read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def call(*headers: tuple[bytes, bytes]) -> Call:
 
 
 def test_headers_are_found() -> None:
-    """Each header that matters has its attribute; others only count."""
+    """Each known header has an attribute. Other headers only count for the size."""
     found = call(
         (b"authorization", b"k"),
         (b"origin", b"o"),
@@ -39,7 +39,7 @@ def test_headers_are_found() -> None:
 
 
 def test_headers_that_come_twice() -> None:
-    """Lists are joined, of a key and a type the first counts; that there was another key is noted."""
+    """Repeated list headers are joined. For the key and the content type the first wins. A second key sets `keyed_twice`."""
     found = call(
         (b"authorization", b"1"), (b"authorization", b"2"), (b"content-type", b"a"), (b"content-type", b"b"),
         (b"x-forwarded-for", b"a"), (b"x-forwarded-for", b"b"), (b"accept-encoding", b"x"), (b"accept-encoding", b"y"),
@@ -52,7 +52,7 @@ def test_headers_that_come_twice() -> None:
 
 
 def test_a_long_accept_encoding_is_none() -> None:
-    """Longer than any real one it is not read, in one line or in several: without a key it would keep the process busy."""
+    """An Accept-Encoding over the limit, in one line or in several, is ignored: it would cost time before the key is checked."""
     whole, half = b"a" * LONGEST_READ, b"a" * (LONGEST_READ // 2)
     assert call((b"accept-encoding", whole)).accept_encoding == whole
     assert call((b"accept-encoding", whole + b"a")).accept_encoding == b""
@@ -70,19 +70,19 @@ def test_a_long_accept_encoding_is_none() -> None:
     ],
 )
 def test_whether_there_is_a_body(headers: tuple[tuple[bytes, bytes], ...], expected: bool) -> None:
-    """A length over 0, or chunks."""
+    """A request has a body if its length is over 0, or if it is chunked."""
     assert call(*headers).has_body() is expected
 
 
 def test_a_length_that_is_no_number() -> None:
-    """400."""
+    """A Content-Length that is no number is a 400."""
     with pytest.raises(HttpError) as caught:
         call((b"content-length", b"+1")).has_body()
     assert caught.value.status == 400
 
 
 def test_a_tally_counts_statuses() -> None:
-    """One number for each status."""
+    """Each status has its own count."""
     tally = StatusCounts("GET", "/a")
     for status in (200, 200, 304):
         tally.add(status)
@@ -90,7 +90,7 @@ def test_a_tally_counts_statuses() -> None:
 
 
 def test_a_handler_without_an_answer_is_nothing() -> None:
-    """The base answers 404."""
+    """The base class of handlers raises a 404."""
     with pytest.raises(HttpError) as caught:
         Handler().answer(call(), b"")
     assert caught.value.status == 404

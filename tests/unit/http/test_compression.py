@@ -1,4 +1,4 @@
-"""Content codings of answers."""
+"""Content codings of responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flagsvc.http.compression import (
 
 @given(st.binary(max_size=5000))
 def test_gzip_is_gzip(body: bytes) -> None:
-    """Any gzip reader unpacks it; the same body gives the same bytes."""
+    """The standard gzip module reads the result, and equal bodies give equal bytes."""
     assert library.decompress(gzip(body)) == body
     assert gzip(body) == gzip(body)
 
@@ -47,24 +47,24 @@ def test_gzip_is_gzip(body: bytes) -> None:
     ],
 )
 def test_what_a_header_asks_for(accept: bytes, choice: int) -> None:
-    """gzip is used if the header accepts it and does not prefer the plain form."""
+    """gzip is chosen if it is accepted and its weight is not below that of the plain form."""
     assert negotiate(accept) == choice
 
 
 @given(st.binary(max_size=30))
 def test_any_header_is_read(accept: bytes) -> None:
-    """Nothing a caller sends raises."""
+    """No header value raises an error."""
     assert negotiate(accept) in (PLAIN, GZIP, GZIP_ALWAYS)
 
 
 @given(st.text(max_size=8))
 def test_a_weight_is_from_0_to_1(text: str) -> None:
-    """A q-value out of bounds, or not a number, is 0."""
+    """A weight is always from 0 to 1."""
     assert 0.0 <= quality(text) <= 1.0
 
 
 def test_size_decides() -> None:
-    """Bodies from a kilobyte on are compressed; all bodies if the plain form is refused."""
+    """gzip is used from 1024 bytes, or for every size if the plain form is refused."""
     negotiator = Negotiator()
     assert negotiator.wants_gzip(b"gzip", 1024)
     assert not negotiator.wants_gzip(b"gzip", 1023)
@@ -73,7 +73,7 @@ def test_size_decides() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    """Callers cannot fill the memory with headers."""
+    """The number of remembered headers is limited."""
     negotiator = Negotiator()
     for number in range(MAX_REMEMBERED + 50):
         negotiator.wants_gzip(b"gzip;x=%d" % number, 5000)
@@ -82,7 +82,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 @pytest.mark.parametrize("size", [1024, SHORT - 1, SHORT, 100_000])
 def test_a_body_comes_back_whatever_its_size(size: int) -> None:
-    """Short and long ones are packed differently; any reader of gzip unpacks both, and toggles get much smaller."""
+    """Short and long bodies are compressed differently, to less than a quarter. zlib decompresses both."""
     body = (b'{"name":"some-toggle","enabled":true,"impressionData":false},' * (size // 60 + 1))[:size]
     packed = gzip(body)
     assert zlib.decompress(packed, 31) == body and packed == gzip(body)

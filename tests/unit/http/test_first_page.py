@@ -10,7 +10,7 @@ PLACES = [Place("GET", "/books", "List books"), Place("DELETE", "/books/1", "Rem
 
 
 def test_as_text() -> None:
-    """One line for each endpoint, in columns, with what opens it."""
+    """The text has one line for each endpoint, in columns, with the required key."""
     assert as_text("library", "lends books", PLACES).splitlines() == [
         "library lends books.",
         "",
@@ -20,7 +20,7 @@ def test_as_text() -> None:
 
 
 def test_as_json() -> None:
-    """The same facts, by name."""
+    """The JSON has the same content."""
     page = as_json("library", "lends books", PLACES)
     assert (page["name"], page["description"]) == ("library", "lends books")
     assert page["endpoints"][0] == {"method": "GET", "path": "/books", "description": "List books", "key": ""}
@@ -41,5 +41,5 @@ def test_as_json() -> None:
     ],
 )
 def test_who_prefers_json(accept: bytes | None, expected: bool) -> None:
-    """JSON is preferred if it is rated at least as high as text, in the part of the header that is read."""
+    """JSON is preferred if its weight is at least that of text. A header over the limit is ignored."""
     assert prefers_json(accept) is expected

@@ -9,19 +9,19 @@ from flagsvc.http.keys import Keys, KeySet
 
 
 def test_a_ring_holds_its_keys_and_nothing_else() -> None:
-    """Each key opens, in the bytes it has as UTF-8; parts, extensions and other cases do not."""
+    """A set contains its keys as UTF-8, but no parts, extensions or other letter cases of them."""
     ring = KeySet(["abc", "d", "ключ"])
     assert all(ring.contains(key) for key in (b"abc", b"d", "ключ".encode()))
     assert not any(ring.contains(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
 
 
 def test_blanks_round_a_value_do_not_belong_to_it() -> None:
-    """Blanks around a value are ignored, because parsers differ in removing them."""
+    """White space around a key is ignored, because parsers handle it differently."""
     assert KeySet(["abc"]).contains(b" abc\t ")
 
 
 def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the right one comes first or none is right: how long it takes tells nothing."""
+    """Every key is compared, whichever matches, so that the time reveals nothing."""
     compared: list[bytes] = []
 
     def compare(one: bytes, other: bytes) -> bool:
@@ -36,26 +36,26 @@ def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_ring_holds_nothing() -> None:
-    """Without keys, no key is accepted, not even the empty one."""
+    """A set without keys does not contain the empty key."""
     assert not KeySet([]).contains(b"")
 
 
 def test_keys_are_not_kept() -> None:
-    """A dump of the ring shows digests only."""
+    """The set keeps only digests of its keys."""
     ring = KeySet(["very-secret-key"])
     assert b"very-secret-key" not in b"".join(ring.digests)
     assert "very-secret-key" not in repr(ring)
 
 
 def test_a_ring_whose_keys_are_replaced() -> None:
-    """It holds the new keys from then on, and the former no longer."""
+    """After `replace` the set contains only the new keys."""
     ring = KeySet(["old"])
     ring.replace(["new"])
     assert ring.contains(b"new") and not ring.contains(b"old")
 
 
 def test_the_rings_of_an_application() -> None:
-    """A client key is no token and a token no client key; both open what either opens, and so it is after a change."""
+    """Client keys and server tokens are separate sets, and `either` contains both. This holds after `replace` too."""
     keys = Keys(["client"], ["server"])
     rings = (keys.client, keys.server, keys.either)
     assert [ring.contains(b"client") for ring in rings] == [True, False, True]

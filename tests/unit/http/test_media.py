@@ -14,7 +14,7 @@ from flagsvc.http.media import GZIP, UTF16, BodyTooLargeError, CodingError, to_t
 
 @given(st.binary(max_size=300), st.sampled_from([(31, gzip.compress), (15, zlib.compress), (0, bytes)]))
 def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) -> None:
-    """A compressed body is decompressed up to the limit."""
+    """A compressed body is decompressed up to the limit. One byte more raises BodyTooLargeError."""
     window, pack = coding
     packed = pack(body)  # type: ignore[operator]
     assert unpack(packed, window, 300) == body
@@ -25,14 +25,14 @@ def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) ->
 
 @given(st.binary(max_size=60))
 def test_damage_is_refused(body: bytes) -> None:
-    """For any bytes, the error has zlib's message."""
+    """Damaged bytes raise CodingError with zlib's reason."""
     with pytest.raises(CodingError, match="incorrect header check"):
         unpack(b"\x00\x00" + body, 31, 1000)
 
 
 @pytest.mark.parametrize("members", [False, True])
 def test_a_body_that_ends_too_early_is_refused(members: bool) -> None:
-    """There is no word of zlib's for that."""
+    """A truncated body raises CodingError with an empty message."""
     with pytest.raises(CodingError, match=r"^$"):
         unpack(gzip.compress(b"12345")[:-1], GZIP, 1000, members=members)
 

@@ -1,4 +1,4 @@
-"""The flag server as an ASGI application: it starts by lifespan, by hand or with a request, and stops for good."""
+"""The flag server as an ASGI application: it starts by lifespan, by `start()` or with the first request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def get(app: Any, path: str) -> httpx.Response:
 
 
 def test_the_first_request_starts_it(tmp_path: Path) -> None:
-    """It also works without lifespan events. After `aclose` nothing of it runs."""
+    """The server works without lifespan events. After `aclose` none of its threads runs."""
     before = set(threading.enumerate())
 
     async def live() -> None:
@@ -59,7 +59,7 @@ def test_the_first_request_starts_it(tmp_path: Path) -> None:
 
 
 def test_lifespan_events_start_and_stop_it(tmp_path: Path) -> None:
-    """Lifespan events are answered; a failed start is answered with its reason."""
+    """The server answers lifespan events. It answers a failed start with the reason."""
 
     async def lifespan(server: FlagServer) -> list[dict[str, Any]]:
         events, sent = ["lifespan.startup", "lifespan.shutdown"], []
@@ -81,7 +81,7 @@ def test_lifespan_events_start_and_stop_it(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_away_is_a_503(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every path says so, health too, and the log has the reason; when it can be opened, it starts."""
+    """Every path is a 503, also health, and the log has the reason. The server starts when the database can be opened."""
     place = tmp_path / "file"
     place.write_text("in the way")
     server = create_flag_server(ServerOptions(database=str(place / "flags.db")))
@@ -103,7 +103,7 @@ def test_a_database_that_is_away_is_a_503(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "nowhere.invalid"])
 def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
-    """No variable of the error's traceback holds it, nor does anything it was raised from; the drivers' frames would."""
+    """No variable in the error's traceback or in its causes contains the password. The driver's frames would contain it."""
     server = create_flag_server(ServerOptions(database=f"postgresql://flags:very-hidden@{host}/flags"))
     with pytest.raises(DatabaseError) as caught:
         asyncio.run(server.start())
@@ -112,7 +112,7 @@ def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
 
 
 def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
-    """Below a path of another application it serves there, and runs as long as that one does."""
+    """A mounted server answers below its mount path, and runs as long as the outer application."""
     server = server_in(tmp_path)
 
     async def live() -> None:
@@ -128,7 +128,7 @@ def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
 
 
 def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
-    """If the start is cancelled while it opens something, that is closed."""
+    """A start that is cancelled closes everything that it opened."""
     before = set(threading.enumerate())
 
     async def live() -> None:
@@ -147,7 +147,7 @@ def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
-    """This also holds if the start was cancelled: everything is closed when `aclose` returns."""
+    """`aclose` during a start closes everything, also if the start was cancelled."""
     before = {thread.name for thread in threading.enumerate() if thread.name.startswith("flagsvc")}
 
     async def live(give_up: bool) -> None:
@@ -166,7 +166,7 @@ def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many requests cause one attempt per second; requests in between are answered immediately."""
+    """Many requests cause one attempt per second. Other requests are answered immediately."""
     clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
 
     def fail(*given: object) -> ServerRuntime:
@@ -217,7 +217,7 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
-    """The answers have the form of the others."""
+    """Refusals before a request is parsed have the usual form of an error."""
 
     async def live() -> None:
         assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
@@ -233,7 +233,7 @@ def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
 
 
 def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixture[str]) -> None:
-    """Wherever it would come from."""
+    """The password is masked in every log field."""
     server = create_flag_server(ServerOptions(database="postgresql://me:hunter2hunter2@db/flags"))
     server.log.error("something", about="postgresql://me:hunter2hunter2@db/flags")
     assert "hunter2" not in capsys.readouterr().err

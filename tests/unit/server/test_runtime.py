@@ -1,4 +1,4 @@
-"""The parts of a flag server: nothing is made for a start that cannot be, and files belong to this user alone."""
+"""Opening the parts of a flag server: a failed start creates no files, and only this user can read new files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flagsvc.testing import FakeClock, RecordingLog
 
 @pytest.mark.parametrize("content", [None, "features: x"])
 def test_a_wrong_seed_leaves_no_database(tmp_path: Path, content: str | None) -> None:
-    """The seed file is read before anything is made."""
+    """The seed file is read before the database is created."""
     seed, folder = tmp_path / "seed.yaml", tmp_path / "data"
     if content is not None:
         seed.write_text(content)

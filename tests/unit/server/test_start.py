@@ -1,4 +1,5 @@
-"""The lines of a flag server that is ready: contents and location, never a password, and a first token only once."""
+"""The messages of a flag server when it is ready: the number of flags and the location, never a password, and a first token
+only once."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ PLACES = {
 
 @pytest.mark.parametrize("database", PLACES)
 def test_where_the_flags_are(database: str) -> None:
-    """A path as it is, a server's database by name and host."""
+    """A file is shown by its path, a server's database by its name and host."""
     assert describe_location(database) == PLACES[database]
 
 
 def test_a_first_start_and_the_next(tmp_path: Path) -> None:
-    """The first says how to go on, with a token; the next one only that it is ready."""
+    """The first start prints a token and the next steps. The next start only says that the server is ready."""
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
@@ -51,12 +52,12 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
     ],
 )
 def test_counts_in_words(counts: dict[str, int], text: str) -> None:
-    """Sections of a seed are named as in a sentence, one entry in the singular."""
+    """Counts use plain words, and the singular for one entry."""
     assert format_counts(counts) == text
 
 
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
-    """Its data takes effect immediately. A changed seed is skipped with a warning that says what to do, or added, with counts."""
+    """The seed takes effect immediately. A changed seed is skipped with a warning that names the option, or is added."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
     store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
     one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))

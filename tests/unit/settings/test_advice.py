@@ -24,7 +24,7 @@ def warnings(**given: str) -> list[str]:
     [("FLAGSVC_FETCH_INTERVAL", "refreshInterval"), ("FLAGSVC_METRICS_INTERVAL", "metricsInterval")],
 )
 def test_an_interval_below_a_second_is_probably_a_mistake(variable: str, name: str) -> None:
-    """15 is milliseconds; the value is taken, and the warning says how 15 seconds are written."""
+    """An interval of 15 means milliseconds. It is accepted, and the warning shows the value for 15 seconds."""
     (line,) = warnings(**{variable: "15"})
     assert line.startswith(f"{name}: 15 is milliseconds") and "15000" in line
     (line,) = warnings(**{variable: "999"})
@@ -33,7 +33,7 @@ def test_an_interval_below_a_second_is_probably_a_mistake(variable: str, name: s
 
 
 def test_a_timeout_below_a_tenth_of_a_second_is_probably_a_mistake() -> None:
-    """Edge counts time-outs in seconds: 5 is milliseconds here."""
+    """Unleash Edge has timeouts in seconds, so a timeout of 5 (milliseconds) gives a warning."""
     (line,) = warnings(FLAGSVC_UPSTREAM_TIMEOUT="5")
     assert line.startswith("upstreamTimeout: 5 is milliseconds")
     assert warnings(FLAGSVC_UPSTREAM_TIMEOUT="100") == []
@@ -41,14 +41,14 @@ def test_a_timeout_below_a_tenth_of_a_second_is_probably_a_mistake() -> None:
 
 @pytest.mark.parametrize("value", ['"production"', "'production'", ' "production" '])
 def test_a_value_in_quotes_is_named(value: str) -> None:
-    """Docker's env files keep quotes. The warning shows the value unless it is secret."""
+    """Docker's env files keep quotes, so a value in quotes gives a warning. It shows the value unless it is a secret."""
     (line,) = warnings(FLAGSVC_ENVIRONMENT=value)
     assert line.startswith("environment (environment FLAGSVC_ENVIRONMENT): ")
     assert f"`{value.strip()}`" in line and "quotes" in line
 
 
 def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
-    """The warning names a key or token by option and source only, also in a file."""
+    """The warning about a secret names only the option and the source, also if the secret is in a file."""
     (line,) = warnings(FLAGSVC_PROXY_CLIENT_KEYS='"s3cret, s3cret2"')
     assert line.startswith("clientKeys (environment FLAGSVC_PROXY_CLIENT_KEYS): ") and "quotes" in line
     assert "s3cret" not in line
@@ -58,7 +58,7 @@ def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
 
 
 def test_a_refused_value_in_quotes_says_so() -> None:
-    """A port in quotes is not a number. The error gives the quotes as the reason."""
+    """The problem of a refused value mentions the quotes."""
     problem = resolve(GOOD | {"PORT": '"3000"'}, None, {}).problems["port"]
     assert 'got `"3000"`' in problem and "quotes" in problem
     problem = resolve(GOOD | {"FLAGSVC_URL": '"http://me:s3cret@h/api"'}, None, {}).problems["flagsvcUrl"]
@@ -67,12 +67,12 @@ def test_a_refused_value_in_quotes_says_so() -> None:
 
 @pytest.mark.parametrize("value", ["it's", '"', '"a', 'a"', '"a" or "b', "\"a'"])
 def test_what_is_not_in_quotes(value: str) -> None:
-    """A quotation mark within a value, or at one end alone, says nothing."""
+    """A quotation mark inside a value, or at only one end, gives no warning."""
     assert warnings(FLAGSVC_ENVIRONMENT=value) == []
 
 
 def test_the_server_names_values_in_quotes() -> None:
-    """The flag server's options obey the same rule."""
+    """The flag server warns about values in quotes too."""
     (line,) = load_server({"FLAGSVC_SEED": '"seed.yaml"', "HOME": "/"}, {}).warnings
     assert line.startswith("seed (environment FLAGSVC_SEED): ") and '`"seed.yaml"`' in line
 
@@ -98,5 +98,5 @@ def test_an_address_that_is_not_the_apis_is_named_with_the_right_one(given: str,
 
 @pytest.mark.parametrize("given", ["https://h/api", "https://h/demo/api/", "http://h/proxy", "file:///flags.json"])
 def test_an_address_of_an_api_is_no_reason_to_warn(given: str) -> None:
-    """A flag server's API, another proxy, and a document."""
+    """The API of a flag server, another proxy, and a document give no warning."""
     assert warnings(FLAGSVC_URL=given) == []

@@ -1,4 +1,4 @@
-"""The two defaults that depend on the machine."""
+"""The defaults that depend on the machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flagsvc.settings import defaults
 
 
 def no_entry(uid: int) -> None:
-    """Stand for a user that the machine does not know, as in many containers."""
+    """Raise KeyError, as for a user without an entry, which is common in containers."""
     raise KeyError(uid)
 
 
 def test_instance_id_is_user_and_host() -> None:
-    """An instance is called by its user and its host (behaviour: Odd values)."""
+    """The instance id consists of the user and the host (behaviour: Odd values)."""
     assert defaults.instance_id({}) == f"{pwd.getpwuid(os.getuid()).pw_name}-{socket.gethostname()}"
 
 
@@ -33,7 +33,7 @@ def test_instance_id_is_user_and_host() -> None:
 def test_instance_id_of_a_user_without_entry(
     environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a user without an entry, as in containers, there is still a name that fits into a header."""
+    """A user without an entry still gets a name that is valid in a header."""
     monkeypatch.setattr(pwd, "getpwuid", no_entry)
     monkeypatch.setattr(socket, "gethostname", lambda: "")
     assert defaults.instance_id(environment) == f"{user}-localhost"
@@ -51,12 +51,12 @@ def test_instance_id_of_a_user_without_entry(
     ],
 )
 def test_storage_is_in_the_state_folder(environment: dict[str, str], url: str) -> None:
-    """The storage follows the XDG rules. If there is no usable path, nothing is stored."""
+    """The default storage follows the XDG rules. Without a valid path it is `none`."""
     assert defaults.storage(environment) == url
 
 
 def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without HOME the user's entry has the folder. Without an entry nothing is stored."""
+    """Without HOME, the home folder comes from the user's entry. Without an entry the storage is `none`."""
     home = pwd.getpwuid(os.getuid()).pw_dir
     assert defaults.storage({}) == f"file://{home.rstrip('/')}/.local/state/flagsvc"
     monkeypatch.setattr(pwd, "getpwuid", no_entry)
@@ -64,7 +64,7 @@ def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_host_name_is_what_hostname_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strategy applicationHostname compares with HOSTNAME; if that is unset or empty, with the machine's name."""
+    """The host name is HOSTNAME, or the machine's name if HOSTNAME is unset or empty."""
     monkeypatch.setattr(socket, "gethostname", lambda: "machine")
     assert [defaults.host_name(each) for each in ({"HOSTNAME": "named"}, {"HOSTNAME": ""}, {})] == [
         "named",

@@ -1,4 +1,4 @@
-"""One TOML file for both programs: the table [server] is the flag server's, and relative paths go by the file."""
+"""One TOML file for both programs: the flag server reads the table [server], and paths are relative to the file."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ logLevel = "info"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return the path of a configuration file that is not there yet, beside which the process does not work."""
+    """Return the path of a future configuration file, outside the working directory."""
     (tmp_path / "etc").mkdir()
     return tmp_path / "etc" / "flagsvc.toml"
 
 
 @pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
 def test_one_file_for_both_programs(variable: str | None, file: Path) -> None:
-    """The proxy ignores [server], and the server reads nothing else. Each value has its source."""
+    """The proxy ignores [server], and the server reads only [server]. Sources name the file and the table."""
     file.write_text(BOTH)
     environment, given = ({variable: str(file)}, None) if variable else ({}, file)
     proxy = load(BASE | environment, given, {})
@@ -66,7 +66,7 @@ def test_precedence_of_the_servers_file(file: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_the_servers_file(text: str, problem: str, file: Path) -> None:
-    """A wrong key or value, and a file without the table, stop the start."""
+    """A wrong key or value, and a file without the table, raise ConfigurationError."""
     file.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
         load_server(HOME, {}, file)
@@ -74,14 +74,15 @@ def test_what_is_wrong_in_the_servers_file(text: str, problem: str, file: Path) 
 
 
 def test_a_file_of_the_proxys_alone_is_no_mistake_where_a_variable_names_it(file: Path) -> None:
-    """FLAGSVC_CONFIG is set for both programs; the server has its defaults then."""
+    """FLAGSVC_CONFIG may name a file without [server], because both programs read the variable.
+    The server then uses its defaults."""
     file.write_text("port = 1\n")
     loaded = load_server(HOME | {"FLAGSVC_CONFIG": str(file)}, {})
     assert (loaded.options.port, loaded.warnings) == (4242, [])
 
 
 def test_the_proxy_knows_what_is_the_servers(file: Path) -> None:
-    """An option of the flag server's outside of its table is named as such."""
+    """The problem of a flag server's option outside [server] says where the option belongs."""
     file.write_text("database = 'x'\n")
     assert list(resolve(BASE, file, {}).problems.values()) == [
         f"unknown option `database` (file {file}); it is the flag server's, and stands in [server]"
@@ -104,7 +105,7 @@ PATHS: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("name", "given", "kept"), PATHS)
 def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: Path) -> None:
-    """They do not depend on the folder in which the command is called; absolute ones stay."""
+    """Relative paths in the file are relative to the folder of the file. Absolute paths do not change."""
     file.write_text(f"{name} = {given!r}\n")
     expected = tuple(each.format(file.parent) for each in kept) if isinstance(kept, tuple) else kept.format(file.parent)
     assert resolve(BASE if name != "flagsvcUrl" else {}, file, {}).values[name] == expected
@@ -122,13 +123,13 @@ def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: P
     ],
 )
 def test_relative_paths_of_the_server_go_by_the_file(name: str, given: str, kept: str, file: Path) -> None:
-    """The same holds in the table of the flag server."""
+    """Paths in [server] are relative to the folder of the file too."""
     file.write_text(f"[server]\n{name} = {given!r}\n")
     assert resolve_server(HOME, file, {}).values[name] == kept.format(file.parent)
 
 
 def test_files_of_secrets_go_by_the_file(file: Path) -> None:
-    """A name in the file that ends in File holds a path as well."""
+    """The path in an option such as `flagsvcApiTokenFile` is relative to the folder of the file."""
     (file.parent / "token").write_text("t0ken")
     file.write_text("flagsvcApiTokenFile = 'token'\n")
     loaded = load({name: BASE[name] for name in BASE if "TOKEN" not in name}, file, {})
@@ -137,14 +138,14 @@ def test_files_of_secrets_go_by_the_file(file: Path) -> None:
 
 
 def test_paths_of_variables_and_flags_go_by_the_working_directory(file: Path) -> None:
-    """They are relative to the folder in which the command is called."""
+    """Paths in variables and flags are relative to the working directory."""
     file.write_text("port = 1\n")
     resolved = resolve(BASE | {"FLAGSVC_UPSTREAM_CA": "ca.pem"}, file, {"tlsCert": "cert.pem"})
     assert (resolved.values["upstreamCa"], resolved.values["tlsCert"]) == ("ca.pem", "cert.pem")
 
 
 def test_a_folder_with_odd_characters(tmp_path: Path) -> None:
-    """The folder's name is a path, not a part of a URL."""
+    """Special characters in the folder's name are escaped in a file: URL."""
     folder = tmp_path / "a b%20"
     folder.mkdir()
     file = folder / "f.toml"

@@ -1,4 +1,4 @@
-"""The fingerprints of files that options are read from."""
+"""The fingerprints of the files that options are read from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file,
 
 
 def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
-    """A look at an unchanged file gives the fingerprint that was noted when it was read; another content gives another one."""
+    """`look` returns the recorded fingerprint for an unchanged file, and another one for changed content."""
     path, files = tmp_path / "keys", Files()
     path.write_text("one")
     assert read_file(str(path), files) == b"one"
@@ -21,13 +21,13 @@ def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_says_nothing() -> None:
-    """It contains nothing of the file's content."""
+    """A fingerprint does not contain the content of the file."""
     assert b"secret" not in fingerprint(b"secret")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "folder", "nul\0byte"])
 def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
-    """It is noted as unreadable, and a look says the same."""
+    """An unreadable file is recorded as `NOTHING`, and `look` returns the same."""
     (tmp_path / "folder").mkdir()
     path, files = str(tmp_path / name), Files()
     with pytest.raises((OSError, ValueError)):
@@ -36,13 +36,13 @@ def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_that_goes_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is gone between two looks is unreadable, and no error."""
+    """A file that vanishes during `look` counts as unreadable and raises no error."""
     monkeypatch.setattr(os.path, "isfile", lambda path: True)
     assert look(str(tmp_path / "gone")) == NOTHING
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
-    """It is noted as something to be read only once, and a look does not open it."""
+    """A pipe is recorded as None, because it can be read only once. `look` does not open a pipe."""
     reading, writing = os.pipe()
     os.write(writing, b"key")
     os.close(writing)
@@ -57,7 +57,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
 def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) -> None:
-    """Opening a pipe without a writer may block. A folder or a missing file is an immediate error."""
+    """Only a pipe is special, because opening one without a writer blocks. A folder or a missing file fails immediately."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")
@@ -65,7 +65,7 @@ def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) ->
 
 
 def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
-    """A link that leads elsewhere from now on, as clusters exchange secrets, is another content."""
+    """A symbolic link that now has another target, as after a secret rotation in Kubernetes, has another fingerprint."""
     for name in ("first", "second"):
         (tmp_path / name).write_text(name)
     link = tmp_path / "link"

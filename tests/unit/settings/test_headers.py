@@ -1,4 +1,4 @@
-"""Names of headers and methods: read and refused."""
+"""Parsing of header names and methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flagsvc.settings.kinds import RefusedError
 
 @pytest.mark.parametrize("value", ["", "a b", "a:b", "ä", 5, "a,b"])
 def test_no_header_names(value: object) -> None:
-    """The name of a header is a token."""
+    """A header name that is no HTTP token is refused."""
     with pytest.raises(RefusedError):
         headers.parse_header_name(value)
 
@@ -27,7 +27,7 @@ READ = (
 
 @pytest.mark.parametrize("name", [*FRAMING, *READ])
 def test_headers_that_carry_no_key(name: str) -> None:
-    """What frames a request, belongs to one connection or says something else to the proxy is no place for a key."""
+    """Headers that frame a request, belong to a connection, or have another meaning for the proxy cannot carry a key."""
     for spelling in (name, name.upper()):
         with pytest.raises(RefusedError, match=f"^`{name}` is reserved for another purpose$"):
             headers.KEY_HEADER.parse(spelling)
@@ -35,7 +35,7 @@ def test_headers_that_carry_no_key(name: str) -> None:
 
 
 def test_header_names_and_methods() -> None:
-    """Header names lose their case, methods get theirs."""
+    """Header names become lower case, methods upper case."""
     assert headers.parse_header_name("X-Client-Key") == "x-client-key"
     assert headers.ANSWER_HEADER.parse("Age") == "age"
     assert headers.METHODS.parse("get, Post") == ("GET", "POST")
@@ -46,6 +46,6 @@ def test_header_names_and_methods() -> None:
     "name", ["ETag", "content-length", "Set-Cookie", "Access-Control-Allow-Origin", "a b", "a\r\nb", ""]
 )
 def test_headers_that_answers_cannot_have_in_addition(name: str) -> None:
-    """A header that answers have already would come twice, or say something else."""
+    """Headers that answers already have, and invalid names, are refused as additional headers."""
     with pytest.raises(RefusedError):
         headers.ANSWER_HEADER.parse(name)

@@ -1,4 +1,4 @@
-"""Every kind of value: what it accepts, what it refuses, and that a result can be read again."""
+"""Every kind of option value: which values it accepts, refuses and shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FALSE = ["false", "False", "0", "f", "no", "NO", "off", " off", False]
     ("value", "expected"), [*((value, True) for value in TRUE), *((value, False) for value in FALSE)]
 )
 def test_booleans(value: object, expected: bool) -> None:
-    """Each word for it is a boolean, in any letter case (behaviour: Odd values)."""
+    """Each of these words is a boolean, in any letter case (behaviour: Odd values)."""
     assert of.parse_boolean(value) is expected
 
 
@@ -36,13 +36,13 @@ def test_integers(value: object, expected: int) -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
 def test_integers_or_none(value: object, expected: int) -> None:
-    """0 means none. It may be below the bounds."""
+    """0 means none, although it is below the minimum."""
     assert of.integer_or_none(5, 9).parse(value) == expected
 
 
 @pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
 def test_neither_integers_nor_none(value: object) -> None:
-    """Values outside of the bounds are refused, and so are those between 0 and the bounds."""
+    """Values outside the bounds, other than 0, are refused."""
     with pytest.raises(RefusedError):
         of.integer_or_none(5, 9).parse(value)
 
@@ -51,7 +51,7 @@ def test_neither_integers_nor_none(value: object) -> None:
     "value", ["-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None, [1]]
 )
 def test_no_integers(value: object) -> None:
-    """Values outside of the bounds, and other text than digits, are refused."""
+    """A number out of range, or a text that is not only digits, is refused."""
     with pytest.raises(RefusedError):
         of.integer(0, 100).parse(value)
 
@@ -70,7 +70,7 @@ def test_no_integers(value: object) -> None:
     ],
 )
 def test_sizes(value: object, expected: int | None) -> None:
-    """A size is bytes, or kB and MB; a lone `m` could be anything."""
+    """A size has no unit, b, kB or MB. `m` is refused."""
     if expected is None:
         with pytest.raises(RefusedError):
             of.parse_size(value)
@@ -80,13 +80,13 @@ def test_sizes(value: object, expected: int | None) -> None:
 
 @pytest.mark.parametrize("value", ["0", 0, -1, "1GB", "-5", "", True, 2**31, "3000MB", None])
 def test_no_sizes(value: object) -> None:
-    """Nothing, negative, absurd and unknown units are refused."""
+    """Zero, negative and huge sizes and unknown units are refused."""
     with pytest.raises(RefusedError):
         of.parse_size(value)
 
 
 def test_a_size_or_none() -> None:
-    """If none is not a choice, 0 is a size like others."""
+    """`parse_size_or_none` also accepts 0."""
     assert [of.parse_size_or_none(value) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
     for value in (-1, "1GB", True, 2**31, None):
         with pytest.raises(RefusedError):
@@ -97,24 +97,24 @@ def test_a_size_or_none() -> None:
     ("size", "text"), [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB"), (0, "0")]
 )
 def test_sizes_are_shown_in_the_largest_unit(size: int, text: str) -> None:
-    """The unit is the largest that loses nothing."""
+    """A size is shown in the largest exact unit."""
     assert of.show_size(size) == text
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\x00", "\x7f", "\ud800", 5, None, b"a"])
 def test_no_texts(value: object) -> None:
-    """Control characters, invalid UTF-8 and other types than text are refused."""
+    """Control characters, invalid UTF-8 and values that are no text are refused."""
     with pytest.raises(RefusedError):
         of.parse_text(value)
 
 
 def test_texts_lose_the_blanks_around_them() -> None:
-    """Blanks and line ends around a value come from shells and files: they do not count."""
+    """White space around a value is removed, because it comes from shells and files."""
     assert of.parse_text(" a b\r\n") == "a b"
 
 
 def test_a_header_value_is_ascii() -> None:
-    """A header cannot carry anything else."""
+    """A header value that is not ASCII is refused."""
     assert of.parse_header_value("*:dev.abc") == "*:dev.abc"
     with pytest.raises(RefusedError, match="header"):
         of.parse_header_value("tökén")
@@ -125,12 +125,12 @@ def test_a_header_value_is_ascii() -> None:
     [("warn", "warn"), ("WARN", "warn"), ("warning", "warn"), ("critical", "fatal"), (" debug ", "debug")],
 )
 def test_log_levels(value: str, expected: str) -> None:
-    """A level is read in any letter case and under its usual other name."""
+    """A level is accepted in any letter case and by its common other name."""
     assert of.LOG_LEVEL.parse(value) == expected
 
 
 def test_an_unknown_word_names_the_nearest() -> None:
-    """The error names the nearest word, if one is near."""
+    """The error suggests the nearest word if one is similar."""
     with pytest.raises(RefusedError, match="did you mean `error`"):
         of.LOG_LEVEL.parse("eror")
     with pytest.raises(RefusedError) as refusal:
@@ -140,7 +140,7 @@ def test_an_unknown_word_names_the_nearest() -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")])
 def test_hash_encodings(value: str, expected: str) -> None:
-    """The two encodings of hashed text (behaviour: Hash)."""
+    """There are two hash encodings (behaviour: Hash)."""
     assert of.HASH_ENCODING.parse(value) == expected
 
 
@@ -160,13 +160,13 @@ def test_hash_encodings(value: str, expected: str) -> None:
     ],
 )
 def test_lists(value: object, expected: tuple[str, ...]) -> None:
-    """Texts are cut at commas and line ends; a list in code or file is taken item by item."""
+    """A text is split at commas and line ends. The items of a list are not split."""
     assert of.TEXTS.parse(value) == expected
 
 
 @pytest.mark.parametrize("value", [5, None, {"a": "b"}, b"a", [5], ["a", None], True])
 def test_no_lists(value: object) -> None:
-    """Other values than lists of texts are refused."""
+    """A value that is no list of texts is refused."""
     with pytest.raises(RefusedError):
         of.TEXTS.parse(value)
 
@@ -185,7 +185,7 @@ def test_no_lists(value: object) -> None:
     ],
 )
 def test_tags(value: object, expected: tuple[tuple[str, str], ...]) -> None:
-    """A tag filter is cut at its first colon (behaviour: Names of variables)."""
+    """A tag filter is split at its first colon (behaviour: Names of variables)."""
     assert of.parse_tags(value) == expected
 
 
@@ -197,7 +197,7 @@ def test_no_tags(value: object) -> None:
 
 
 def test_tags_are_shown_as_they_are_written() -> None:
-    """The text of tags reads as the same tags."""
+    """Tags are shown in the form in which they are written."""
     assert of.show_tags((("a", "b:c"), ("d", "e"))) == "a:b:c, d:e"
 
 
@@ -215,12 +215,12 @@ FILES = of.extension_files("strategies", "docs/how-to/custom-strategies.md")
     ],
 )
 def test_extension_files(value: object, expected: tuple[str, ...]) -> None:
-    """Files of code are given as a list in text, as paths, or one alone."""
+    """Files of code are a text with commas, a path, or a list."""
     assert FILES.parse(value) == expected
 
 
 def test_extensions_in_code() -> None:
-    """Objects stay unchanged."""
+    """Objects are kept unchanged and shown by their type."""
     strategy = object()
     assert FILES.parse([strategy, "a.py"]) == (strategy, "a.py")
     assert of.name_types((strategy, "a.py")) == ("(object)", "a.py")
@@ -235,7 +235,7 @@ def test_javascript_files_say_what_to_do(name: str) -> None:
 
 @pytest.mark.parametrize("value", [5, [5], [True], [{"a": 1}], [["a.py"]], {"a": "b"}, "a\x00.py", object()])
 def test_no_extension_files(value: object) -> None:
-    """Other values than paths and objects with code are refused."""
+    """A value that is neither a path nor an object with code is refused."""
     with pytest.raises(RefusedError):
         FILES.parse(value)
 
@@ -248,7 +248,7 @@ Warns = type("Warns", (), dict.fromkeys(("debug", "info", "warn", "error"), sile
 
 
 def test_a_logger_has_methods() -> None:
-    """A logger is refused with the method it lacks; `warn` will do for `warning`."""
+    """The error names the missing method of a logger. `warn` may replace `warning`."""
     logger = Warns()
     assert of.parse_logger(logger) is logger
     with pytest.raises(RefusedError, match="`debug`"):
@@ -256,7 +256,7 @@ def test_a_logger_has_methods() -> None:
 
 
 def test_an_object_is_no_text() -> None:
-    """A provider given as text is a mistake; anything else is for the room that uses it to judge."""
+    """A provider given as text is refused. Any other object is accepted."""
     assert of.parse_object(FILES) is FILES
     with pytest.raises(RefusedError):
         of.parse_object("redis://")
@@ -267,7 +267,7 @@ def test_an_object_is_no_text() -> None:
     [(None, "-"), ("", "-"), ((), "-"), (True, "true"), (False, "false"), (0, "0"), (("a", "b"), "a, b"), ("x", "x")],
 )
 def test_values_as_text(value: object, text: str) -> None:
-    """A value is shown as it would be written; nothing as a dash; zero and false are values."""
+    """A value is shown as it is written. A missing value is a dash; zero and false are values."""
     assert of.as_text(value) == text
 
 
@@ -275,12 +275,12 @@ def test_values_as_text(value: object, text: str) -> None:
     ("value", "masked"), [(None, None), ("", ""), ("x", "***"), (("a", "b"), ("***", "***")), ((), ())]
 )
 def test_masks(value: object, masked: object) -> None:
-    """A mask tells how many, never what."""
+    """A mask shows the number of values, but no value."""
     assert of.mask(value) == masked  # type: ignore[arg-type]
 
 
 def test_what_is_quoted_is_one_printable_line() -> None:
-    """A value may hold anything: terminal codes, line ends, a book."""
+    """A quoted value is escaped and shortened to one printable line."""
     assert of.quoted("a\x1b[31m\nb\ud800") == "`a\\x1b[31m\\nb\\ud800`"
     shown = of.quoted("x" * 5000)
     assert shown is not None and len(shown) == 82 and shown.endswith("...`")
@@ -291,18 +291,18 @@ def test_what_is_quoted_is_one_printable_line() -> None:
     ("value", "blank"), [(None, True), ("", True), (" \n", True), ("0", False), (0, False), ([], False)]
 )
 def test_blank(value: object, blank: bool) -> None:
-    """Blank values count as missing; zero, false and an empty list do not."""
+    """None and white space are blank. Zero and an empty list are not."""
     assert of.is_blank(value) is blank
 
 
 def test_nearest() -> None:
-    """The nearest of a list is named itself, of a mapping by its value."""
+    """The suggestion is the nearest name of a list, or the value of the nearest key of a mapping."""
     assert of.nearest("PROT", ["PORT", "HOST"]) == "did you mean `PORT`?"
     assert of.nearest("prot", {"port": "the port"}) == "did you mean `the port`?"
     assert of.nearest("unlike", ["PORT"]) == ""
 
 
 def test_name_of_a_type() -> None:
-    """An object in code is shown by its type; its repr might say anything."""
+    """An object in code is shown by its type, because its repr may contain anything."""
     assert of.name_type(None) is None
     assert of.name_type(FILES) == "(Kind)"

@@ -1,4 +1,4 @@
-"""Flags, environment, file, default: every option by every way, precedence, provenance, all problems at once."""
+"""Flags, environment, file, default: every option from every source, precedence, sources of values, and all problems together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
 def check(loaded: Loaded, name: str, source: str) -> None:
-    """Assert that the sample of `name` arrived, from `source`."""
+    """Assert that the option has its sample value, from `source`."""
     kept = kept_as(name)
     assert getattr(loaded.options, BY_NAME[kept].field) == SAMPLES[name][1]
     assert loaded.sources[kept] == source
@@ -46,29 +46,29 @@ def problems(environment: dict[str, str], file: Path | None = None, flags: dict[
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return the path of a configuration file that is not there yet."""
+    """Return the path of a future configuration file."""
     return tmp_path / "flagsvc.toml"
 
 
 @every_sample
 def test_every_option_by_flag(name: str) -> None:
-    """A flag gives the option, and is named as its source."""
+    """A flag sets the option and is its source."""
     check(load(base_without(name), None, {name: SAMPLES[name][0]}), name, f"flag {BY_NAME[name].flag}")
 
 
 @pytest.mark.parametrize(("name", "variable"), VARIABLES)
 def test_every_option_by_every_variable(name: str, variable: str) -> None:
-    """Each of an option's variables gives it: the specification's, the UNLEASH_ alias, the lower-case proxy ones."""
+    """Each of an option's variables sets it: the specification's, the UNLEASH_ alias, the lower-case proxy ones."""
     check(load(base_without(name) | {variable: SAMPLES[name][0]}, None, {}), name, f"environment {variable}")
 
 
 @every_sample
 @pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
 def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
-    """The file gives the option under the specification's name, as text or as TOML's own value."""
+    """The file sets the option under the specification's name, as text or as a native TOML value."""
     file.write_text(toml(name, SAMPLES[name][native]))
     loaded = load(base_without(name), file, {})
-    if name in OF_FILES:  # relative paths go by the file
+    if name in OF_FILES:  # paths are relative to the file
         paths = tuple(str(file.parent / path) for path in OF_FILES[name])
         assert (getattr(loaded.options, BY_NAME[name].field), loaded.sources[name]) == (paths, f"file {file}")
     else:
@@ -77,7 +77,7 @@ def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
 
 @pytest.mark.parametrize(("name", "variable"), FILE_VARIABLES)
 def test_every_secret_by_a_file_named_in_a_variable(name: str, variable: str, tmp_path: Path) -> None:
-    """A secret may be mounted as a file; the line end that editors leave is not part of it."""
+    """A variable can name the file of a secret. The line end is not part of the secret."""
     path = tmp_path / "secret"
     path.write_text(f"{SAMPLES[name][0]}\n")
     check(load(base_without(name) | {variable: str(path)}, None, {}), name, f"environment {variable}")
@@ -85,7 +85,7 @@ def test_every_secret_by_a_file_named_in_a_variable(name: str, variable: str, tm
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_every_secret_by_a_file_named_in_flag_and_file(name: str, tmp_path: Path, file: Path) -> None:
-    """The flag and the name in the file have the same way to name a file."""
+    """A flag, or an option in the configuration file, can name the file of a secret."""
     path = tmp_path / "secret"
     path.write_text(SAMPLES[name][0].replace(",", "\n"))
     check(load(base_without(name), None, {f"{name}File": str(path)}), name, f"flag {BY_NAME[name].flag}-file")
@@ -94,7 +94,7 @@ def test_every_secret_by_a_file_named_in_flag_and_file(name: str, tmp_path: Path
 
 
 def test_defaults() -> None:
-    """A missing option has its default, with `default` as its source."""
+    """An option that is not set has its default, and the source `default`."""
     loaded = load(BASE, None, {})
     given = {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
     for option in OPTIONS:
@@ -134,7 +134,7 @@ def test_precedence_of_variables(first: str, second: str, name: str) -> None:
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
 def test_blank_is_not_given(blank: str, file: Path) -> None:
-    """`FLAGSVC_URL=` in a compose file means that the next place is asked."""
+    """A blank value, such as `FLAGSVC_URL=` in a compose file, counts as not set."""
     file.write_text(toml("logLevel", blank))
     environment = BASE | {"FLAGSVC_URL": blank, "UNLEASH_URL": "http://other", "PORT": blank}
     loaded = load(environment, file, {"environment": blank})
@@ -143,7 +143,7 @@ def test_blank_is_not_given(blank: str, file: Path) -> None:
 
 
 def test_the_file_named_by_a_variable(file: Path) -> None:
-    """FLAGSVC_CONFIG, or its alias, names the file unless a flag does. A health probe reads the same file."""
+    """FLAGSVC_CONFIG, or its alias, names the configuration file unless a flag does."""
     file.write_text("port = 4\n")
     for variable in ("FLAGSVC_CONFIG", "UNLEASH_CONFIG"):
         loaded = load(BASE | {variable: str(file)}, None, {})
@@ -154,7 +154,7 @@ def test_the_file_named_by_a_variable(file: Path) -> None:
 
 
 def test_client_keys_beat_proxy_secrets(file: Path) -> None:
-    """clientKeys win wherever they are; proxySecrets alone work, and both ways a warning says deprecated."""
+    """clientKeys win from any source. proxySecrets alone work. In both cases a warning says `deprecated`."""
     environment = base_without("clientKeys") | {"UNLEASH_PROXY_SECRETS": "old"}
     loaded = load(environment, None, {})
     assert loaded.options.client_keys == ("old",) and loaded.options.proxy_secrets == ()
@@ -172,7 +172,7 @@ def test_client_keys_beat_proxy_secrets(file: Path) -> None:
 
 
 def test_every_problem_at_once(file: Path) -> None:
-    """One list has all problems: option, source, expected value and nearest name, in the order of the table."""
+    """One list has all problems in table order, each with the option, the source, the expected value and the nearest name."""
     file.write_text('flagscvUrl = "x"\ncors.maxAge = "long"\nlogger = "x"\nrefreshInterval = true\n')
     environment = {"UNLEASH_URL": "localhost:4242/api", "LOG_LEVEL": "wran", "CORS_ORIGIN": "example.com"}
     assert problems(environment, file, {"port": "70000", "nonsense": "1"}) == [
@@ -202,20 +202,20 @@ def test_javascript_must_be_ported(variable: str) -> None:
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
 def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:
-    """An invalid secret is not shown either."""
+    """No problem shows a secret, also if it is malformed."""
     for variable in BY_NAME[name].variables:
         found = "\n".join(problems(base_without(name) | {variable.name: secret}))
         assert name in found and "s3cret" not in found
 
 
 def test_a_url_in_place_of_a_token_and_the_other_way_round() -> None:
-    """Swapped variables are a common mistake. The token in place of a URL is not shown."""
+    """Swapped variables are a common mistake, so a token in place of a URL is not shown."""
     found = problems(BASE | {"FLAGSVC_URL": "*:development.s3cret", "HTTP_PROXY": "ftp://me:s3cret@p"})
     assert "s3cret" not in "\n".join(found) and len(found) == 2
 
 
 def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:
-    """In TOML, a token without quotes is a number. The error shows the type, not the token."""
+    """A token without quotes in TOML is a number. The problem shows its type, not its value."""
     file.write_text("flagsvcApiToken = 4711\n")
     (problem,) = problems(base_without("flagsvcApiToken"), file)
     assert problem == f"flagsvcApiToken (file {file}): expected printable ASCII text, got a number"
@@ -233,7 +233,7 @@ def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:
     ],
 )
 def test_values_of_another_type(value: str, got: str, file: Path) -> None:
-    """The error for a value of the wrong type has the type, or the value if it is short."""
+    """The problem shows the type of a wrong value, or the value itself if it is short."""
     file.write_text(f"port = {value}\n")
     assert problems(BASE, file) == [f"port (file {file}): expected a port number from 0 to 65535, got {got}"]
 
@@ -250,14 +250,14 @@ def test_values_of_another_type(value: str, got: str, file: Path) -> None:
     ],
 )
 def test_a_file_that_is_not_toml(content: bytes, reason: str, file: Path) -> None:
-    """A broken file is one clear problem with its place, never a trace."""
+    """A broken file gives one problem with the reason, and no traceback."""
     file.write_bytes(content)
     (problem,) = problems(BASE, file)
     assert problem.startswith(f"configuration file {file}: {reason}")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A missing file, a folder and an invalid path are reported. The options are still checked."""
+    """A missing file, a folder and an invalid path are problems. The options are still checked."""
     assert problems(BASE, tmp_path / "no.toml") == [
         f"configuration file {tmp_path}/no.toml: cannot read it: no such file or directory"
     ]
@@ -276,7 +276,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_a_secret_that_cannot_be_used(content: bytes | None, reason: str, tmp_path: Path) -> None:
-    """The error has the path of the file and the reason."""
+    """The problem has the path of the file and the reason."""
     path = tmp_path / "token"
     if content is not None:
         path.write_bytes(content)
@@ -296,14 +296,14 @@ def test_a_secret_in_place_of_a_path() -> None:
 
 
 def test_a_path_that_is_no_text(file: Path) -> None:
-    """In the file a path must be a text."""
+    """A path in the configuration file that is no text is a problem."""
     file.write_text("flagsvcApiTokenFile = 5\n")
     (problem,) = problems(base_without("flagsvcApiToken"), file)
     assert problem.endswith("expected the path of a file that holds the value")
 
 
 def test_a_secret_wins_over_its_file() -> None:
-    """Given both ways in the same place, the value counts, the file is not even read, and a warning says so."""
+    """If one source has a value and its file, the value wins. The file is not read, and a warning says so."""
     loaded = load(BASE | {"FLAGSVC_API_TOKEN_FILE": "/nowhere"}, None, {})
     assert loaded.options.flagsvc_api_token == "base-token"
     assert loaded.warnings == [
@@ -312,7 +312,7 @@ def test_a_secret_wins_over_its_file() -> None:
 
 
 def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
-    """A flag that names a file wins over a variable with the value, without a warning: that is the usual order."""
+    """A flag with a file wins over a variable with the value, without a warning, because flags win over variables."""
     (tmp_path / "token").write_text("from-file")
     loaded = load(BASE, None, {"flagsvcApiTokenFile": str(tmp_path / "token")})
     assert (loaded.options.flagsvc_api_token, loaded.warnings) == ("from-file", [])
@@ -336,7 +336,7 @@ def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
     ],
 )
 def test_variables_no_option_reads(variable: str, warning: str) -> None:
-    """A variable with one of our prefixes that no option reads is named, its value is not (behaviour: Names of variables)."""
+    """An unknown variable with one of our prefixes gives a warning without its value (behaviour: Names of variables)."""
     assert load(BASE | {variable: "s3cret"}, None, {}).warnings == [warning]
 
 
@@ -355,13 +355,13 @@ def test_variables_no_option_reads(variable: str, warning: str) -> None:
     ],
 )
 def test_variables_that_were_not_set_for_us(variable: str, value: str) -> None:
-    """Variables that Kubernetes sets for a service of our name, or for one called `proxy`, are not mistakes."""
+    """Variables that Kubernetes sets for a service, and variables with other prefixes, give no warning."""
     loaded = load(BASE | {variable: value}, None, {})
     assert loaded.warnings == [] and loaded.options.port == 3000
 
 
 def test_a_port_under_our_prefix_is_a_mistake() -> None:
-    """UNLEASH_PORT=4242 was meant, and is not read."""
+    """UNLEASH_PORT=4242 is not read and gives a warning."""
     assert "UNLEASH_PORT" in load(BASE | {"UNLEASH_PORT": "4242"}, None, {}).warnings[0]
 
 
@@ -372,13 +372,13 @@ def test_credentials_for_everybody_warn() -> None:
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:
-    """With a file: URL only the client keys are also required."""
+    """With a file: URL no API token is required."""
     environment = {"FLAGSVC_URL": "file:///etc/flags.json", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load(environment, None, {}).options.flagsvc_api_token == ""
 
 
 def test_resolving_never_raises(tmp_path: Path) -> None:
-    """The problems are returned with all valid values. An invalid option has its default."""
+    """`resolve` returns valid values and problems together. An option with a problem has its default."""
     resolved = resolve({"PORT": "x", "LOG_LEVEL": "info"}, tmp_path / "no.toml", {})
     assert (resolved.values["port"], resolved.values["logLevel"]) == (3000, "info")
     assert list(resolved.problems) == [
@@ -391,7 +391,7 @@ def test_resolving_never_raises(tmp_path: Path) -> None:
 
 
 def test_loading_reads_no_environment_but_the_one_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process's own environment is one of many."""
+    """`resolve` reads only the given environment, not the one of the process."""
     monkeypatch.setenv("PORT", "9")
     values: dict[str, Any] = resolve(BASE, None, {}).values
     assert values["port"] == 3000

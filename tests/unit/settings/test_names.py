@@ -1,4 +1,4 @@
-"""Option names in nested tables: found, unknown, of the wrong shape."""
+"""Option names in nested tables: valid, unknown, and of the wrong type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flagsvc.settings.table import OPTIONS
 
 
 def test_what_a_table_may_hold() -> None:
-    """Everything but what only code can give, and for each secret the file that holds it."""
+    """A table may have all options except those for code only, and a file option for each secret."""
     assert {option.name for option in OPTIONS if not option.in_code_only} <= SETTABLE
     assert {name for name in SETTABLE if name.endswith("File")} == {
         "flagsvcApiTokenFile",
@@ -26,7 +26,7 @@ def test_what_a_table_may_hold() -> None:
 
 
 def test_nested_and_dotted() -> None:
-    """A dot in a name is a table; the full name as one key reads the same."""
+    """A dot in a name means a table. The full name as one key means the same."""
     tree = {
         "port": 1,
         "cors": {"maxAge": 2},
@@ -60,7 +60,7 @@ def test_nested_and_dotted() -> None:
     ],
 )
 def test_wrong_keys(tree: dict[str, object], problem: str | None) -> None:
-    """A key that is no option is a problem that names the nearest; its value is never shown."""
+    """An unknown key is a problem that suggests the nearest name and does not show the value."""
     found, problems = flatten(tree, "file f")
     assert found == {} and len(problems) == 1
     if problem is None:

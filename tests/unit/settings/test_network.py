@@ -1,4 +1,4 @@
-"""URLs, addresses and origins: read, refused, shown."""
+"""Parsing and display of URLs, addresses and origins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_relative_file_url_starts_here(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_relative_file_url_without_a_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If the working directory no longer exists, a relative path is refused without a crash."""
+    """A relative path is refused if the working directory no longer exists."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -79,7 +79,7 @@ def test_no_base_urls(value: object) -> None:
 
 
 def test_a_bootstrap_url_may_carry_a_signature() -> None:
-    """Nothing is appended to it, so a query is fine."""
+    """The URL of a bootstrap may have a query, because nothing is appended to it."""
     assert net.parse_url("https://cdn/flags.json?sig=abc") == "https://cdn/flags.json?sig=abc"
 
 
@@ -96,7 +96,7 @@ def test_a_bootstrap_url_may_carry_a_signature() -> None:
     ],
 )
 def test_urls_are_shown_without_credentials(url: str | None, shown: str | None) -> None:
-    """User, password and query stay hidden, the rest is needed to find a mistake."""
+    """User, password and query are masked. The rest is shown."""
     assert net.safe_url(url) == shown
 
 
@@ -112,7 +112,7 @@ def test_urls_are_shown_without_credentials(url: str | None, shown: str | None) 
     ],
 )
 def test_refused_urls_are_quoted_with_care(text: str, echo: str | None) -> None:
-    """A text without a scheme may be a token in the wrong place, so it is not quoted."""
+    """A text without a scheme may be a token, so it is not quoted at all."""
     assert net.echo_url(text) == echo
 
 
@@ -126,14 +126,14 @@ def test_refused_urls_are_quoted_with_care(text: str, echo: str | None) -> None:
     ],
 )
 def test_outbound_proxies(value: str, expected: str) -> None:
-    """An outbound proxy is a URL, or as with curl host and port."""
+    """An outbound proxy is a URL, or a host and a port as in curl."""
     assert net.parse_outbound_proxy(value) == expected
     assert net.parse_outbound_proxy(expected) == expected
 
 
 @pytest.mark.parametrize("value", ["socks5://p:1080", "http://", "http://p:x", "a b", 5])
 def test_no_outbound_proxies(value: object) -> None:
-    """Other schemes are refused."""
+    """Other schemes and invalid addresses are refused."""
     with pytest.raises(RefusedError):
         net.parse_outbound_proxy(value)
 
@@ -159,7 +159,7 @@ def test_hosts(value: str, expected: str) -> None:
     "value", ["1.2.3", "256.1.1.1", "::1::", "a b", "http://h", "-x", "h/x", "a" * 254, 5, "::\udcff"]
 )
 def test_no_hosts(value: object) -> None:
-    """Invalid hosts are refused."""
+    """A value that is neither a host name nor an address is refused."""
     with pytest.raises(RefusedError):
         net.parse_host(value)
 
@@ -169,13 +169,13 @@ def test_no_hosts(value: object) -> None:
     [("base/path", "/base/path"), ("/base/path/", "/base/path"), ("//a//b//", "/a/b"), ("/", ""), ("a", "/a")],
 )
 def test_base_paths(value: str, expected: str) -> None:
-    """The base path has a slash at its start and none at its end."""
+    """The base path gets a leading slash and loses the trailing one."""
     assert net.parse_base_path(value) == expected
 
 
 @pytest.mark.parametrize("value", ["a b", "a?b", "a#b", "ä", 5])
 def test_no_base_paths(value: object) -> None:
-    """Invalid paths of a URL are refused."""
+    """Characters that are invalid in the path of a URL are refused."""
     with pytest.raises(RefusedError):
         net.parse_base_path(value)
 
@@ -213,19 +213,19 @@ def test_trust(value: object, expected: object) -> None:
     "value", ["1", "2", "true,10.0.0.1", "10.0.0.0/99", "example.com", "fe80::1%eth0", 5, [True], None]
 )
 def test_no_trust(value: object) -> None:
-    """A number of hops, a host name and a mixture with booleans are refused: each could trust the wrong caller."""
+    """A number of hops, a host name, and booleans in a list are refused, because each could trust the wrong caller."""
     with pytest.raises(RefusedError):
         net.parse_trust(value)
 
 
 def test_a_number_of_hops_is_told_apart() -> None:
-    """1 may mean a hop or true: neither is guessed."""
+    """1 may mean one hop or true, so the error suggests `true`."""
     with pytest.raises(RefusedError, match="write `true`"):
         net.parse_trust("1")
 
 
 def test_names_of_networks_stand_for_networks() -> None:
-    """The names stand for networks without host bits. Addresses stay unchanged."""
+    """Each name stands for valid networks, and addresses are kept."""
     networks = net.trusted_networks(("loopback", "linklocal", "uniquelocal", "10.0.0.1"))
     assert [str(ipaddress.ip_network(each)) for each in networks][:-1] == list(networks[:-1])
     assert ipaddress.ip_address("127.1.2.3") in ipaddress.ip_network(networks[0])
@@ -250,7 +250,7 @@ def test_names_of_networks_stand_for_networks() -> None:
     ],
 )
 def test_origins(value: object, expected: object) -> None:
-    """One origin is one, a list is a list even of one, and a pattern is a list (behaviour: CORS)."""
+    """One origin stays a text, a list stays a list, and a pattern becomes a list (behaviour: CORS)."""
     assert net.parse_origin(value) == expected
     assert net.parse_origin(expected) == expected
 
@@ -260,12 +260,12 @@ def test_origins(value: object, expected: object) -> None:
     ["example.com", "https://a.com/path", "https://", "true", "https://a b", "https://a@b", 5, [5], "https://a.com:x"],
 )
 def test_no_origins(value: object) -> None:
-    """Texts that no browser sends as an origin are refused."""
+    """A value that is no valid origin is refused."""
     with pytest.raises(RefusedError):
         net.parse_origin(value)
 
 
 @pytest.mark.parametrize("origin", ["*", "https://a", ("https://a",), ("https://a", "null"), ("https://*.a",)])
 def test_origins_are_shown_as_they_are_written(origin: net.Origin) -> None:
-    """The text of origins reads as the same: one in a list keeps its comma."""
+    """Origins are shown in the form in which they are written. A list of one keeps its comma."""
     assert net.parse_origin(net.show_origin(origin)) == origin

@@ -1,4 +1,4 @@
-"""The options in code: the same rows, all problems at once, secrets masked, replaceable."""
+"""The options in code: same rows, all problems together, masked secrets, and changed copies."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ ENOUGH: dict[str, Any] = {"flagsvc_url": "http://127.0.0.1/api", "flagsvc_api_to
 
 
 def options(**given: Any) -> ProxyOptions:
-    """Return options with all that is required."""
+    """Return options with all required values."""
     return ProxyOptions(**(ENOUGH | given))
 
 
 def problems(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the problems of options made with exactly these."""
+    """Return the problems of options with exactly these values."""
     with pytest.raises(ConfigurationError) as error:
         ProxyOptions(**given)
     return error.value.problems
 
 
 def test_defaults() -> None:
-    """A missing option has the table's default."""
+    """An option that is not set has the table's default."""
     made = options()
     for option in OPTIONS:
         if option.field not in ENOUGH:
@@ -43,7 +43,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("native", [False, True])
 def test_every_option_in_code(name: str, native: bool) -> None:
-    """Every option is taken as text and as a native value, and means the same."""
+    """Every option accepts text and a native value with the same meaning."""
     text, value = SAMPLES[name]
     given = ENOUGH | {BY_NAME[name].field: value if native else text}
     given |= {BY_NAME[other].field: SAMPLES[other][0] for other in needed(name)}
@@ -53,7 +53,7 @@ def test_every_option_in_code(name: str, native: bool) -> None:
 
 
 def silent(self: object, text: str) -> None:
-    """A logger's method that does nothing."""
+    """Act as a method of a logger."""
 
 
 Log = type("Log", (), dict.fromkeys(("debug", "info", "warning", "error"), silent))
@@ -68,7 +68,7 @@ def test_options_for_code_only() -> None:
 
 
 def test_every_problem_at_once() -> None:
-    """One error has all problems: a wrong value, a wrong name and a missing option, and no secret."""
+    """One error has all problems: wrong values, wrong names and missing options. It shows no secret."""
     found = problems(
         {"port": 70000, "logger": "stdout", "prot": 1, "client_keys": [5], "flagsvc_api_token": "s3cret\n\x00"}
     )
@@ -84,7 +84,7 @@ def test_every_problem_at_once() -> None:
 
 @pytest.mark.parametrize("empty", [None, "", " "])
 def test_nothing_is_not_given(empty: str | None) -> None:
-    """None and blanks mean the default, also for required options."""
+    """None and blank values count as not set."""
     assert options(environment=empty, port=empty).port == 3000
     assert problems(ENOUGH | {"flagsvc_url": empty}) == ("flagsvc_url is required",)
 
@@ -102,7 +102,7 @@ def test_a_document_in_a_file_needs_no_token() -> None:
 
 
 def test_bootstrap_in_one() -> None:
-    """expBootstrap gives both of its parts, as a URL or as a mapping; a part of its own wins."""
+    """expBootstrap is a URL or a mapping and sets both parts. A separate option for a part wins."""
     assert options(exp_bootstrap="http://c/f").exp_bootstrap_url == "http://c/f"
     both = options(exp_bootstrap={"url": "http://c/f", "urlHeaders": {"Authorization": "B x"}})
     assert (both.exp_bootstrap_url, both.exp_bootstrap_authorization, both.exp_bootstrap) == ("http://c/f", "B x", None)
@@ -112,7 +112,7 @@ def test_bootstrap_in_one() -> None:
 
 
 def test_blanks_stand_for_nothing() -> None:
-    """A text of blanks, as `os.environ.get(name, "")` gives it, does not hide the other option that says the same."""
+    """A text of blanks, as `os.environ.get(name, "")` gives it, does not override another option with the same meaning."""
     for order in (("exp_bootstrap", "exp_bootstrap_url"), ("exp_bootstrap_url", "exp_bootstrap")):
         values = {"exp_bootstrap": {"url": "http://c/f"}, "exp_bootstrap_url": " "}
         assert options(**{name: values[name] for name in order}).exp_bootstrap_url == "http://c/f"
@@ -134,7 +134,7 @@ def test_blanks_stand_for_nothing() -> None:
     ],
 )
 def test_bootstrap_of_another_shape(value: object, problem: str) -> None:
-    """The error has the accepted types."""
+    """The problem of a wrong expBootstrap names the expected or nearest keys."""
     assert problems(ENOUGH | {"exp_bootstrap": value}) == (problem,)
 
 
@@ -162,7 +162,7 @@ def test_options_are_frozen_and_equal_by_value() -> None:
 
 
 def test_a_changed_copy() -> None:
-    """`dataclasses.replace` gives a changed copy, checked like any other."""
+    """`dataclasses.replace` returns a changed copy and checks its values."""
     made = options(cors_origin=("https://a",), storage="none", host=None, tags="a:b", trust_proxy="loopback")
     assert dataclasses.replace(made) == made
     assert dataclasses.replace(made, port=4).port == 4
@@ -171,7 +171,7 @@ def test_a_changed_copy() -> None:
 
 
 def test_repr_masks() -> None:
-    """The repr has only values that differ from their defaults, without secrets, passwords and signatures."""
+    """The repr shows options that differ from their defaults, but no secret, password or signature."""
     made = options(port=4, http_proxy="http://u:s3cret@p:1", exp_bootstrap_url="http://c/f?sig=s3cret")
     assert repr(made) == (
         "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', "
@@ -180,7 +180,7 @@ def test_repr_masks() -> None:
 
 
 def test_advice() -> None:
-    """Valid combinations that are probably a mistake are named (behaviour: CORS)."""
+    """Valid combinations that are probably a mistake give a warning (behaviour: CORS)."""
     assert advice(options()) == []
     assert [text.split(":")[0] for text in advice(options(cors_credentials=True))] == [
         "cors.credentials with cors.origin `*`"
@@ -197,19 +197,19 @@ def test_advice() -> None:
 
 @pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h/api"])
 def test_advice_on_a_user_that_is_not_sent(url: str) -> None:
-    """A user and a password in the URL are not sent: the warning says so and does not repeat them."""
+    """A user and a password in the URL give a warning that does not repeat them."""
     (text,) = advice(options(flagsvc_url=url))
     assert text.startswith("flagsvcUrl ") and "hidden" not in text and "someone" not in text
 
 
 @pytest.mark.parametrize("url", ["https://h/a@2/api", "file:///a@b/document.json"])
 def test_no_advice_on_an_at_sign_in_a_path(url: str) -> None:
-    """A path may hold the sign as well."""
+    """An at sign in the path of a URL gives no warning."""
     assert advice(options(flagsvc_url=url)) == []
 
 
 def test_options_that_differ() -> None:
-    """The rows are named whose values differ, and no others."""
+    """`differing` returns exactly the rows whose values differ."""
     one = options()
     assert differing(one, options()) == []
     other = dataclasses.replace(one, port=7, client_keys=("other",))
@@ -217,14 +217,14 @@ def test_options_that_differ() -> None:
 
 
 def test_what_must_be_written_nowhere() -> None:
-    """Every value of every secret that is given is among them, and nothing else."""
+    """`secrets_of` returns exactly the values of all secrets."""
     values: dict[str, Any] = {
         row.field: ("some-secret", "more") if row.default == () else f"secret of {row.name}"
         for row in OPTIONS
         if row.secret and not row.deprecated
     }
     made = options()
-    for field, value in values.items():  # some need others beside them, which are no secrets
+    for field, value in values.items():  # set directly, because some secrets need other options, which are no secrets
         object.__setattr__(made, field, value)
     given = [each for value in values.values() for each in ((value,) if isinstance(value, str) else value)]
     assert sorted(secrets_of(made)) == sorted(given)

@@ -18,7 +18,7 @@ OPTIONS: dict[str, Any] = {"flagsvc_url": "file:///flags.json", "client_keys": "
 
 @pytest.fixture
 def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the system let the process run on sixteen processors."""
+    """Make the process's CPU affinity sixteen processors."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda of: set(range(16)), raising=False)
 
 
@@ -39,7 +39,7 @@ def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number: int, tmp_path: Path) -> None:
-    """A quota of a part of a processor counts as a whole one. An unreadable limit is ignored."""
+    """The smallest limit counts. A fractional quota is rounded up, and an unreadable quota is no limit."""
     (tmp_path / "own").write_text(f"{own}\n")
     for name, text in files.items():
         file = tmp_path / "groups" / name
@@ -50,18 +50,18 @@ def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number:
 
 @pytest.mark.usefixtures("sixteen")
 def test_without_control_groups(tmp_path: Path) -> None:
-    """Without control groups, the processors that the system allows count."""
+    """Without control groups the number is the process's CPU affinity."""
     assert processors(tmp_path / "groups", tmp_path / "own") == 16
 
 
 def test_here() -> None:
-    """On this machine it is at least one."""
+    """On this machine the number is between one and the number of processors."""
     assert 1 <= processors() <= (os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize(("there", "workers"), [(1, 1), (6, 6), (1000, 256)])
 def test_auto_is_a_number_of_workers(there: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In code `auto` works as well. It is never more than the allowed number."""
+    """`auto` in code is the number of processors, but at most 256."""
     monkeypatch.setattr(module, "processors", lambda: there)
     assert ProxyOptions(**OPTIONS, workers="auto").workers == workers
     assert ProxyOptions(**OPTIONS, workers=4).workers == 4
@@ -69,6 +69,6 @@ def test_auto_is_a_number_of_workers(there: int, workers: int, monkeypatch: pyte
 
 @pytest.mark.parametrize("workers", ["0", "257", "automatic", "1.5"])
 def test_what_is_no_number_of_workers(workers: str) -> None:
-    """The message names both ways."""
+    """The message names `auto` and the range."""
     with pytest.raises(ConfigurationError, match="expected `auto`, or an integer from 1 to 256"):
         ProxyOptions(**OPTIONS, workers=workers)

@@ -1,4 +1,4 @@
-"""What holds for any configuration: only ConfigurationError, no secret in any text, results read as themselves."""
+"""Properties of any configuration: it raises only ConfigurationError, shows no secret, and parses its results unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.option_samples import SAMPLES
 BOUNDED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
-"""Also lone surrogates: what os.environ makes of bytes that are not UTF-8."""
+"""Includes lone surrogates, which os.environ contains for bytes that are not UTF-8."""
 
 PLAUSIBLE = st.sampled_from(
     [
@@ -66,7 +66,7 @@ SECRET_URLS = st.sampled_from(
 
 
 def attempt(make: Callable[[], ProxyOptions]) -> tuple[ProxyOptions | None, tuple[str, ...]]:
-    """Return the options that `make` makes, or the problems that it raises; any other error fails the test."""
+    """Return the options from `make`, or the problems that it raises. Any other error fails the test."""
     try:
         return make(), ()
     except ConfigurationError as error:
@@ -123,7 +123,7 @@ def test_no_secret_in_any_text(environment: dict[str, str], secrets: dict[str, s
 @BOUNDED
 @given(name=st.sampled_from(sorted(SAMPLES)), value=NATIVE)
 def test_results_read_as_themselves(name: str, value: object) -> None:
-    """A normalised value can be read again and stays the same, so that copies of options are equal."""
+    """Parsing a parsed value returns the same value, so copies of options are equal."""
     option = BY_NAME[name]
     try:
         kept = option.parse(value)

@@ -1,4 +1,4 @@
-"""The rows as text: the dump, JSON, flags with their help, and the reference page."""
+"""Option rows as text: the dump, JSON, flags with their help, and the reference page."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "options.md"
 
 
 def lines(text: str) -> dict[str, str]:
-    """Return the lines of a dump by the option they are about."""
+    """Return the lines of a dump by option."""
     return {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
 
 
 def test_the_dump_names_every_option() -> None:
-    """Every option that is not for code only has a line, in its section, with value and source."""
+    """Every option except those for code only has a line in its section, with value and source."""
     dump = in_effect(resolve(BASE, None, {"port": "8080"}))
     shown = lines(dump)
     assert set(shown) == {option.name for option in SETTABLE} - {"proxySecrets"}
@@ -48,7 +48,7 @@ def test_the_dump_names_every_option() -> None:
 
 
 def test_the_dump_is_aligned() -> None:
-    """Values are aligned, and so are sources. A long value moves only its own source."""
+    """Values and sources are in columns. A long value moves only its own source."""
     shown = lines(in_effect(resolve(BASE | {"FLAGSVC_APP_NAME": "x" * 200}, None, {})))
     assert len({line.index(line.split()[1]) for line in shown.values()}) == 1
     assert len({line.rindex("  default") for line in shown.values() if line.endswith("  default")}) == 1
@@ -56,7 +56,7 @@ def test_the_dump_is_aligned() -> None:
 
 
 def test_what_is_set_leaves_out_the_defaults() -> None:
-    """Only given or invalid options are shown, with the number of the others."""
+    """The short dump has only options that are set or have a problem, and the number of the others."""
     shown = what_is_set(resolve(BASE | {"PORT": "x"}, None, {"logLevel": "info"}))
     assert set(lines(shown)) >= {"flagsvcUrl", "clientKeys", "port", "logLevel"} and "host" not in lines(shown)
     assert re.search(r"^\d+ other options have their defaults: --all shows them$", shown, re.MULTILINE)
@@ -65,7 +65,8 @@ def test_what_is_set_leaves_out_the_defaults() -> None:
 
 
 def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
-    """Values that fit stay in their columns. A long warning is wrapped, but only on a terminal."""
+    """On a narrow terminal, sources that do not fit move to the next line, and long texts are folded.
+    A width of 0 folds nothing."""
     resolved = resolve(BASE, None, {})
     wide, narrow = what_is_set(resolved), what_is_set(resolved, width=40)
     assert what_is_set(resolved, width=200) == wide
@@ -75,7 +76,7 @@ def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
 
 
 def test_the_dump_masks() -> None:
-    """Secrets, credentials in URLs and signatures are masked; how many keys there are is seen."""
+    """Secrets, credentials in URLs and signatures are masked. The number of keys is visible."""
     environment = {
         "FLAGSVC_URL": "http://me:s3cret@h/api",
         "FLAGSVC_API_TOKEN": "s3cret",
@@ -89,7 +90,7 @@ def test_the_dump_masks() -> None:
 
 
 def test_the_dump_of_a_wrong_configuration() -> None:
-    """Invalid values are marked. The deprecated option appears only if it is given."""
+    """Options with problems are marked. The deprecated option is shown because it is set."""
     shown = lines(in_effect(resolve({"PORT": "x", "FLAGSVC_PROXY_SECRETS": "k"}, None, {})))
     assert shown["port"].split() == ["port", "(refused)", "environment", "PORT"]
     assert shown["flagsvcUrl"].split() == ["flagsvcUrl", "(missing)"]
@@ -97,7 +98,7 @@ def test_the_dump_of_a_wrong_configuration() -> None:
 
 
 def test_json() -> None:
-    """The same as JSON: native values, sources, warnings, problems."""
+    """The JSON has native values, sources, warnings and problems."""
     found = json.loads(as_json(resolve(BASE | {"PORT": "x", "CORS_METHODS": "GET", "FLAGSVC_ULR": "y"}, None, {})))
     assert found["options"]["cors.methods"] == {"value": ["GET"], "source": "environment CORS_METHODS"}
     assert found["options"]["cors.maxAge"] == {"value": 172800, "source": "default"}
@@ -115,7 +116,7 @@ def parser(*names: str) -> ArgumentParser:
 
 @pytest.mark.parametrize("option", SETTABLE, ids=lambda option: option.name)
 def test_every_option_has_its_flag(option: Option) -> None:
-    """A flag with a value gives the option, written with a blank or with an equals sign."""
+    """A flag sets the option, with a space or an equals sign before the value."""
     text = SAMPLES[option.name][0]
     for arguments in ([option.flag, text], [f"{option.flag}={text}"]):
         assert given_flags(vars(parser().parse_args(arguments))) == {option.name: text}
@@ -130,12 +131,12 @@ def test_flags_of_files_and_booleans() -> None:
 
 
 def test_nothing_given_is_nothing() -> None:
-    """Flags that are not there leave the choice to the environment."""
+    """Without flags, no option is set."""
     assert given_flags(vars(parser().parse_args([])) | {"config": "x", "other": 5}) == {}
 
 
 def test_help() -> None:
-    """Help is grouped by section and tells variable and default of every option, in any width."""
+    """The help is grouped by section and has every option's flag and first variable."""
     text = " ".join(parser().format_help().split())
     for option in SETTABLE:
         assert option.flag in text and option.reads[0] in text
@@ -148,7 +149,7 @@ def test_help() -> None:
 
 
 def test_help_of_a_group() -> None:
-    """Flags may be in one titled group. They are read the same way."""
+    """Flags in a separate group are parsed like the others."""
     made = parser("port")
     add_group(made, "with --other", [BY_NAME["logLevel"], BY_NAME["flagsvcApiToken"]])
     group = made.format_help().partition("with --other:\n")[2]
@@ -157,7 +158,7 @@ def test_help_of_a_group() -> None:
 
 
 def test_help_of_some() -> None:
-    """A command may take a part of the options; sections with none of them are left out."""
+    """A command may have only some options. Sections without options are left out."""
     text = parser("port", "host").format_help()
     assert "--port" in text and "--cors-origin" not in text and "cors:" not in text
 
@@ -171,7 +172,7 @@ def test_default_texts() -> None:
 
 
 def test_the_reference_has_a_row_for_every_option() -> None:
-    """Every option has one row of six cells; no cell breaks the table."""
+    """Every option has one row of six cells, and special characters are escaped."""
     rows = [line for line in reference().splitlines() if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == [option.name for option in OPTIONS]
     assert {row.replace("\\|", "").count("|") for row in rows} == {7}
@@ -179,7 +180,7 @@ def test_the_reference_has_a_row_for_every_option() -> None:
 
 
 def test_the_example_of_the_reference_is_true(tmp_path: Path) -> None:
-    """The TOML on the page loads."""
+    """The TOML example on the page is a valid configuration."""
     example = reference().split("```toml\n")[1].split("```")[0]
     path = tmp_path / "flagsvc.toml"
     path.write_text(example.replace("/run/secrets/flagsvc-api-token", str(tmp_path / "token")))
@@ -189,5 +190,5 @@ def test_the_example_of_the_reference_is_true(tmp_path: Path) -> None:
 
 
 def test_the_reference_page_is_up_to_date() -> None:
-    """docs/reference/options.md is what `flagsvc config --docs` prints; `make docs` writes it."""
+    """docs/reference/options.md is the output of `flagsvc config --docs`. `make docs` writes it."""
     assert PAGE.read_text() == reference()

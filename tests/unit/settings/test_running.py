@@ -1,4 +1,4 @@
-"""The rows of a process that runs, and which options it takes over without a restart."""
+"""The options of a running process, and those that it reloads without a restart."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
 
 def test_the_options_that_may_change_while_the_proxy_runs() -> None:
-    """Keys and tokens, nothing else; each of them is a secret, and none is for code only."""
+    """Only keys and tokens can be reloaded. They are secrets, and none is for code only."""
     rows = [option for option in OPTIONS if option.reloads]
     assert [row.name for row in rows] == ["flagsvcApiToken", "clientKeys", "expServerSideSdkConfig.tokens"]
     assert all(row.secret and not row.in_code_only for row in rows)
 
 
 def test_both_programs_end_alike() -> None:
-    """The flag server has the same time of grace as the proxy."""
+    """The flag server has the same option for the grace period as the proxy."""
     assert BY_NAME["shutdownGrace"] in SERVER_OPTIONS
 
 
 def test_the_defaults() -> None:
-    """Long enough for a load balancer that asks every few seconds, and for callers to follow a change of keys."""
+    """The defaults, in seconds, suit a load balancer that probes every few seconds, and callers that change their keys."""
     found = [BY_NAME[name].default for name in ("shutdownGrace", "watchInterval", "keyOverlap")]
     assert found == [5, 2, 60]

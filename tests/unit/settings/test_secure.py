@@ -18,7 +18,7 @@ ALONE = [option.name for option in OPTIONS if option.needs]
 
 @pytest.mark.parametrize("name", ALONE)
 def test_an_option_without_the_one_it_needs(name: str) -> None:
-    """It is refused: authorities for callers without TLS would let every caller in."""
+    """An option without the one that it needs is refused."""
     variable = BY_NAME[name].reads[0]
     with pytest.raises(ConfigurationError) as caught:
         load(BASE | {variable: "/some/file"}, None, {})
@@ -34,14 +34,14 @@ def test_an_option_without_the_one_it_needs(name: str) -> None:
 
 
 def test_what_is_wrong_anyway_is_told_once() -> None:
-    """No problem says that an option is missing which was given and refused; a blank option needs none."""
+    """If the needed option was given but refused, there is only one problem. A blank option needs no other."""
     wrong = BASE | {"FLAGSVC_TLS_CERT": "\x01", "FLAGSVC_TLS_KEY": "/key", "FLAGSVC_UPSTREAM_KEY": "\x01"}
     assert set(resolve(wrong, None, {}).problems) == {"tlsCert", "upstreamKey"}
     assert not resolve(BASE | {"FLAGSVC_TLS_KEY": " "}, None, {}).problems
 
 
 def test_the_flag_server_says_so_as_well() -> None:
-    """It has the same rows."""
+    """The flag server refuses such an option too."""
     with pytest.raises(ConfigurationError) as caught:
         load_server({"HOME": "/h"}, {"tlsClientCa": "/ca.pem"})
     assert caught.value.problems == (
@@ -61,7 +61,7 @@ def test_the_flag_server_says_so_as_well() -> None:
     ],
 )
 def test_addresses(text: str, kept: str, parts: tuple[str | None, int]) -> None:
-    """A host and a port, all addresses and a port, or a Unix socket."""
+    """An address is a host and a port, only a port, or a Unix socket."""
     assert net.parse_address(text) == kept == net.parse_address(kept)
     assert net.split_address(kept) == parts
 
@@ -76,7 +76,7 @@ def test_no_addresses(text: object) -> None:
 
 
 def test_hosts_may_be_unix_sockets() -> None:
-    """The path of a Unix socket may be as long as systems allow."""
+    """A host may be a Unix socket with an absolute path of at most 100 bytes."""
     assert net.parse_host("unix:/run/p.sock") == net.parse_host("unix:///run/p.sock") == "unix:/run/p.sock"
     assert net.parse_host("unix.example") == "unix.example"
     longest = "unix:/" + "x" * 99
@@ -97,14 +97,14 @@ def test_hosts_may_be_unix_sockets() -> None:
     ],
 )
 def test_urls_of_hosts(host: str, path: str | None, url: str) -> None:
-    """They can be given to curl; that of a Unix socket, which has no port, is one as nginx writes it."""
+    """The URL of a host has a port. The URL of a Unix socket has the form that nginx uses."""
     assert net.socket_path(host) == path
     assert net.url_at(host, 80, "/x", tls=False) == url
     assert net.url_at(host, 80, "/x", tls=True) == url.replace("http:", "https:")
 
 
 def test_modes() -> None:
-    """Three octal digits, with or without a 0 before them; a number would be read in two ways."""
+    """A mode is a text of three octal digits, with or without a leading 0. A number is refused as ambiguous."""
     assert net.parse_mode("660") == net.parse_mode(" 0660 ") == "0660"
     for wrong in ("1660", "66", "888", "rw-rw----", 660, 0o660):
         with pytest.raises(RefusedError):

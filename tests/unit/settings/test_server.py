@@ -1,4 +1,4 @@
-"""The flag server's options: rows that are not in each other's way, precedence, files of secrets, every problem at once."""
+"""The flag server's options: unique names, precedence, files of secrets, and all problems together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSED = {option.name: wrong(option) for option in SERVER_OPTIONS}
 
 @pytest.mark.parametrize("option", [row for row in SERVER_OPTIONS if row.needs], ids=lambda option: option.name)
 def test_an_option_without_the_one_it_needs_is_refused(option: Option) -> None:
-    """It would have no effect; the problem names both."""
+    """An option without the one that it needs is a problem that names both."""
     with pytest.raises(ConfigurationError, match=f"has no effect without {option.needs}; give both, or neither"):
         load_server(HOME, {option.name: SERVER_SAMPLES[option.name][0]})
 
@@ -36,7 +36,7 @@ def test_every_row_is_an_option_in_code() -> None:
 
 
 def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
-    """Each flag and each variable means one option."""
+    """Each flag and each variable belongs to only one option."""
     for names in (
         [option.flag for option in SERVER_OPTIONS],
         [variable.name for option in SERVER_OPTIONS for variable in option.variables],
@@ -46,7 +46,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
 def test_an_option_is_read_from_its_variables_and_its_flag(option: Option) -> None:
-    """The variable and the flag both set the value. The flag takes precedence, and the source is shown."""
+    """Each variable and the flag set the value. The flag wins, and the source is recorded."""
     text, value = SERVER_SAMPLES[option.name]
     around = HOME | ({NAMED[option.needs].reads[0]: SERVER_SAMPLES[option.needs][0]} if option.needs else {})
     for variable in option.variables:
@@ -80,7 +80,7 @@ def test_every_problem_is_told_at_once() -> None:
 
 
 def test_the_database_may_stand_in_a_file(tmp_path: Path) -> None:
-    """A file holds the URL; the value itself wins over it, which is warned of; a file that is missing is a problem."""
+    """A file may hold the URL. The value itself wins over the file with a warning. A missing file is a problem."""
     secret = tmp_path / "database"
     secret.write_text("postgresql://me:word@db/flags\n")
     environment = HOME | {"FLAGSVC_DATABASE_URL_FILE": str(secret)}
@@ -93,7 +93,7 @@ def test_the_database_may_stand_in_a_file(tmp_path: Path) -> None:
 
 
 def test_the_options_show_no_password() -> None:
-    """The text of the options masks the credentials of the database."""
+    """The repr of the options masks passwords."""
     database = "postgresql://me:hidden@db/flags?password=hidden"
     shown = repr(ServerOptions(database=database, tls_cert="cert.pem", tls_key_password="hidden", port=1))
     assert "hidden" not in shown
@@ -101,7 +101,7 @@ def test_the_options_show_no_password() -> None:
 
 
 def test_code_takes_texts_and_tells_every_problem() -> None:
-    """`ServerOptions` reads values as the loader does; a wrong one and one that has no effect are refused together."""
+    """`ServerOptions` parses values as the loader does, and reports all problems together."""
     assert ServerOptions(port="8080", body_limit="2 MB").body_limit == 2 * 1024 * 1024  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError) as caught:
         ServerOptions(port=70_000, seed_mode="add", databse="x")  # type: ignore[call-arg]
@@ -109,7 +109,7 @@ def test_code_takes_texts_and_tells_every_problem() -> None:
 
 
 def test_neither_program_warns_of_the_others_variables() -> None:
-    """Both may share a file of variables. A variable that neither reads is named, with the nearest known one."""
+    """Neither program warns about the other's variables. A variable that neither reads gives a warning with the nearest name."""
     shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})

@@ -1,4 +1,4 @@
-"""The storage of the configuration: folders, servers, none. Values are read, refused and shown."""
+"""Storage of the configuration: folders, servers or none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flagsvc.settings.storage import NAME_PREFIX, STORAGE, RedisAddress, parse_s
     ],
 )
 def test_storage(value: object, expected: str) -> None:
-    """Storage is a folder, a server or none; in code a path will do."""
+    """Storage is a folder, a server or none. In code it may be a path."""
     assert parse_storage(value) == expected
     assert parse_storage(expected) == expected
 
@@ -64,7 +64,7 @@ def test_storage(value: object, expected: str) -> None:
     ],
 )
 def test_no_storage(value: object) -> None:
-    """Other places are refused."""
+    """Any other value is refused."""
     with pytest.raises(RefusedError):
         parse_storage(value)
 
@@ -87,7 +87,7 @@ def test_no_storage(value: object) -> None:
     ],
 )
 def test_servers(storage: str, server: RedisAddress | None) -> None:
-    """A URL is split into its parts, without escapes."""
+    """A URL is split into its parts, and the parts are unquoted."""
     assert server_at(storage) == server
 
 
@@ -100,12 +100,12 @@ def test_servers(storage: str, server: RedisAddress | None) -> None:
     ],
 )
 def test_addresses(server: RedisAddress, address: str) -> None:
-    """Messages show addresses in this form."""
+    """Messages use this form of a server's address."""
     assert server.address == address
 
 
 def test_no_password_is_shown() -> None:
-    """The repr of a server, the dump of the options and the error for a value show no password."""
+    """The password is neither in the repr of a server, nor in the shown option, nor in the quote of a refused value."""
     server = server_at("redis://someone:very-secret@h/0")
     assert server is not None and server.password == "very-secret" and "very-secret" not in repr(server)
     assert STORAGE.safe("redis://someone:very-secret@h/0") == "redis://***@h/0"
@@ -120,7 +120,7 @@ def options(**given: object) -> ProxyOptions:
 
 
 def test_passwords_are_secrets() -> None:
-    """The password in the URL is among them, so the log masks it."""
+    """The password in the URL is one of the secrets, so the log masks it."""
     found = secrets_of(options(storage="redis://:in-the-url@h", storage_password="beside-it"))
     assert {"in-the-url", "beside-it"} <= set(found)
     assert secrets_of(options(storage="redis://h")) == secrets_of(options(storage="none"))
@@ -129,18 +129,18 @@ def test_passwords_are_secrets() -> None:
 
 @pytest.mark.parametrize("text", ["flagsvc", "a", "eu:flags/{1}._-", "x" * 100])
 def test_prefixes(text: str) -> None:
-    """What keys on the server begin with."""
+    """These texts are valid prefixes of keys on the server."""
     assert NAME_PREFIX.parse(text) == text
 
 
 @pytest.mark.parametrize("value", ["", "a b", "ä", "x" * 101, "a\nb", 5, "a*"])
 def test_no_prefixes(value: object) -> None:
-    """Nothing that would have to be quoted in a rule of the server's access control."""
+    """Characters that need quoting in an access rule of the server are refused."""
     with pytest.raises(RefusedError):
         NAME_PREFIX.parse(value)
 
 
 def test_a_key_without_its_certificate() -> None:
-    """It would have no effect, so it is refused."""
+    """A key without its certificate is refused."""
     with pytest.raises(ConfigurationError, match="storage_cert"):
         options(storage="rediss://h", storage_key="/etc/tls/key.pem")

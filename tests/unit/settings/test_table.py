@@ -1,4 +1,4 @@
-"""The table has the rows of the specification's tables, and no two rows conflict."""
+"""The option table has all options of the specification, and names in it are unique."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
 """The two tables of options: name, variables, default (specification: Options; Experimental options)."""
 
 RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
-"""What an option is called in code that has another name there."""
+"""The options whose name in code is not their name in snake case."""
 
 LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
 """The limits of sizes, in bytes (behaviour: Size limits)."""
@@ -72,7 +72,7 @@ each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: opti
 
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_rows_of_the_specification(name: str) -> None:
-    """Every option of the specification is there with its variables and its default."""
+    """The table has every option of the specification with its variables and its default."""
     option = BY_NAME[name]
     assert (option.reads, option.default) == SPECIFIED[name]
     assert option.in_code_only == (not option.reads)
@@ -95,7 +95,7 @@ def test_keep_alive_outlives_a_load_balancer() -> None:
 
 
 def test_no_two_rows_share_a_name() -> None:
-    """Names, fields, flags and variables are each read by one row."""
+    """Each name, field, flag and variable belongs to only one row."""
     for names in (
         [option.name for option in OPTIONS],
         [option.field for option in OPTIONS],
@@ -106,7 +106,7 @@ def test_no_two_rows_share_a_name() -> None:
 
 
 def test_rows_lie_together_by_section() -> None:
-    """The order of the rows is that of the sections."""
+    """The rows are ordered by section."""
     assert [option.section for option in OPTIONS] == sorted(
         (option.section for option in OPTIONS), key=list(Section).index
     )
@@ -119,7 +119,7 @@ def test_code_takes_and_keeps_every_option() -> None:
 
 @pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)
 def test_a_row_has_the_name_in_code_and_the_type_that_its_name_and_its_value_say(option: Option) -> None:
-    """The name in code is the option's name in snake case, and a default and a sample are of the type that is declared."""
+    """The name in code is the option's name in snake case, and a default and a sample have the declared type."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", option.name).replace(".", "_").lower()
     assert option.field == RENAMED.get(snake, snake)
     held = held_type(get_type_hints(ProxyRows if option in OPTIONS else ServerRows)[option.field])
@@ -129,7 +129,7 @@ def test_a_row_has_the_name_in_code_and_the_type_that_its_name_and_its_value_say
 
 
 def held_type(declared: object) -> tuple[type, ...]:
-    """Return the types of the values that an option holds by its annotation."""
+    """Return the value types of an option from its annotation."""
     if get_origin(declared) is Converted:
         declared = get_args(declared)[0]
     each = get_args(declared) if isinstance(declared, UnionType) else (declared,)
@@ -140,7 +140,7 @@ def held_type(declared: object) -> tuple[type, ...]:
     "option", [each for each in (*OPTIONS, *SERVER_OPTIONS) if bounds(each)], ids=lambda option: option.name
 )
 def test_a_number_has_the_range_that_is_told(option: Option) -> None:
-    """The least and the largest number that the kind tells are taken, and no number beyond them."""
+    """The documented minimum and maximum are accepted, and numbers beyond them are refused."""
     least, largest = bounds(option) or (0, 0)
     assert [option.parse(number) for number in (least, largest)] == [least, largest]
     for number in (least - 1, largest + 1):
@@ -151,14 +151,14 @@ def test_a_number_has_the_range_that_is_told(option: Option) -> None:
 
 @each_option
 def test_rows_are_fit_to_be_read(option: Option) -> None:
-    """Help is a phrase in lower case without full stop, and says more than the name."""
+    """The help has more than ten characters and no full stop. The name shows whether an option is a secret."""
     assert option.help and not option.help.endswith(".") and len(option.help) > 10
     assert option.secret == option.name.endswith(("Token", "Keys", "Secrets", "Authorization", "tokens", "Password"))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_read_as_they_should(name: str) -> None:
-    """A sample is read as its value, differs from the default, and the value reads as itself."""
+    """A sample parses as its value, which differs from the default and parses as itself."""
     option, (text, value) = BY_NAME[name], SAMPLES[name]
     assert option.parse(text) == value != option.default
     assert option.parse(value) == value
@@ -166,6 +166,6 @@ def test_samples_read_as_they_should(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if not BY_NAME[name].secret])
 def test_a_rendered_value_reads_as_the_value(name: str) -> None:
-    """A value of the dump can be pasted back, except secrets."""
+    """A rendered value that is no secret parses as the same value."""
     option, (_, value) = BY_NAME[name], SAMPLES[name]
     assert option.parse(option.render(value)) == value

@@ -12,12 +12,12 @@ A = {"name": "a"}
 
 
 def data(**lists: list[Any]) -> dict[str, Any]:
-    """Return a data set with these lists; most of the others are left out, which is allowed."""
+    """Return a data set with these lists and the three required ones."""
     return {"features": [], "featureStrategies": [], "tagTypes": [], **lists}
 
 
 def change(wanted: dict[str, Any], there: dict[str, Any]) -> Change:
-    """Return what would happen to the flag `a`."""
+    """Return the change of the only flag, `a`."""
     [found] = compare(wanted, there, None, None).flags
     return found
 
@@ -35,7 +35,7 @@ def change(wanted: dict[str, Any], there: dict[str, Any]) -> Change:
     ],
 )
 def test_metadata(wanted: dict[str, Any], there: dict[str, Any], details: list[str]) -> None:
-    """Missing metadata are set to their defaults."""
+    """A property that the data set omits is reset to its default."""
     found = change(data(features=[A | wanted]), data(features=[A | there | {"type": there.get("type", "release")}]))
     assert found == ("a", "changed" if details else "same", tuple(details))
 
@@ -68,7 +68,7 @@ STRATEGIES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]] =
 
 @pytest.mark.parametrize(("wanted", "there", "details"), STRATEGIES)
 def test_strategies(wanted: list[Any], there: list[Any], details: list[str]) -> None:
-    """Strategies are replaced. Ids do not count, segments are compared by name, and the server's defaults count as given."""
+    """The import replaces strategies. The comparison ignores ids, compares segments by name, and fills in the server's defaults."""
     found = change(
         data(
             features=[A],
@@ -101,7 +101,7 @@ ORDERS: list[tuple[list[float | None], list[float | None], bool]] = [
 
 @pytest.mark.parametrize(("wanted", "there", "differs"), ORDERS)
 def test_order(wanted: list[float | None], there: list[float | None], differs: bool) -> None:
-    """Equal strategies in another order are a change, if both orders are known."""
+    """Equal strategies in another order are a change if both orders are known."""
 
     def of(places: list[float | None]) -> dict[str, Any]:
         named = zip(("one", "two"), places, strict=True)
@@ -113,7 +113,7 @@ def test_order(wanted: list[float | None], there: list[float | None], differs: b
 
 
 def test_order_with_the_strategy_that_is_added() -> None:
-    """A strategy that the server adds to a flag without enabled strategies comes last, and does not change the order."""
+    """The server adds a strategy to an enabled flag that has only disabled ones. This is no change of the order."""
     off = {"name": "default", "featureName": "a", "disabled": True, "sortOrder": 4}
     rest = {"features": [A], "featureEnvironments": [{"name": "a", "featureName": "a", "enabled": True}]}
     added = {"name": "flexibleRollout", "featureName": "a", "sortOrder": 5}
@@ -121,7 +121,7 @@ def test_order_with_the_strategy_that_is_added() -> None:
 
 
 def test_on_and_off() -> None:
-    """Only an entry switches a flag. The server adds a strategy to a flag that is on without an enabled one."""
+    """Only an entry of featureEnvironments switches a flag. The server adds a strategy to a flag that is on without one."""
     there = data(features=[A], featureEnvironments=[entry(enabled=True)])
     own = {
         "name": "flexibleRollout",
@@ -144,7 +144,7 @@ def test_on_and_off() -> None:
 
 
 def test_variants() -> None:
-    """A list that is not empty replaces those that are there; an empty one leaves them alone."""
+    """A non-empty list replaces the variants. An empty list changes nothing."""
     there = data(features=[A], featureEnvironments=[entry(enabled=False, variants=[{"name": "v", "weight": 1000}])])
     for variants, details in (([], ()), ([{"weight": 1000, "name": "v"}], ()), ([{"name": "w"}], ("variants: w",))):
         wanted = data(features=[A], featureEnvironments=[entry(enabled=False, variants=variants)])
@@ -152,7 +152,7 @@ def test_variants() -> None:
 
 
 def test_tags() -> None:
-    """All tags of a listed flag are replaced; one without a type is skipped."""
+    """All tags of a listed flag are replaced. A tag without a type is skipped."""
     tags = [{"featureName": "a", "tagType": "simple", "tagValue": value} for value in ("x", "y")]
     wanted = data(features=[A], featureTags=[tags[0], {"featureName": "a", "tagValue": "z"}])
     assert change(wanted, data(features=[A], featureTags=tags[:1])).kind == "same"
@@ -160,7 +160,7 @@ def test_tags() -> None:
 
 
 def test_dependencies() -> None:
-    """They are added, never removed, and only for a flag that says its project."""
+    """Dependencies are added, never removed, and only for a flag that has a project in the data set."""
     parents = [{"feature": "p", "enabled": False}, {"feature": "q", "variants": ["v"]}, {"feature": "r"}]
     wanted = data(features=[A], dependencies=[{"feature": "a", "dependencies": parents}])
     there = data(features=[A], dependencies=[{"feature": "a", "dependencies": [{"feature": "r", "enabled": True}, A]}])
@@ -171,7 +171,7 @@ def test_dependencies() -> None:
 
 
 def test_links() -> None:
-    """A flag that `links` names has its links replaced, any other keeps them."""
+    """The links of a flag in `links` are replaced. Any other flag keeps its links."""
     there = data(features=[A], links=[{"feature": "a", "links": [{"id": 1, "url": "https://x", "title": None}]}])
     assert change(data(features=[A]), there).kind == "same"
     same = data(features=[A], links=[{"feature": "a", "links": [{"url": "https://x"}]}])
@@ -180,7 +180,7 @@ def test_links() -> None:
 
 
 def test_kinds() -> None:
-    """A missing flag is new, with its metadata that differ from the defaults. An archived one is left out."""
+    """A flag that is missing on the server is new, with its properties that are no defaults. An archived flag is left out."""
     wanted = data(features=[A | {"description": "d"}, {"name": "b"}])
     found = compare(wanted, data(features=[{"name": "b", "archived": True}]), None, None)
     assert found.flags == (("a", "new", ("description: `d`",)), ("b", "left out", ("it is archived",)))
@@ -188,7 +188,7 @@ def test_kinds() -> None:
 
 
 def test_a_flag_that_is_not_listed() -> None:
-    """Strategies and tags of a flag that is not in `features` are added to the existing ones."""
+    """For a flag that `features` does not list, strategies and tags are added to the existing ones."""
     wanted = data(
         featureStrategies=[{"name": "default", "featureName": "a"}],
         featureTags=[{"featureName": "a", "tagType": "t", "tagValue": "vv"}],
@@ -199,7 +199,7 @@ def test_a_flag_that_is_not_listed() -> None:
 
 
 def test_what_else_is_created() -> None:
-    """New context fields and used tag types are listed once each, if the server's are known."""
+    """Missing context fields and used tag types are listed once each. The list is empty if the server's ones are unknown."""
     wanted = data(
         features=[A, {"name": "gone"}],
         contextFields=[{"name": "region"}, {"name": "userId"}, {"name": "region"}],

@@ -1,4 +1,4 @@
-"""`flagsvc validate` and `import --dry-run` find what an import would refuse, on a server of ours and on another one."""
+"""`flagsvc validate` and `import --dry-run` find the problems that make an import fail, on a flagsvc server and on another one."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
         '"value" must be a number',
     ),
 }
-"""The nine kinds of data that validate well and that no import takes: the data, where it is wrong, and what is said of it."""
+"""Nine kinds of data that pass validation but cannot be imported: the data, the place of the error, and the message."""
 
 
 @pytest.fixture
 def call(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin) -> Any:
-    """Return a function that runs a command with a file of data, by default beside one good flag."""
+    """Return a function that runs a command with a file of this data and one valid flag."""
 
     def run(command: str, data: dict[str, Any], *arguments: str) -> Called:
         path = tmp_path / "flags.json"
@@ -87,7 +87,7 @@ def call(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin) -> Any:
 
 @pytest.fixture
 def other(admin: FakeAdmin) -> FakeAdmin:
-    """Give a server that cannot try an import, with one context field that has legal values."""
+    """Give a server without dry runs of imports, with one context field that has legal values."""
     del admin.answers[f"{BATCH}/import/dry-run"]
     admin.answers["/api/admin/context"] = Answer(200, LEGAL)
     return admin
@@ -96,7 +96,7 @@ def other(admin: FakeAdmin) -> FakeAdmin:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", [("validate",), ("import", "--dry-run"), ("import", "--yes")])
 def test_the_nine_kinds_on_another_server(call: Any, other: FakeAdmin, kind: str, command: tuple[str, ...]) -> None:
-    """The exit code is 1, and each problem has its flag and place. Nothing is imported."""
+    """The exit code is 1. The output has the message, then the flag and the place. Nothing is imported."""
     data, place, message = KINDS[kind]
     called = call(command[0], data, *command[1:])
     assert called.code == 1
@@ -107,7 +107,7 @@ def test_the_nine_kinds_on_another_server(call: Any, other: FakeAdmin, kind: str
 
 
 def test_all_problems_at_once_for_programs(call: Any, other: FakeAdmin) -> None:
-    """--json has every problem with rule, flag, place and message, beside the server's lists."""
+    """--json lists every problem with rule, flag and place, and the server's own lists."""
     data: dict[str, Any] = {}
     for kind in ("a bad URL", "no number", "an unknown tag type"):
         data |= KINDS[kind][0]
@@ -132,7 +132,7 @@ def test_all_problems_at_once_for_programs(call: Any, other: FakeAdmin) -> None:
     ],
 )
 def test_what_the_token_may_not_read_is_not_checked(call: Any, other: FakeAdmin, path: str, about: str) -> None:
-    """The command says so, and goes by the rest."""
+    """The output names the checks that were skipped, and the exit code depends on the others."""
     other.answers[path] = Answer(403, {"name": "PermissionError", "message": "no"})
     called = call("validate", {})
     assert called.code == 0
@@ -140,7 +140,7 @@ def test_what_the_token_may_not_read_is_not_checked(call: Any, other: FakeAdmin,
 
 
 def test_a_server_of_ours_tries_the_import(call: Any, admin: FakeAdmin) -> None:
-    """If the trial succeeds, that is enough. If it fails, the checks explain it, or else the server's message."""
+    """If the server's dry run succeeds, no check runs. If it fails, the checks explain it, or else the server's own message."""
     assert call("validate", {}).code == 0
     assert [asked.path for asked in admin.asked if "export" in asked.path or "context" in asked.path] == []
     error = {"name": "BadDataError", "message": "top", "details": [{"message": "this cannot be"}]}
@@ -153,13 +153,13 @@ def test_a_server_of_ours_tries_the_import(call: Any, admin: FakeAdmin) -> None:
 
 
 def test_a_server_that_fails_to_try_is_no_verdict(call: Any, admin: FakeAdmin) -> None:
-    """A failure of the server is exit code 2, not a flaw of the data."""
+    """A server failure during the dry run is exit code 2, not an error of the data."""
     admin.say("import/dry-run", 503, {"message": "maintenance mode"})
     assert call("validate", {}).code == 2
 
 
 def test_errors_of_the_server_name_the_flags(call: Any, other: FakeAdmin) -> None:
-    """A strategy type, a segment, a context field or a parent that is not there is shown with the flags that want it."""
+    """An item that is missing on the server is shown with the flags that use it. --json keeps the server's text."""
     data = {"featureStrategies": [{"name": "mine", "featureName": "new-checkout"}]}
     message = "We detected the following custom strategy that needs to be created first:"
     other.say("validate", 200, {"errors": [{"message": message, "affectedItems": ["mine"]}]})
@@ -169,14 +169,14 @@ def test_errors_of_the_server_name_the_flags(call: Any, other: FakeAdmin) -> Non
 
 
 def test_archived_flags_are_no_problem(call: Any, other: FakeAdmin) -> None:
-    """Flags that the import leaves out, with their entries, cannot make it fail."""
+    """The import leaves out archived flags, so their data causes no problem."""
     there = EMPTY | {"features": [{"name": "new-checkout", "project": "default", "archived": True}]}
     other.say("export", 200, there)
     assert call("validate", KINDS["no number"][0]).code == 0
 
 
 def test_what_other_flags_have_is_looked_up(call: Any, other: FakeAdmin) -> None:
-    """A flag that others depend on cannot depend on one, nor on one that depends itself, is archived, or is elsewhere."""
+    """A parent must not have a parent, be archived, or be in another project. A flag that is a parent must not have one."""
     flags = [
         {"name": "new-checkout", "project": "default"},
         {"name": "far", "project": "shop"},

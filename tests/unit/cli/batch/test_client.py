@@ -1,4 +1,4 @@
-"""The connection to a flag server: certificates, outbound proxies, time limits, requests."""
+"""The connection to a flag server: certificates, outbound proxies, time limits and request bodies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NAMED = ("--project", "shop", "--environment", "production")
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Yield an authority that is not trusted by default."""
+    """Give a certificate authority that is not trusted by default."""
     return trustme.CA()
 
 
 @pytest.fixture
 def secure(authority: trustme.CA) -> Iterator[FakeAdmin]:
-    """Give a flag server whose certificate is of that authority."""
+    """Give a flag server with a certificate of this authority."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with fake_admin(context) as fake:
@@ -43,7 +43,7 @@ def validate(flagsvc: Flagsvc, folder: Path, *arguments: str, env: dict[str, str
 
 
 def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """An unknown authority is refused with the remedy. --ca-file trusts it, and --insecure continues with a warning."""
+    """An unknown authority is refused with a hint. --ca-file trusts it. --insecure continues with a warning."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     refused = validate(flagsvc, tmp_path, "--url", secure.url)
     assert (
@@ -59,14 +59,14 @@ def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc
 
 
 def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """The message about https on a port of plain HTTP has no codes of a library."""
+    """An https URL for a plain HTTP server is reported without the error codes of a library."""
     called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
     assert called.code == 2
     assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
 
 
 def test_an_outbound_proxy(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """HTTP_PROXY carries the requests, but for the hosts of NO_PROXY."""
+    """Requests go through HTTP_PROXY, except those to the hosts of NO_PROXY."""
     env = {"HTTP_PROXY": admin.url}
     assert validate(flagsvc, tmp_path, "--url", "http://flags.invalid/api", env=env).code == 0
     assert admin.asked[0].path == f"http://flags.invalid{BATCH}/validate"
@@ -75,7 +75,7 @@ def test_an_outbound_proxy(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -
 
 
 def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """--timeout bounds the wait."""
+    """--timeout limits the wait, in seconds."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         called = validate(flagsvc, tmp_path, "--url", url, "--timeout", "0.2")
@@ -83,7 +83,7 @@ def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None
 
 
 def test_redirects_are_not_followed(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """The token is for the address that was given."""
+    """The command does not follow redirects, so that no other host gets the token."""
     with fake_admin() as other:
         admin.say("validate", 307, location=f"{other.url}/x")
         assert validate(flagsvc, tmp_path, "--url", admin.url).code == 2
@@ -91,7 +91,7 @@ def test_redirects_are_not_followed(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path
 
 
 def test_the_context_manager_closes(admin: FakeAdmin) -> None:
-    """After the block no request can be sent."""
+    """After the block, a request raises RuntimeError."""
     with AdminClient(Target(admin.url)) as client:
         assert client.export({"environment": "x"}) == EMPTY
     with pytest.raises(RuntimeError, match="closed"):
@@ -102,5 +102,5 @@ def test_the_context_manager_closes(admin: FakeAdmin) -> None:
     ("value", "content"), [({"a": "ü"}, '{"a":"ü"}'.encode()), ({"a": "\ud800"}, b'{"a":"\\ud800"}')]
 )
 def test_what_is_sent(value: object, content: bytes) -> None:
-    """The body is as small as JSON gets; half of a surrogate pair is sent as an escape."""
+    """The body is compact JSON. Half a surrogate pair is sent as an escape."""
     assert encode_json(value) == content

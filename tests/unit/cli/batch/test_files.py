@@ -1,4 +1,4 @@
-"""Files of flag data, JSON and YAML: reading, errors with positions, and writing."""
+"""Files of flag data: JSON and YAML are read, errors have a position, and a written file reads as the same data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def file(folder: Path, content: str | bytes, name: str = "flags.json") -> str:
     ],
 )
 def test_a_data_set(name: str, content: str, tmp_path: Path) -> None:
-    """The suffix says the format, else the first character does."""
+    """The suffix of the name decides the format. Without a known suffix, the first character decides."""
     found = read_flags(file(tmp_path, content, name))
     assert found.bare and found.value == DATA
     assert found.request("p", "e") == {"project": "p", "environment": "e", "data": DATA}
@@ -50,7 +50,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_whole_request(tmp_path: Path) -> None:
-    """A whole request has its project and environment. Unknown members stay, so that the server refuses them."""
+    """A whole request has its own project and environment, and arguments override them. Unknown properties are kept."""
     path = file(tmp_path, json.dumps({"data": DATA, "project": "p", "environment": "e", "more": 1}))
     found = read_flags(path)
     assert found.request(None, None) == {"project": "p", "environment": "e", "data": DATA, "more": 1}
@@ -87,7 +87,7 @@ def test_a_whole_request(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong(name: str, content: str | bytes, text: str, tmp_path: Path) -> None:
-    """Each error is one line with the file and, if there is one, the position."""
+    """Each error is one line with the file and, if known, the position."""
     path = file(tmp_path, content, name)
     with pytest.raises(ConfigurationError) as raised:
         read_flags(path)
@@ -95,13 +95,13 @@ def test_what_is_wrong(name: str, content: str | bytes, text: str, tmp_path: Pat
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """It is named."""
+    """The error names the file."""
     with pytest.raises(ConfigurationError, match=r"cannot read `.*none.json`: no such file or directory"):
         read_flags(str(tmp_path / "none.json"))
 
 
 def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
-    """A few lines that stand for a billion values are refused."""
+    """A few lines of YAML that expand to a billion values are refused."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     with pytest.raises(ConfigurationError, match="more than 2000000 values"):
@@ -118,13 +118,13 @@ def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_plain_scalars(text: str, value: object) -> None:
-    """Only JSON's types are read: no dates, no base 60 numbers, no `on`."""
+    """A plain scalar is text unless it is a JSON value: there are no dates, no base 60 and no `on`."""
     found = read_yaml(f"features: {text}\n", "x")
     assert found == {"features": value} and type(found["features"]) is type(value)
 
 
 def test_anchors_and_merges() -> None:
-    """Anchors and merges work."""
+    """YAML anchors and merge keys work."""
     text = "base: &b {name: default}\nfeatures:\n- <<: *b\n  title: t\n"
     assert read_yaml(text, "x") == {"base": {"name": "default"}, "features": [{"name": "default", "title": "t"}]}
 
@@ -137,7 +137,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("kind", ["json", "yaml"])
 def test_what_is_written_reads_back(kind: str, tmp_path: Path) -> None:
-    """Every value and its type, whichever version of YAML reads it."""
+    """Every value reads back with its type, also with a YAML 1.1 parser."""
     value = {"features": VALUES, "tagTypes": VALUES}
     content = encode_file(value, kind)
     assert read_flags(file(tmp_path, content, f"a.{kind}")).value == value
@@ -146,6 +146,6 @@ def test_what_is_written_reads_back(kind: str, tmp_path: Path) -> None:
 
 
 def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
-    """What UTF-8 cannot hold is written as an escape."""
+    """Half a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
     assert json.loads(encode_file({"a": "\ud800"}, "json")) == {"a": "\ud800"}
     assert math.isfinite(len(encode_file({"a": "\ud800"}, "yaml")))

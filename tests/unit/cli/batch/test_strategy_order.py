@@ -1,4 +1,4 @@
-"""The order of strategies, which a server's export does not say: asked for, and written so that an import restores it."""
+"""The order of strategies: a server's export omits it. The command requests it and writes it, so that an import restores it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXPORTED = EMPTY | {
 }
 FLAGS = "/api/admin/projects/shop/features"
 PLACES = {"checkout": [(0, 0), (1, 1), (2, 2)], "a%20b%2F%C3%BC": [(7, 3), (8, 3)]}
-"""Flag, as a path has it → numbers and sort orders of its strategies, as the admin API lists them."""
+"""Flag, escaped for a path → numbers and sort orders of its strategies, in the order of the admin API."""
 DOCUMENT = "/api/client/features"
 
 
@@ -60,7 +60,7 @@ def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin) -> Flagsvc:
 
 
 def written(called: Called) -> dict[str, list[tuple[str, Any]]]:
-    """Return the strategies of a file by flag, each with its place."""
+    """Return the strategies of a file by flag, each with its sort order."""
     found: dict[str, list[tuple[str, Any]]] = {}
     for item in json.loads(called.out)["featureStrategies"]:
         found.setdefault(item["featureName"], []).append((item["id"], item.get("sortOrder")))
@@ -68,7 +68,7 @@ def written(called: Called) -> dict[str, list[tuple[str, Any]]]:
 
 
 def test_the_order_is_written(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Strategies are in order and have a sort order; a flag with one strategy needs no request."""
+    """Strategies are written in order with a sort order. A flag with one strategy needs no request."""
     assert written(run()) == {
         "checkout": [("id-0", 0), ("id-1", 1), ("id-2", 2)],
         "a b/ü": [("id-7", 0), ("id-8", 1)],
@@ -79,7 +79,7 @@ def test_the_order_is_written(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_equal_places(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Strategies with equal sort orders are in the order for SDKs, which differs from that of the admin API."""
+    """Strategies with equal sort orders get the order that SDKs receive, which differs from the order of the admin API."""
     sent = [{key: strategy(number)[key] for key in ("name", "parameters")} for number in (8, 7)]
     admin.answers[DOCUMENT] = Answer(200, {"features": [{"name": "a b/ü", "strategies": sent}]})
     assert written(run())["a b/ü"] == [("id-8", 0), ("id-7", 1)]
@@ -88,7 +88,7 @@ def test_equal_places(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_what_may_not_be_read(run: Flagsvc, admin: FakeAdmin) -> None:
-    """If the token may not read strategies, the file has no sort orders, and one line has the number of flags."""
+    """If the token may not read strategies, the file has no sort orders. One warning has the number of these flags."""
     for flag in PLACES:
         admin.answers[path_of(flag)] = Answer(403, {"message": "no"})
     called = run()
@@ -101,7 +101,7 @@ def test_what_may_not_be_read(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_odd_answers(run: Flagsvc, admin: FakeAdmin) -> None:
-    """An answer that is none, or lacks a strategy that came to be meanwhile, is as one that may not be read."""
+    """An invalid answer, or one without a newer strategy, has the same effect as a missing permission."""
     for odd in ({}, [1], [{"id": "id-0"}], [{"id": "id-0", "sortOrder": 1}], [{"id": "id-0", "sortOrder": "x"}]):  # type: ignore[var-annotated]
         admin.answers[path_of("checkout")] = Answer(200, odd)
         called = run()
@@ -109,7 +109,7 @@ def test_odd_answers(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_placed_disabled_and_alike() -> None:
-    """Among equal sort orders, strategies that SDKs do not get come last, and equal strategies keep their order."""
+    """With equal sort orders, strategies that SDKs do not receive come last, and equal strategies keep their order."""
     items = [strategy(1, disabled=True), strategy(0), strategy(0, id="twin"), strategy(2)]
     rows = [{"id": item["id"], "sortOrder": 5} for item in items]
     sent = [strategy(2), strategy(0), strategy(0)]

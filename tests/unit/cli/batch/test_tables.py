@@ -1,4 +1,4 @@
-"""Tables on a terminal, lines elsewhere."""
+"""Output is a table on a terminal, and lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
     encoding = "utf-8"
 
     def isatty(self) -> bool:
-        """Say so."""
+        """Return True."""
         return True
 
 
@@ -30,7 +30,7 @@ Look = Callable[[Callable[[], None]], str]
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
-    """Return a function that gives what another one writes on a terminal of 60 columns."""
+    """Return a function that calls another one and returns its output on a terminal of 60 columns."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
@@ -56,7 +56,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
     ],
 )
 def test_when_there_are_tables(stream: Any, env: dict[str, str], fancy: bool) -> None:
-    """Tables are used on a terminal, unless it is a dumb one or NO_COLOR is set."""
+    """There are tables on a terminal, unless TERM is `dumb` or NO_COLOR is not empty."""
     assert tables.is_rich_terminal(stream, env) is fancy
 
 
@@ -67,13 +67,13 @@ LISTS: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
 
 
 def wait() -> None:
-    """Do something slow."""
+    """Show a warning inside a progress display."""
     with tables.progress("importing [2] flags"):
         tables.show_problems(LISTS | {"warnings": [ITEM]})
 
 
 def test_a_table(look: Look) -> None:
-    """It has colours, fits the terminal, and does not read the data as markup."""
+    """A table has colours, fits the terminal, and does not interpret the data as markup."""
     text = look(lambda: tables.show_problems(LISTS | {"errors": [ITEM]}))
     assert "\x1b[31merror" in text and "We [bold]found[/bold]" in text and "one [red]" in text
     assert "… and 102 more" in text
@@ -81,7 +81,7 @@ def test_a_table(look: Look) -> None:
 
 
 def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With NO_COLOR there are plain lines and no progress."""
+    """With NO_COLOR all items are plain lines, and there is no progress display."""
     monkeypatch.setenv("NO_COLOR", "1")
     text = look(wait)
     assert text.startswith("warning: We [bold]found[/bold] these\n  one [red]\n  2\n  more\n")
@@ -89,7 +89,7 @@ def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress(look: Look) -> None:
-    """On a terminal it shows the current action, and leaves no line."""
+    """On a terminal the progress line names the current action and is erased at the end."""
     text = look(wait)
     assert "importing [2] flags" in text and text.endswith("\x1b[2K")
 
@@ -102,17 +102,17 @@ def test_changes(look: Look) -> None:
 
 
 def test_violations(look: Look) -> None:
-    """The place is beside the message."""
+    """A violation is shown with its place and its message."""
     text = look(lambda: tables.show_violations([FileViolation("features[0] (a)", "must be string", "/body")]))
     assert "features[0] (a)" in text and "must be string" in text
 
 
 def test_nothing_to_show(look: Look) -> None:
-    """No rows, no table."""
+    """Without rows there is no output."""
     assert look(lambda: tables.show_problems(LISTS)) == look(lambda: tables.show_changes(ImportChanges(()))) == ""
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 flags"), (1, "1 flag"), (2, "2 flags")])
 def test_numbers(count: int, text: str) -> None:
-    """One is singular."""
+    """The noun is singular only for one."""
     assert tables.format_count(count, "flag") == text

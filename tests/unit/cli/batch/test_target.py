@@ -1,4 +1,4 @@
-"""The server and the token from flags, variables and files. The token is never shown."""
+"""The flag server and the token come from flags, variables and files. The token is never shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def target(*arguments: str, env: Mapping[str, str] = URL) -> Target:
     ],
 )
 def test_addresses(given: str, address: str) -> None:
-    """The address may have /api. It comes from --url, FLAGSVC_URL or UNLEASH_URL. User and password are left out."""
+    """The URL comes from --url, FLAGSVC_URL or UNLEASH_URL, with or without /api. Its user and password are dropped."""
     assert target("--url", given, env={}).url == address
     assert target(env={"FLAGSVC_URL": given}).url == target(env={"UNLEASH_URL": given}).url == address
     assert target("--url", given, env={"FLAGSVC_URL": "http://other.example"}).url == address
@@ -55,13 +55,13 @@ def test_addresses(given: str, address: str) -> None:
     "given", ["flags.example", "ftp://x", "file:///x", "http://", "http://x:99999", "http://a\x1bb"]
 )
 def test_what_is_no_address(given: str) -> None:
-    """It is one clear problem."""
+    """An invalid URL is one error that names --url."""
     with pytest.raises(ConfigurationError, match=r"--url: `.*` is not an http or https URL"):
         target("--url", given, env={})
 
 
 def test_no_address() -> None:
-    """The error names all sources of an address."""
+    """The error names the option and the variable that set the URL."""
     with pytest.raises(
         ConfigurationError, match="the address of the flag server is missing: give --url or set FLAGSVC_URL"
     ):
@@ -69,7 +69,7 @@ def test_no_address() -> None:
 
 
 def test_where_a_token_comes_from(tmp_path: Path) -> None:
-    """A flag wins over a variable, a variable over the variable of a file; it is in no repr."""
+    """A flag wins over a variable, and FLAGSVC_ADMIN_TOKEN over FLAGSVC_ADMIN_TOKEN_FILE. No repr shows the token."""
     path = tmp_path / "token"
     path.write_text("from-file\n")
     assert target().token == ""
@@ -98,7 +98,7 @@ def test_tokens_that_are_none(arguments: tuple[str, ...], text: str) -> None:
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    """It holds no token."""
+    """A token file that is not text is an error."""
     (tmp_path / "t").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match=r"--token-file: cannot read .*: not a text"):
         target("--token-file", str(tmp_path / "t"))
@@ -113,13 +113,13 @@ def test_time_limits(text: str) -> None:
 
 
 def test_both_tokens() -> None:
-    """One of --token and --token-file is enough."""
+    """--token and --token-file together are bad usage."""
     with pytest.raises(UsageError, match="`--token-file`: not allowed with argument --token"):
         parsed("--token", "a", "--token-file", "b")
 
 
 def test_certificates(tmp_path: Path) -> None:
-    """They are checked unless --insecure or the proxy's own variable says otherwise; a --ca-file must hold some."""
+    """Certificates are verified unless --insecure or the proxy's variable disables it. A --ca-file must contain a certificate."""
     assert target().reject_unauthorized
     assert not target("--insecure").reject_unauthorized
     assert not target(env=URL | {"HTTP_OPTIONS_REJECT_UNAUTHORIZED": "false"}).reject_unauthorized
@@ -133,7 +133,7 @@ def test_certificates(tmp_path: Path) -> None:
 
 
 def test_outbound_proxies() -> None:
-    """HTTP_PROXY, HTTPS_PROXY and NO_PROXY count as for the proxy; a password in them is in no repr."""
+    """HTTP_PROXY and NO_PROXY apply as for the proxy. No repr shows a password in them."""
     env: dict[str, Any] = {"HTTP_PROXY": "http://u:s3cret@proxy.example:3128", "NO_PROXY": "inside.example"}
     outside, inside = target(env=URL | env), target("--url", "http://inside.example", env=env)
     assert outside.outbound().proxy_for(outside.url) == "http://u:s3cret@proxy.example:3128"
@@ -144,7 +144,7 @@ def test_outbound_proxies() -> None:
 
 
 def test_what_the_proxy_trusts_and_shows(tmp_path: Path) -> None:
-    """The proxy's variables for authorities and for a certificate of one's own hold here as well; no repr has the password."""
+    """The proxy's variables for authorities and for a client certificate apply here too. No repr shows the password."""
     authority = Authority()
     mine = authority.issue()
     env = {

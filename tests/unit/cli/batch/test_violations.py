@@ -55,7 +55,7 @@ ENUM = 'one of the allowed values: "IN". You provided "LIKE", which is not valid
     ],
 )  # fmt: skip
 def test_places(path: str, place: str) -> None:
-    """A path names the place in the file and the item it is in, an enum's last part is looked for by its value."""
+    """The place in the file includes the name of the item. For an enum with only a property name, the value finds the place."""
     message = f"The `{path}` property must be {ENUM}" if "/" not in path else f"The `{path}` property must be string."
     found = read_violation({"path": path, "message": message}, REQUEST, bare=False)
     assert found.place == place and found.path == path
@@ -63,14 +63,14 @@ def test_places(path: str, place: str) -> None:
 
 
 def test_places_in_a_bare_data_set() -> None:
-    """A file that holds the data set alone has no `data`."""
+    """In a file with only the data set, places do not begin with `data`."""
     detail = {"path": "/body/data/features/0", "message": "The `/body/data/features/0` object, in `/body/data`."}
     found = read_violation(detail, REQUEST, bare=True)
     assert (found.place, found.message) == ("features[0] (one)", "The `features[0]` object, in `the file`")
 
 
 def test_details_of_other_forms() -> None:
-    """Any message of a server is shown unchanged."""
+    """A message of an unknown form is shown unchanged."""
     assert read_violation({"path": "", "message": "odd"}, REQUEST, bare=True) == ("the file", "odd", "")
     odd = {"path": "operator", "message": 'You provided "\\q", which is not valid'}
     assert read_violation(odd, REQUEST, bare=True).place == "operator"

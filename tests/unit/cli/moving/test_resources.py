@@ -1,4 +1,4 @@
-"""What flags use: what of it is made, changed and left on the other server."""
+"""The resources that flags use: which of them a move creates, changes or leaves alone on the target server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROJECTS = {"shop": "default"}
 
 
 def found(title: str, there: list[Any], here: list[Any]) -> list[MoveStep]:
-    """Return the steps that give `here` everything of `there`."""
+    """Return the steps that give `here` the resources of `there`."""
     return list(plan_steps(KIND[title], there, here, PROJECTS))
 
 
@@ -27,7 +27,7 @@ HOURS = {
 
 
 def test_strategy_types() -> None:
-    """Custom strategy types are created and changed, built-in ones are left alone, and deprecation is copied."""
+    """Custom strategy types are created, changed, and marked as deprecated. Built-in types are skipped."""
     assert found("strategy type", [HOURS | {"editable": False}], []) == []
     body = {name: HOURS[name] for name in ("name", "description", "parameters")}
     [made] = found("strategy type", [HOURS], [])
@@ -42,7 +42,7 @@ def test_strategy_types() -> None:
 
 
 def test_context_fields() -> None:
-    """One that is there gets the legal values that it lacks, and keeps all that it has."""
+    """An existing context field gets the missing legal values, and keeps everything else."""
     there = {
         "name": "region",
         "description": "theirs",
@@ -62,7 +62,7 @@ def test_context_fields() -> None:
 
 
 def test_tag_types() -> None:
-    """One that is missing is made; one that is there is left as it is."""
+    """A missing tag type is created. An existing one does not change."""
     team = {"name": "team", "description": "d", "icon": "T", "color": None}
     [step] = found("tag type", [team], [{"name": "simple"}])
     assert step.requests[0].body == {"name": "team", "description": "d", "icon": "T"}
@@ -73,7 +73,7 @@ BETA = {"id": 7, "name": "beta", "constraints": [{"contextName": "region", "oper
 
 
 def test_segments() -> None:
-    """Segments are found by name and written under the target's id. The server's defaults are not changes."""
+    """Segments are matched by name and written with the id of the target server. A server's default values are no change."""
     [step] = found("segment", [BETA], [{"id": 7, "name": "other"}])
     body = {"name": "beta", "constraints": BETA["constraints"]}
     assert step.requests == (AdminRequest("POST", "/api/admin/segments", body),)
@@ -86,7 +86,7 @@ def test_segments() -> None:
 @pytest.mark.parametrize("title", ["strategy type", "segment"])
 @pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
 def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
-    """A description that only the target has is emptied explicitly. Otherwise each run would repeat the change."""
+    """A description that only the target has is set to empty: a server keeps omitted fields, so each run would repeat it."""
     thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
     [step] = found(title, [thing | empty], [thing | {"description": "old"}])
     assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""
@@ -95,13 +95,13 @@ def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
 
 
 def test_a_project_that_goes() -> None:
-    """A segment of a project becomes one of all projects."""
+    """A segment of a project becomes global if it is global in the source."""
     [step] = found("segment", [BETA], [BETA | {"project": "default"}])
     assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}
 
 
 @pytest.mark.parametrize(("project", "becomes"), [("shop", "default"), (None, None), ("", None)])
 def test_projects(project: str | None, becomes: str | None) -> None:
-    """Objects of a project then belong to its target project. Those of other projects stay behind."""
+    """A segment's project is replaced by the project's new name. A segment of a project that is not moved is skipped."""
     [step] = found("segment", [BETA | {"project": project}, BETA | {"name": "x", "project": "other"}], [])
     assert step.requests[0].body is not None and step.requests[0].body.get("project") == becomes

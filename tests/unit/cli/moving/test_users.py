@@ -1,4 +1,4 @@
-"""Users: created ones, existing ones, and those that stay behind."""
+"""Users of a move: which are created, which exist, and which are not moved."""
 
 from __future__ import annotations
 
@@ -32,17 +32,14 @@ def two() -> Iterator[tuple[FakeAdmin, FakeAdmin]]:
 
 
 def asked(two: tuple[FakeAdmin, FakeAdmin]) -> UserPlan:
-    """Return what becomes of the users of the first on the second."""
+    """Return the plan for the users of the first server on the second."""
     with ExitStack() as opened:
         first, second = (opened.enter_context(AdminClient(Target(server.url))) for server in two)
         return plan_users(first, second)
 
 
 def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:
-    """Missing users are created with the root role of the same name and without a mail.
-
-    A user whose role is missing stays behind.
-    """
+    """Missing users get the root role of the same name, and no mail is sent. A user whose role is missing is not moved."""
     there: dict[str, Any] = {"users": [{"username": "Admin"}, {"email": "bo@EXAMPLE.com"}]}
     two[1].answers[PATH] = Answer(200, there | {"rootRoles": [{"id": 5, "name": "Editor"}]})
     made, left = asked(two)
@@ -51,6 +48,6 @@ def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:
 
 
 def test_a_server_without_users(two: tuple[FakeAdmin, FakeAdmin]) -> None:
-    """All users stay behind if the target's API has no users; if the source does not list users, nothing is known."""
+    """If the target does not list users, no user is moved. If the source does not list users, the users are unknown."""
     assert asked(two) == ((), ["admin", "anna", "Bo@example.com", "carl"])
     assert asked((two[1], two[0])) == ((), None)

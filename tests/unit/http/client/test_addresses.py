@@ -1,4 +1,4 @@
-"""URLs towards the upstream."""
+"""URLs of the upstream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flagsvc.http.client.answers import Answer
     ],
 )
 def test_the_base_address_is_what_paths_are_put_behind(url: str, base: str) -> None:
-    """The base address has no user, query, fragment and final slashes."""
+    """The base URL has no user, query, fragment or trailing slash."""
     assert base_of(url) == base
 
 
@@ -30,7 +30,7 @@ def test_the_base_address_is_what_paths_are_put_behind(url: str, base: str) -> N
     "url", ["", "flags.example", "ftp://flags.example", "http://", "http://h:99999", "http://[::1"]
 )
 def test_what_is_no_web_address_is_refused(url: str) -> None:
-    """The error repeats the address."""
+    """An address that is no http or https URL raises ConfigurationError."""
     with pytest.raises(ConfigurationError, match="flagsvcUrl"):
         base_of(url)
 
@@ -47,7 +47,7 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
     ],
 )
 def test_messages_name_no_user_and_no_query(url: str, text: str) -> None:
-    """Messages leave out user and query, which may contain secrets."""
+    """The user and the query of a URL are not shown, because they may contain secrets."""
     assert shown(url) == text
 
 
@@ -60,7 +60,7 @@ def test_messages_name_no_user_and_no_query(url: str, text: str) -> None:
     ],
 )
 def test_a_redirect_on_the_same_origin_is_followed(location: str, target: str) -> None:
-    """Absolute or relative; the default port is the same origin as no port."""
+    """The location may be absolute or relative. The default port is the same origin as no port."""
     assert redirected("http://flags.example:80/api/client/features", Answer(302, {"location": location})) == target
 
 
@@ -77,7 +77,7 @@ def test_a_redirect_on_the_same_origin_is_followed(location: str, target: str) -
     ],
 )
 def test_a_redirect_elsewhere_is_an_error(location: str) -> None:
-    """The token must not be sent to another scheme, host or port."""
+    """A redirect to another origin raises UpstreamError, because the token must not be sent there."""
     with pytest.raises(UpstreamError, match="another origin") as caught:
         redirected("http://flags.example/api/client/features", Answer(302, {"location": location}))
     assert (caught.value.kind, caught.value.status) == ("unexpected", 302)
@@ -96,7 +96,7 @@ def test_a_redirect_elsewhere_is_an_error(location: str) -> None:
     ],
 )
 def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> None:
-    """Letters beyond ASCII by IDNA 2008, which keeps an ß: another host must not get the token."""
+    """A host with non-ASCII letters is encoded by IDNA 2008, which keeps an ß. So no other host gets the token."""
     assert (host_of(urlsplit(url)), host_header(urlsplit(url))) == (host, header)
 
 
@@ -108,7 +108,7 @@ def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> Non
     ],
 )
 def test_what_is_no_host(url: str) -> None:
-    """An invalid host is refused without a name look-up."""
+    """An invalid host raises UnicodeError."""
     with pytest.raises(UnicodeError):
         host_of(urlsplit(url))
 
@@ -123,5 +123,5 @@ def test_what_is_no_host(url: str) -> None:
     ],
 )
 def test_a_target_is_what_a_request_line_carries(url: str, target: str) -> None:
-    """Characters that a request line cannot contain are percent-encoded. Existing escapes stay."""
+    """Invalid characters are percent-encoded. Existing escapes do not change."""
     assert target_of(urlsplit(url)) == target

@@ -1,4 +1,4 @@
-"""What an answer of the upstream means."""
+"""The meaning of an upstream response."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOW = 1_750_000_000.0
     ],
 )
 def test_every_status_has_a_kind(status: int, kind: str) -> None:
-    """The error map of the upstream is complete, and an error says address and status."""
+    """Every status has an error kind, and the message has the address and the status."""
     assert kind_of(status) == kind
     error = failure(Answer(status, {"retry-after": "7"}), "http://flags.example/api", NOW)
     assert (error.kind, error.status, error.retry_after) == (kind, status, 7.0)
@@ -43,7 +43,7 @@ def test_every_status_has_a_kind(status: int, kind: str) -> None:
 
 
 def test_a_web_page_is_not_a_document() -> None:
-    """HTML with a good status is a document error; with a bad status, the status counts."""
+    """HTML with a success status is a document error. With an error status, the status decides."""
     page = {"content-type": "Text/HTML; charset=utf-8"}
     assert failure(Answer(200, page), "u", NOW).kind == "document"
     assert failure(Answer(502, page), "u", NOW).kind == "server"
@@ -56,7 +56,7 @@ def test_a_web_page_is_not_a_document() -> None:
     [(200, {}, True), (202, {}, True), (304, {}, True), (200, {"content-type": "text/html"}, False), (302, {}, False)],
 )
 def test_what_counts_as_success(status: int, headers: dict[str, str], worked: bool) -> None:
-    """2xx and 304 are, unless they are a web page."""
+    """2xx and 304 are success, unless the response is HTML."""
     assert Answer(status, headers).worked is worked
 
 
@@ -80,19 +80,19 @@ def test_what_counts_as_success(status: int, headers: dict[str, str], worked: bo
     ],
 )
 def test_retry_after_in_both_forms(value: str | None, seconds: float | None) -> None:
-    """Seconds or an HTTP date; the past is at once; anything else is as if it were not there."""
+    """Retry-After is a number of seconds or an HTTP date. A past time is 0, and an invalid value is None."""
     assert retry_after(value, NOW) == seconds
 
 
 @given(st.text(max_size=40))
 def test_no_retry_after_breaks_anything(value: str) -> None:
-    """For any header, the result is None or a finite wait."""
+    """For any text the result is None or a finite number of seconds."""
     seconds = retry_after(value, NOW)
     assert seconds is None or 0 <= seconds < float("inf")
 
 
 def collect(coding: str, chunks: list[bytes], limit: int = 1000) -> bytes:
-    """Return the body that the chunks make."""
+    """Return the decoded body of the chunks."""
     body = Body(coding, limit, "http://flags.example")
     for chunk in chunks:
         body.feed(chunk)
@@ -101,13 +101,13 @@ def collect(coding: str, chunks: list[bytes], limit: int = 1000) -> bytes:
 
 @given(st.binary(max_size=300), st.integers(1, 50), st.sampled_from(["", "identity", "gzip", "x-gzip"]))
 def test_a_body_in_any_pieces_is_the_body(data: bytes, size: int, coding: str) -> None:
-    """Plain or packed, cut wherever the network cuts it."""
+    """A body, plain or gzip, is complete for any split into chunks."""
     sent = gzip.compress(data) if coding.endswith("gzip") else data
     assert collect(coding, [sent[at : at + size] for at in range(0, len(sent), size)]) == data
 
 
 def test_a_packed_body_may_have_several_members() -> None:
-    """Gzip allows it, in one chunk and over a border of chunks."""
+    """Several gzip members make one body, in one chunk or in several."""
     one, two = gzip.compress(b"one"), gzip.compress(b"two")
     assert collect("gzip", [one + two]) == collect("gzip", [one, two]) == b"onetwo"
 
@@ -129,14 +129,14 @@ def test_a_packed_body_may_have_several_members() -> None:
     ],
 )
 def test_a_body_that_is_no_good_is_a_document_error(coding: str, chunks: list[bytes], words: str) -> None:
-    """A truncated, wrongly compressed or too large body, and an unrequested coding, are document errors."""
+    """A truncated, damaged or too large body, or one in an unexpected coding, raises a document error."""
     with pytest.raises(UpstreamError, match=words) as caught:
         collect(coding, chunks)
     assert caught.value.kind == "document"
 
 
 def test_a_bomb_is_not_unpacked() -> None:
-    """Decompression uses no more memory than the limit."""
+    """A gzip bomb of 50 MB raises an error and uses less than a megabyte."""
     bomb = gzip.compress(bytes(50_000_000), 1)
     tracemalloc.start()
     try:
@@ -148,15 +148,15 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 
 def test_a_body_of_exactly_the_limit_is_taken() -> None:
-    """The bound is the largest size allowed."""
+    """A body of exactly the limit is accepted."""
     assert len(collect("gzip", [gzip.compress(b"x" * 1000)])) == len(collect("", [b"x" * 1000])) == 1000
 
 
 def test_no_bytes_are_no_truncated_stream() -> None:
-    """An answer without a body may carry a content coding all the same."""
+    """A response without a body may have a content coding."""
     assert collect("gzip", []) == b""
 
 
 def test_documents_are_not_in_any_repr() -> None:
-    """Documents are not in any repr, because they may be large."""
+    """No repr shows a document or a header value."""
     assert "secret" not in repr(Fetched(b"secret")) + repr(Answer(200, {"x": "secret"}, b"secret"))

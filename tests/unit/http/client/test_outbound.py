@@ -46,14 +46,14 @@ EXEMPT = [
 
 @pytest.mark.parametrize(("exempt", "url", "direct"), EXEMPT)
 def test_no_proxy_exempts_hosts_suffixes_ports_and_networks(exempt: str, url: str, direct: bool) -> None:
-    """A host that NO_PROXY covers is reached directly, any other through the proxy of its scheme."""
+    """A host in NO_PROXY is reached directly, any other host through the proxy of its scheme."""
     proxy = Outbound(HTTP, HTTPS, (exempt,)).proxy_for(url)
     expected = HTTPS if url.startswith("https") else HTTP
     assert proxy == (None if direct else expected)
 
 
 def test_each_scheme_has_a_proxy_of_its_own() -> None:
-    """HTTP_PROXY applies to http addresses and HTTPS_PROXY to https addresses only."""
+    """HTTP_PROXY is only for http URLs, HTTPS_PROXY only for https URLs."""
     assert Outbound(HTTP, None).proxy_for("http://flags.example") == HTTP
     assert Outbound(HTTP, None).proxy_for("https://flags.example") is None
     assert Outbound(None, HTTPS).proxy_for("https://flags.example") == HTTPS
@@ -62,7 +62,7 @@ def test_each_scheme_has_a_proxy_of_its_own() -> None:
 
 
 def test_a_proxy_without_scheme_is_http() -> None:
-    """`proxy:3128` is what many environments hold."""
+    """A proxy without a scheme, such as `proxy:3128`, is an http URL."""
     assert Outbound("proxy.example:3128").proxy_for("http://flags.example") == "http://proxy.example:3128"
 
 
@@ -70,12 +70,12 @@ def test_a_proxy_without_scheme_is_http() -> None:
     "proxy", ["socks5://user:hidden@proxy.example:1080", "http://user:hidden@[::1", "http://user:hidden@\u2100x"]
 )
 def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy: str) -> None:
-    """A proxy without an http URL is a configuration error that names the variable, without its value."""
+    """A proxy that is no http URL raises ConfigurationError, which names the variable and does not show the value."""
     with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
         Outbound(None, proxy).proxy_for("https://flags.example")
     assert "hidden" not in str(caught.value)
 
 
 def test_the_repr_holds_no_proxy() -> None:
-    """A proxy URL may carry a password."""
+    """The repr shows no proxy URL, because it may contain a password."""
     assert "hidden" not in repr(Outbound("http://u:hidden@p", "http://u:hidden@p", ("x",)))

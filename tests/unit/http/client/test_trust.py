@@ -1,4 +1,4 @@
-"""Whom a connection to the upstream trusts, and which certificate of ours it shows."""
+"""The authorities that a connection to the upstream trusts, and its client certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTHORITY = Authority()
 
 
 def test_the_usual_settings() -> None:
-    """Certificates are checked against the system's authorities and certifi's, unless that is switched off; HTTP/1.1 is offered."""
+    """Certificates are verified by default, and not if verification is switched off."""
     strict, loose = tls_context(True), tls_context(False)
     assert strict.verify_mode is ssl.CERT_REQUIRED and strict.check_hostname and strict.get_ca_certs()
     assert loose.verify_mode is ssl.CERT_NONE and not loose.check_hostname
@@ -27,14 +27,14 @@ def test_the_usual_settings() -> None:
 
 
 def test_authorities_come_on_top(tmp_path: Path) -> None:
-    """Those of the option are trusted beside all others."""
+    """The option's authorities are trusted in addition to the default ones."""
     trust = Trust(ca=written(tmp_path, "ca", AUTHORITY.pem))
     assert len(trust.context().get_ca_certs()) == len(Trust().context().get_ca_certs()) + 1
     trust.check()
 
 
 def test_what_is_between_sees_no_certificate(tmp_path: Path) -> None:
-    """An outbound proxy has the same authorities, and does not learn who we are."""
+    """A connection to an outbound proxy trusts the same authorities, but sends no client certificate."""
     own = CertificateFiles(OWN, written(tmp_path, "own", AUTHORITY.issue().both))
     trust = Trust(ca=written(tmp_path, "ca", AUTHORITY.pem), own=own)
     assert trust.nameless == Trust(ca=trust.ca) and len(trust.paths) == 2
@@ -43,7 +43,7 @@ def test_what_is_between_sees_no_certificate(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
-    """It is refused with its option, without reading the system's authorities."""
+    """A certificate file that cannot be used raises ConfigurationError, which names the option."""
     empty = written(tmp_path, "empty", "")
     with pytest.raises(ConfigurationError, match=r"upstreamCa: .* holds no certificate"):
         Trust(ca=empty).check()

@@ -1,4 +1,4 @@
-"""From a handler's answer to the bytes of the response (import validation 1.3)."""
+"""A handler's answer becomes the same response as on the real server (import validation 1.3)."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("value", "body"), NUMBERS, ids=repr)
 def test_json_is_written_as_javascript_writes_it(value: object, body: bytes) -> None:
-    """JSON is compact, with unescaped characters, whole numbers without a fraction, and null for values that are not numbers."""
+    """JSON is compact. Characters are not escaped, whole numbers have no fraction, and infinity and NaN become null."""
     assert encode(value) == body
 
 
 def test_no_body_has_no_type() -> None:
-    """An empty answer has only a length of 0; a 204 has not even that."""
+    """An empty 200 has only a length of 0. A 204 has no length either."""
     status, headers, body = respond(ApiAnswer())
     assert (status, headers, body) == (200, {"vary": "Accept-Encoding", "content-length": "0"}, b"")
     assert respond(ApiAnswer(status=204))[1] == {"vary": "Accept-Encoding"}
 
 
 def test_gzip_where_it_is_asked_for_and_pays() -> None:
-    """A long body is packed, or the packed form the handler has is taken; a short one stays as it is."""
+    """A long body is compressed, or the handler's own compressed form is sent. A short body is not compressed."""
     _, headers, body = respond(ApiAnswer(LONG), accept_encoding="gzip")
     assert headers["content-encoding"] == "gzip"
     assert int(headers["content-length"]) == len(body)
@@ -64,7 +64,7 @@ def test_gzip_where_it_is_asked_for_and_pays() -> None:
 
 
 def test_a_tag_of_the_handler_is_kept() -> None:
-    """It is compared weakly, and as a whole."""
+    """The handler's entity tag is sent, and `If-None-Match` compares it weakly and as a whole."""
     answer = ApiAnswer(b"{}", tag=b'"one"')
     assert respond(answer)[1]["etag"] == '"one"'
     assert respond(answer, if_none_match='W/"one"')[0] == 304
@@ -75,7 +75,7 @@ def test_a_tag_of_the_handler_is_kept() -> None:
 
 
 def test_the_media_type() -> None:
-    """JSON unless the route or the handler says otherwise."""
+    """The media type is JSON unless the route or the handler sets another."""
     assert respond(ApiAnswer({}))[1]["content-type"] == "application/json; charset=utf-8"
     assert respond(ApiAnswer(b"x"), media=b"text/plain")[1]["content-type"] == "text/plain"
     own = ApiAnswer(b"x", headers=((b"content-type", b"text/css"),))

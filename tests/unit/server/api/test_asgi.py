@@ -1,4 +1,4 @@
-"""Where requests run: memory answers on the event loop, database answers in threads. Writers do not block readers."""
+"""Answers from memory run on the event loop, database work runs in threads, and changes do not block reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(path: str, handler: Any, **given: Any) -> Route:
 
 
 def where(call: ApiCall) -> ApiAnswer:
-    """Answer with the thread that asked."""
+    """Answer with the name of the thread that runs the handler."""
     return ApiAnswer(threading.current_thread().name)
 
 
@@ -59,7 +59,7 @@ def test_what_runs_where(tmp_path: Path) -> None:
 
 
 def test_large_bodies_take_turns(tmp_path: Path) -> None:
-    """Two that are larger than a megabyte, packed or not, are never worked at together; small ones pass them by."""
+    """Two bodies larger than a megabyte, compressed or not, are never handled at the same time."""
     inside: list[str] = []
     most: list[int] = []
     both = threading.Barrier(2)
@@ -86,7 +86,7 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
 
 
 def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
-    """If every writer thread is busy and more changes wait, a GET is still answered."""
+    """A GET is answered while every writer thread is busy and more changes wait."""
     release, begun = threading.Event(), threading.Semaphore(0)
 
     def stand(call: ApiCall) -> ApiAnswer:

@@ -1,4 +1,4 @@
-"""Who is let in: how tokens may come, and whose they must be (import validation 1, steps 2 and 3)."""
+"""Which forms of a token are accepted, and which types of token each API accepts (import validation 1, steps 2 and 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.pipeline_scene import ROUTES, THINGS, message
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
-    """Give a server with routes of these tests."""
+    """Give a server with the routes of these tests."""
     with app_client(str(tmp_path_factory.mktemp("door") / "flags.db"), routes=ROUTES) as made:
         yield made
 
@@ -31,14 +31,14 @@ TOKENS = {
 
 @pytest.mark.parametrize("form", TOKENS)
 def test_how_a_token_may_come(client: AppClient, form: str) -> None:
-    """Plainly or after `Bearer`, in any letter case and with any space."""
+    """A token stands alone or after `Bearer`, in any letter case and with any amount of space."""
     assert client.get(THINGS, token=form.format(USER_SECRET)).status == TOKENS[form]
     assert client.get("/api/client/things", token=form.format(BACKEND_SECRET)).status == TOKENS[form]
 
 
 @pytest.mark.parametrize("path", [THINGS, "/api/client/things", "/api/nosuch"])
 def test_two_tokens(client: AppClient, path: str) -> None:
-    """Two headers are a 400, whichever is valid: another reader might use the other one. Paths without a token ignore them."""
+    """Two headers are a 400, even if one is valid: another reader might use the other one. Paths that need no token ignore them."""
     right = BACKEND_SECRET if "client" in path else USER_SECRET
     for tokens in ((right, right), (right, "unknown"), ("unknown", right)):
         answer = client.get(path, token=tokens[0], more=[("authorization", tokens[1])])
@@ -107,12 +107,12 @@ AREAS = {
 
 @pytest.mark.parametrize("path", AREAS)
 def test_parts_of_the_api(path: str) -> None:
-    """A part is a whole segment, in any letter case; what lies in none needs no token."""
+    """An area of the API is a whole path segment, in any letter case. Paths outside all areas need no token."""
     assert api_area(path) == AREAS[path]
 
 
 def test_a_secret_is_taken_out_of_its_header() -> None:
-    """Bytes that are no ASCII do no harm."""
+    """The secret is read without `Bearer` and spaces. Non-ASCII bytes raise no error."""
     assert read_secret(None) == read_secret(b" ") == ""
     assert read_secret(b"bEARER   a:b.c ") == "a:b.c"
     assert read_secret(b"\xff\xfe") == "\xff\xfe"

@@ -1,4 +1,4 @@
-"""Bodies, damaged ones too, are read as the real server's parser reads them (import validation 1.1)."""
+"""Bodies, also damaged ones, are parsed as the real server parses them (import validation 1.1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def head(**headers: str) -> Call:
 
 
 def read(body: bytes, media: str = "application/json", limit: int = LIMIT, **headers: str) -> Parsed:
-    """Return the value of a body."""
+    """Return a parsed body."""
     how = reading(head(content_type=media, content_length=str(len(body)), **headers), limit)
     assert how is not None
     return parse(how, body)
@@ -46,14 +46,14 @@ MEDIA = {
 
 @pytest.mark.parametrize("media", MEDIA, ids=str)
 def test_only_what_calls_itself_json_is_read(media: str) -> None:
-    """The media type decides, in any letter case and with any parameters; any other body is not looked at."""
+    """The media type decides, in any letter case and with any parameters. A body of another type is not read."""
     made = head(content_type=media, content_length="1")
     assert is_json(made) is MEDIA[media]
     assert (reading(made, LIMIT) is not None) is MEDIA[media]
 
 
 def test_without_a_body_nothing_is_read() -> None:
-    """Without length and chunks, no body is read, and an unknown charset does not matter."""
+    """Without a length or chunks there is no body, so an unknown charset is no error."""
     assert reading(head(content_type="application/json; charset=xx"), LIMIT) is None
     assert reading(head(content_type="application/json", transfer_encoding="chunked"), LIMIT) is not None
 
@@ -75,12 +75,12 @@ VALUES = [
 
 @pytest.mark.parametrize(("body", "value"), VALUES, ids=repr)
 def test_what_a_body_is_read_as(body: bytes, value: object) -> None:
-    """An empty body is `{}`; a byte order mark does not count; bytes that are no character become U+FFFD; the last key wins."""
+    """An empty body is `{}`, a byte order mark is ignored, invalid bytes become U+FFFD, and the last of equal keys wins."""
     assert read(body).value == value
 
 
 def test_half_a_surrogate_pair_is_read_as_sent_and_stored_as_a_replacement() -> None:
-    """A pair is a character. A half, in a key or a text, becomes U+FFFD in the database."""
+    """A whole pair is one character. Half a pair, in a key or a value, becomes U+FFFD when it is stored."""
     parsed = read(b'{"\\uD83D\\ude00":["\\uDEAD x"]}')
     assert parsed.value == {"😀": ["\udead x"]}
     assert parsed.stored(parsed.value) == {"😀": ["� x"]}
@@ -130,7 +130,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("body", "given", "status", "message"), REFUSED, ids=lambda each: repr(each)[:40])
 def test_bodies_that_are_refused(body: bytes, given: dict[str, str], status: int, message: str | None) -> None:
-    """Each is answered with a status and a message and nothing else; a parser's own words are ours."""
+    """The error has a status and a message and nothing else. Parser errors have our own text."""
     with pytest.raises(HttpError) as caught:
         read(body, **given)  # type: ignore[arg-type]
     failure = in_form(caught.value)
@@ -140,7 +140,7 @@ def test_bodies_that_are_refused(body: bytes, given: dict[str, str], status: int
 
 
 def test_the_limit_counts_what_is_unpacked() -> None:
-    """Exactly the limit is fine, plain and packed."""
+    """A body of exactly the limit is accepted, plain and compressed."""
     body = b" " * (LIMIT - 2) + b"{}"
     assert read(body).value == {}
     assert read(gzip.compress(body, mtime=0), content_encoding="gzip").value == {}
@@ -148,12 +148,12 @@ def test_the_limit_counts_what_is_unpacked() -> None:
 
 
 def test_gzip_may_have_several_members() -> None:
-    """Together they are one body."""
+    """All members together are one body."""
     assert read(gzip.compress(b'{"a"', mtime=0) + gzip.compress(b":1}"), content_encoding="gzip").value == {"a": 1}
 
 
 def test_a_body_that_announces_too_much_is_not_read() -> None:
-    """A length over the limit is refused by the head; one of many digits as well."""
+    """A Content-Length over the limit is a 413 before the body is read, also one of hundreds of digits."""
     for length in (str(LIMIT + 1), "9" * 400):
         with pytest.raises(ApiError) as caught:
             reading(head(content_type="application/json", content_length=length), LIMIT)
@@ -161,7 +161,7 @@ def test_a_body_that_announces_too_much_is_not_read() -> None:
 
 
 def test_whether_a_nul_may_be_in_it() -> None:
-    """In UTF-8 only an escape, in any letter case, can produce a NUL. In other encodings it is unknown beforehand."""
+    """In UTF-8 only the escape `\\u0000` produces a NUL. For other encodings the answer is always that one is possible."""
     assert read(b'{"a":"\\u0000"}').may_hold_nul
     assert not read(b'{"a":"0000"}').may_hold_nul
     assert read("{}".encode("utf-16-le"), "application/json; charset=utf-16le").may_hold_nul

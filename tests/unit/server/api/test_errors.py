@@ -1,4 +1,4 @@
-"""Database errors: an outage, or an error of the program."""
+"""Which database errors are an outage, and which are a programming error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flagsvc.server.api.errors import is_away
 
 
 def caused_by(cause: Exception) -> DatabaseError:
-    """Return the error that a failure becomes."""
+    """Return a `DatabaseError` with this cause."""
     error = DatabaseError("the database failed")
     error.__cause__ = cause
     return error
@@ -35,7 +35,7 @@ def caused_by(cause: Exception) -> DatabaseError:
     ],
 )
 def test_failures_of_sqlite(code: int | None, away: bool) -> None:
-    """A file that cannot be used is an outage, a statement that is wrong is not."""
+    """A file that cannot be used is an outage. A wrong statement is not."""
     failure = sqlite3.OperationalError("x")
     if code is not None:
         failure.sqlite_errorcode = code
@@ -43,7 +43,7 @@ def test_failures_of_sqlite(code: int | None, away: bool) -> None:
 
 
 def test_a_statement_that_sqlite_does_not_take() -> None:
-    """Is as wrong when asked again: no outage."""
+    """A statement that SQLite rejects is no outage, because a retry fails too."""
     with pytest.raises(sqlite3.OperationalError) as found, sqlite3.connect(":memory:") as connection:
         connection.execute("SELECT * FROM nowhere")
     assert not is_away(caused_by(OperationalError("x", {}, found.value)))
@@ -51,7 +51,7 @@ def test_a_statement_that_sqlite_does_not_take() -> None:
 
 @pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
 def test_failures_of_another_database(kind: type[OperationalError | InterfaceError]) -> None:
-    """What its driver calls a failure of operation is an outage, and so is a pool that has no connection to give."""
+    """An operational or interface error of the driver is an outage, and so is a timeout of the connection pool."""
     assert is_away(caused_by(kind("x", {}, Exception("gone"))))
     assert is_away(caused_by(TimeoutError()))
     assert not is_away(caused_by(ValueError()))

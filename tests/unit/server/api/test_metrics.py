@@ -13,14 +13,14 @@ from support.flagservers import app_client
 
 
 def test_rows_have_names_of_their_own() -> None:
-    """No two rows have one name, and a counter's has no suffix yet."""
+    """Names are unique, and a counter's name does not end in `_total`."""
     names = [row.name for row in OWN]
     assert len(names) == len(set(names))
     assert not [row.name for row in OWN if row.kind == "counter" and row.name.endswith("_total")]
 
 
 def test_every_row_is_written(tmp_path: Path) -> None:
-    """A parser of the format reads all rows, each with its help, and the client library's metrics."""
+    """A parser of the format reads every row with its help text, and the standard process and Python metrics."""
     with app_client(str(tmp_path / "flags.db")) as client:
         found = {each.name: each for each in text_string_to_metric_families(text(client.server).decode())}
     assert {row.name: row.help for row in OWN} == {row.name: found[row.name].documentation for row in OWN}
@@ -28,7 +28,7 @@ def test_every_row_is_written(tmp_path: Path) -> None:
 
 
 def test_the_database_is_asked_once_a_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scrape queries the database once. If that fails, the rows that need it are left out."""
+    """A scrape reads the database once, even if that fails. The rows that need the database are then left out."""
     with app_client(str(tmp_path / "flags.db")) as client:
         asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The description of the API is OpenAPI 3.1 and has every route (specification: Batch import data set)."""
+"""The description of the API is valid OpenAPI 3.1 and lists every route (specification: Batch import data set)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
 
 @pytest.fixture(scope="module")
 def content(client: AppClient) -> dict[str, Any]:
-    """Give the document as it is served; it needs no token."""
+    """Give the document as it is served. The request needs no token."""
     answer = client.get("/docs/openapi.json", token=None)
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
     found: dict[str, Any] = answer.json()
@@ -35,7 +35,7 @@ def content(client: AppClient) -> dict[str, Any]:
 
 
 def test_it_is_openapi(content: dict[str, Any]) -> None:
-    """The schema of OpenAPI 3.1 holds, and every reference, parameter and schema in it can be resolved."""
+    """The document is valid OpenAPI 3.1, and every reference, parameter and schema in it can be resolved."""
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
     schema.validate()
     for result in schema.get_all_operations():
@@ -43,19 +43,19 @@ def test_it_is_openapi(content: dict[str, Any]) -> None:
 
 
 def test_what_is_no_openapi_is_found(content: dict[str, Any]) -> None:
-    """The check can fail."""
+    """The check rejects a document without `info`."""
     with pytest.raises(Exception, match="info"):
         schemathesis.openapi.from_dict({key: content[key] for key in content if key != "info"}).validate()
 
 
 def test_every_route_is_there(content: dict[str, Any]) -> None:
-    """Every listed row is an operation with its name, and there are no others. Operations that need a token say so."""
+    """The operations are exactly the listed routes, with their names. An operation requires a token if its route does."""
     told = {
         (re.sub(r"{\w+}", "{}", path), method.upper()): operation
         for path, methods in content["paths"].items()
         for method, operation in methods.items()
     }
-    assert len({path for path, _ in told}) == len(content["paths"])  # no two templates for one place
+    assert len({path for path, _ in told}) == len(content["paths"])  # no two templates for one path
     rows = {(re.sub(r":\w+", "{}", row.path), row.method): row for row in ROUTES if row.listed}
     assert set(told) == set(rows)
     for place, row in rows.items():
@@ -69,7 +69,7 @@ def test_every_route_is_there(content: dict[str, Any]) -> None:
 
 
 def test_every_shape_with_a_name_is_a_component(content: dict[str, Any]) -> None:
-    """Bodies and results refer to them by the names of the specification."""
+    """The components are the error and all named shapes of bodies and results."""
     named = components(shape for row in ROUTES for shape in (row.body, row.result) if shape is not None)
     assert set(content["components"]["schemas"]) == {"error", *named}
     if any(row.path.endswith("/features-batch/validate") for row in ROUTES):
@@ -77,7 +77,7 @@ def test_every_shape_with_a_name_is_a_component(content: dict[str, Any]) -> None
 
 
 def test_a_base_path_is_the_server() -> None:
-    """The base path is in the document once, as the server's address."""
+    """The document has the base path as the address of its server."""
     assert "servers" not in document(ROUTES, "")
     assert document(ROUTES, "/flags")["servers"] == [{"url": "/flags"}]
 
@@ -90,7 +90,7 @@ PAGES = {
 
 @pytest.mark.parametrize("path", PAGES)
 def test_the_page_shows_it(client: AppClient, path: str) -> None:
-    """Its links lead to files that are there, and a strict policy allows nothing from elsewhere."""
+    """Every file that the page links to is served, and a strict policy blocks content from other origins."""
     answer = client.get(path, token=None)
     assert answer.status == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -104,6 +104,6 @@ def test_the_page_shows_it(client: AppClient, path: str) -> None:
 
 
 def test_below_a_base_path_the_document_says_so(tmp_path: Path) -> None:
-    """A client made from it finds the server."""
+    """The document names the base path as its server, so that generated clients find it."""
     with app_client(str(tmp_path / "flags.db"), base="/flags") as client:
         assert client.get("/flags/docs/openapi.json", token=None).json()["servers"] == [{"url": "/flags"}]

@@ -11,7 +11,7 @@ from support.flagservers import USER_SECRET, app_client
 
 
 def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both are 200 while the database answers. Without it the server is healthy, serving from memory, but not ready."""
+    """Both are 200 while the database answers. Without it, health stays 200 and readiness is 503."""
     with app_client(str(tmp_path / "flags.db")) as client:
         for path in ("/health", "/ready"):
             answer = client.get(path, token=None)
@@ -28,7 +28,8 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests by template, method and status, the revision and the number of flags; without the database the first remain."""
+    """The metrics have requests by route, method and status, the revision and the number of flags. Without the database,
+    only the requests remain."""
     given = {"features": [{"name": "one"}, {"name": "two"}, {"name": "gone", "archived": True}]}
     with app_client(str(tmp_path / "flags.db"), given=given) as client:
         client.get("/health", token=None)
@@ -53,7 +54,7 @@ def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("base", ["", "/flags"])
 def test_the_first_page(tmp_path: Path, base: str) -> None:
-    """It has the name and the endpoints, without a token, as text or JSON by `Accept`. HEAD, 304 and 405 work as elsewhere."""
+    """The first page names the endpoints, as text or JSON by `Accept`, and needs no token. HEAD, 304 and 405 work on it."""
     with app_client(str(tmp_path / "flags.db"), base=base) as client:
         text = client.get(f"{base}/", token=None)
         assert (text.status, text.headers["content-type"]) == (200, "text/plain; charset=utf-8")

@@ -27,13 +27,13 @@ from support.pipeline_scene import NO_TOKEN, ROUTES, THINGS, UNKNOWN_TOKEN, mess
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
-    """Give a server with routes of these tests."""
+    """Give a server with the routes of these tests."""
     with app_client(str(tmp_path_factory.mktemp("pipeline") / "flags.db"), routes=ROUTES) as made:
         yield made
 
 
 def test_what_a_handler_is_told(client: AppClient) -> None:
-    """Who asks, the decoded parameters, the query string, the coerced body; the status is the route's."""
+    """A handler gets the caller, the decoded parameters, the query string and the coerced body. The route sets the status."""
     answer = client.post(f"{THINGS}?a=1&a=2", {"name": 7, "tags": [True]})
     assert answer.status == 201
     assert answer.json() == {
@@ -120,7 +120,7 @@ STEPS: list[tuple[str, dict[str, Any], int, str]] = [
 
 @pytest.mark.parametrize(("given", "status", "start"), [step[1:] for step in STEPS], ids=[step[0] for step in STEPS])
 def test_each_check_and_its_answer(client: AppClient, given: dict[str, Any], status: int, start: str) -> None:
-    """Each step answers with its status, its message and its form of error object."""
+    """Each check answers with its status and its message."""
     headers = {"content-type": f"application/json; charset={given['charset']}"} if "charset" in given else {}
     headers |= {"content-type": given["type"]} if "type" in given else {}
     rest = {name: given[name] for name in ("token", "chunks") if name in given}
@@ -130,7 +130,7 @@ def test_each_check_and_its_answer(client: AppClient, given: dict[str, Any], sta
 
 
 def test_the_error_objects_in_full(client: AppClient) -> None:
-    """The fields of each form, and nothing else."""
+    """Each error object has exactly the expected fields."""
     unknown = client.get("/api/admin/nosuch?secret=1").json()
     text = "The path you were looking for (/api/admin/nosuch) is not available."
     assert unknown == {"id": unknown["id"], "name": "NotFoundError", "message": text, "details": [{"message": text}]}
@@ -156,7 +156,7 @@ def test_the_error_objects_in_full(client: AppClient) -> None:
 
 
 def test_a_missing_permission_is_named(client: AppClient) -> None:
-    """One by itself, several as any one of them; an administrator and an editor in the project have it."""
+    """The message names the missing permission, or all that suffice. Administrators and editors pass."""
     one = client.post(THINGS, {"name": "a"}, token=VIEWER_SECRET)
     assert message(one).endswith('To perform this action, you need the "CREATE_FEATURE_STRATEGY" permission.')
     several = client.get("/api/admin/either", token=VIEWER_SECRET)
@@ -168,7 +168,7 @@ def test_a_missing_permission_is_named(client: AppClient) -> None:
 
 
 def test_options_tells_the_methods(client: AppClient) -> None:
-    """As on the real server, OPTIONS is answered with the methods as text. It needs a token if the path does."""
+    """OPTIONS answers with the list of methods as text, as on the real server. It needs a token if the path does."""
     answer = client.ask("OPTIONS", THINGS)
     assert (answer.status, answer.headers["allow"], answer.body) == (200, "POST,PATCH,GET,HEAD", b"POST,PATCH,GET,HEAD")
     assert client.ask("OPTIONS", THINGS, token=None).status == 401
@@ -187,7 +187,8 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
 
 
 def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
-    """It rejects POST, PUT and DELETE, after the token and before the path. All else works, and it can be switched off again."""
+    """It rejects POST, PUT and DELETE, after the token and before the path.
+    Other requests work, and maintenance can be switched off again."""
     stopped = "The server is in maintenance mode: it takes no changes until that is switched off."
     assert client.post("/api/admin/maintenance", {"enabled": True}).status == 204
     try:
@@ -206,7 +207,7 @@ def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
 
 
 def test_a_failure_tells_nothing_and_is_logged(client: AppClient) -> None:
-    """The caller gets an error without details. The log has its place, without any sent value."""
+    """The caller gets an error without detail. The log names the route, but nothing else of the request."""
     for path, status in (("/failing", 500), ("/broken", 500), ("/away", 503)):
         answer = client.get(f"/api/admin{path}?key=hunter2")
         assert answer.status == status
@@ -219,7 +220,7 @@ def test_a_failure_tells_nothing_and_is_logged(client: AppClient) -> None:
 
 
 def test_an_outage_is_told_once_in_a_while(client: AppClient) -> None:
-    """However many requests it hits, the log has one loud line of it."""
+    """Twenty failed requests write only one error line."""
     for _ in range(20):
         assert client.get("/api/admin/away").status == 503
     loud = [line for line in client.log.at("error") if "the database is away" in repr(line)]
@@ -227,7 +228,7 @@ def test_an_outage_is_told_once_in_a_while(client: AppClient) -> None:
 
 
 def test_a_body_that_recursion_cannot_follow_is_refused(client: AppClient) -> None:
-    """Too deep nesting is a 400 in the parser, in a shape and in the handler; the server continues."""
+    """Too deep nesting is a 400 in the parser, in a shape and in the handler. The server then still works."""
     assert client.post("/api/admin/deep", {"name": "a"}).status == 400
     for depth in (200, 900, 1100, 100_000):
         nested = b'{"name":' + b"[" * depth + b"]" * depth + b"}"
@@ -236,13 +237,13 @@ def test_a_body_that_recursion_cannot_follow_is_refused(client: AppClient) -> No
 
 
 def test_a_route_that_may_answer_at_once(client: AppClient) -> None:
-    """A route that can answer from memory does so; otherwise its handler is called."""
+    """`at_once` answers if it can. Otherwise the handler answers."""
     assert client.get("/lazy?now", token=None).json() == "at once"
     assert client.get("/lazy", token=None).json()["query"] == {}
 
 
 def test_entity_tags(client: AppClient) -> None:
-    """A GET that names the tag it got gets 304, compared weakly; a POST never does."""
+    """A GET with a matching `If-None-Match` gets 304, and tags are compared weakly. A POST never gets 304."""
     tag = client.get(THINGS).headers["etag"]
     assert re.fullmatch(r'W/"[0-9a-f]{32}"', tag)
     for condition in (tag, tag[2:], f'"x", {tag}', "*"):
@@ -253,7 +254,7 @@ def test_entity_tags(client: AppClient) -> None:
 
 
 def test_requests_are_counted_by_route_and_status(client: AppClient) -> None:
-    """Labels are templates and methods of routes. All unknown paths count as one route."""
+    """Labels are path templates and methods of routes. All requests without a route share one label."""
     client.get("/nosuch-one")
     client.ask("DELETE", "/api/admin/things/secret-name")
     counts = client.server.counts.read()
@@ -263,7 +264,7 @@ def test_requests_are_counted_by_route_and_status(client: AppClient) -> None:
 
 
 def test_a_base_path_stands_before_everything(tmp_path: Path) -> None:
-    """Nothing answers elsewhere, and the 401 names the documentation below it."""
+    """Other paths are a 404, and the 401 names the documentation below the base path."""
     with app_client(str(tmp_path / "flags.db"), routes=ROUTES, base="/Flags") as client:
         assert client.get("/flags/open", token=None).status == 200
         assert client.get("/open", token=None).status == 404
@@ -272,7 +273,7 @@ def test_a_base_path_stands_before_everything(tmp_path: Path) -> None:
 
 
 def test_too_large_a_head_is_refused(client: AppClient) -> None:
-    """Headers have a limit of 16 kB. The connection ends; it is counted, as every limit is."""
+    """Headers and the query string have a limit of 16 kB. The connection closes, and the metric of the limit counts it."""
     before = dict(client.server.reached.counts)
     answer = client.get("/open", headers={"x-much": "x" * 17_000})
     assert (answer.status, answer.headers["connection"]) == (431, "close")
@@ -284,7 +285,7 @@ def test_too_large_a_head_is_refused(client: AppClient) -> None:
 
 
 def test_a_body_without_a_token_is_not_looked_at(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of it is unpacked or parsed: what would be a megabyte costs its caller's bytes and nothing else."""
+    """The body of a refused request is neither decompressed nor parsed."""
     seen: list[bytes] = []
     monkeypatch.setattr(pipeline, "parse", lambda how, body: seen.append(body))
     bomb = gzip.compress(b'"' + b" " * 400_000 + b'"')

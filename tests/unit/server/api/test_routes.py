@@ -1,6 +1,6 @@
-"""Every route of the flag server, one by one: a caller without the right is refused (import validation 1).
+"""Every route of the flag server refuses a caller without the permission (import validation 1).
 
-The handlers are replaced by one that only notes that it was reached, so that what these tests see is decided before.
+One handler with a special status replaces all handlers. So these tests see only the checks before a handler.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ OPEN_TO_ALL = {
     "/api/admin/user/tokens",
     "/api/admin/user/tokens/:id",
 }
-"""Routes that are no GET and ask for no permission themselves: they say in their answers what is missing, check it inside,
-change nothing, are about the caller's own things, or are open to everybody on the real server."""
+"""Routes of the admin API that are no GET and require no permission. They report missing permissions in their answers, check
+them in the handler, change nothing, concern only the caller, or are open to everybody on the real server."""
 
 
 def path_of(route: Route, **places: str) -> str:
@@ -71,14 +71,14 @@ def rows(condition: Callable[[Route], object]) -> list[Any]:
 
 
 def needed(route: Route) -> tuple[str, ...]:
-    """Return the permissions of a route, any of which opens it."""
+    """Return the permissions of a route. Any one of them is enough."""
     given = (route.permission,) if isinstance(route.permission, str) else route.permission
     return tuple(name for name in given if name)
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
-    """Give a server whose handlers do nothing."""
+    """Give a server whose handlers all answer `REACHED`."""
 
     def reached(call: ApiCall) -> ApiAnswer:
         return REACHED
@@ -96,7 +96,7 @@ def status(client: AppClient, route: Route, token: str | None, **places: str) ->
 
 @pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.ADMIN))
 def test_the_admin_api_is_for_users_and_admin_tokens(client: AppClient, route: Route) -> None:
-    """No token, an unknown or an expired one: 401. One of clients: 403. An administrator's opens it."""
+    """Without a token, or with an unknown or expired one: 401. With a client token: 403. An administrator's token passes."""
     for token in (
         None,
         "",
@@ -116,7 +116,7 @@ def test_the_admin_api_is_for_users_and_admin_tokens(client: AppClient, route: R
 
 @pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.CLIENT))
 def test_the_client_api_is_for_backend_tokens(client: AppClient, route: Route) -> None:
-    """No token or an unknown one: 401. One of another type: 403. A backend token opens it."""
+    """Without a token, or with an unknown one: 401. With a token of another type: 403. A backend token passes."""
     for token in (None, "", "unknown", "*:*.unknown", "user:unknown", EXPIRED_SECRET, BACKEND_SECRET + "x"):
         assert status(client, route, token) == 401
     for token in (FRONTEND_SECRET, ADMIN_SECRET, USER_SECRET, VIEWER_SECRET):
@@ -126,20 +126,20 @@ def test_the_client_api_is_for_backend_tokens(client: AppClient, route: Route) -
 
 @pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.ADMIN and needed(route)))
 def test_a_permission_is_needed(client: AppClient, route: Route) -> None:
-    """A viewer has none; the owner of another project has none here."""
+    """A viewer gets 403, and so does the owner of another project."""
     assert status(client, route, VIEWER_SECRET) == 403
     if needed(route) != ("ADMIN",) and ":projectId" in route.path:
         assert status(client, route, ELSEWHERE_SECRET) == 403
 
 
 def in_a_project(route: Route) -> bool:
-    """Return whether a route is one that a role in a project may open."""
+    """Return whether a role in a project can give access to a route."""
     return route.auth is Auth.ADMIN and bool(needed(route)) and ":projectId" in route.path
 
 
 @pytest.mark.parametrize("route", rows(in_a_project))
 def test_a_role_opens_its_own_project_only(client: AppClient, route: Route) -> None:
-    """Its owner may what needs no root permission, in environments there are; in another project or environment it may not."""
+    """A project's owner reaches the routes of this project, but not those of an unknown project or environment."""
     assert status(client, route, ELSEWHERE_SECRET, projectId="nosuch") == 403
     own = status(client, route, ELSEWHERE_SECRET, projectId="other")
     assert own in (REACHED.status, 400), needed(route)
@@ -149,19 +149,19 @@ def test_a_role_opens_its_own_project_only(client: AppClient, route: Route) -> N
 
 @pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.NONE))
 def test_what_runs_the_server_needs_no_token(client: AppClient, route: Route) -> None:
-    """Health, metrics and the documentation lie outside the API, and are only read."""
+    """Health, metrics and the documentation are GET routes outside `/api`."""
     assert route.method == "GET" and not route.path.startswith("/api")
     assert status(client, route, None) == REACHED.status
 
 
 def test_a_change_asks_for_a_permission() -> None:
-    """Every route of the admin API that is no GET names one, but for those that check for themselves."""
+    """Every route of the admin API that is no GET names a permission, except those in `OPEN_TO_ALL`."""
     changing = [route for route in ROUTES if route.auth is Auth.ADMIN and route.method != "GET" and not needed(route)]
     assert {route.path for route in changing} <= OPEN_TO_ALL
 
 
 def test_rows_are_in_order() -> None:
-    """Routes and operations are unique, paths begin with the part of the API for their tokens, and each row has a summary."""
+    """Routes and operations are unique, each path begins with the area of its token type, and each row has a summary."""
     Router(ROUTES)
     assert not [name for name, times in Counter(route.operation for route in ROUTES).items() if times > 1]
     for route in ROUTES:

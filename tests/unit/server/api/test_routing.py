@@ -41,7 +41,7 @@ FOUND = {
 
 @pytest.mark.parametrize("path", FOUND)
 def test_a_path_finds_its_route_and_its_parameters(path: str) -> None:
-    """Names come before parameters, and a parameter keeps its letter case and is decoded."""
+    """A fixed name wins over a parameter. A parameter keeps its letter case and is decoded."""
     match = ROUTER.find("GET", path)
     assert (match.route.path, parameters(match)) == FOUND[path]
 
@@ -58,7 +58,7 @@ def test_an_unknown_path_is_a_404(path: str) -> None:
 
 
 def test_another_method_is_a_405_that_lists_them() -> None:
-    """All routes that the path may mean count, HEAD beside GET; HEAD finds the route of GET."""
+    """The list has the methods of all routes that match the path, and HEAD if GET is there. HEAD finds the route of GET."""
     with pytest.raises(ApiError) as caught:
         ROUTER.find("PUT", "/api/admin/tags/all/things")
     assert (caught.value.status, caught.value.headers) == (405, [(b"allow", b"POST,DELETE,GET,HEAD")])
@@ -76,13 +76,13 @@ def test_an_escape_that_is_none_is_a_400(value: str) -> None:
 
 
 def test_a_route_cannot_be_there_twice() -> None:
-    """Two rows for one method of one path are an error, also with different names of parameters."""
+    """Two rows for one method and path are an error, also if the parameter names differ."""
     with pytest.raises(ValueError, match="two routes for GET"):
         Router([route("/a/:b"), route("/a/:c")])
 
 
 def test_the_path_of_messages_has_single_slashes() -> None:
-    """Otherwise it is as sent."""
+    """Repeated slashes become one slash. The rest of the path stays as sent."""
     assert plain_path(b"/api//Admin/nosuch/%zz/") == "/api/Admin/nosuch/%zz/"
 
 
@@ -99,10 +99,10 @@ QUERIES = {
 
 @pytest.mark.parametrize("query", QUERIES, ids=repr)
 def test_the_query_string(query: bytes) -> None:
-    """Values stay in order, lists in brackets are lists, and nothing in it is an error."""
+    """Values keep their order, brackets make lists, and no query string is an error."""
     assert read_query(query) == QUERIES[query]
 
 
 def test_a_huge_query_string_is_cut() -> None:
-    """A thousand parameters are read, as on the real server."""
+    """Only the first thousand parameters are read, as on the real server."""
     assert len(read_query(b"&".join(b"a%d=1" % number for number in range(5000)))) == 1000

@@ -27,7 +27,7 @@ from support import shape_bodies
 
 
 def refusal(body: Any) -> str:
-    """Return the message for the body of an import; empty if it is valid."""
+    """Return the error message for an import's body, or an empty string if the body is valid."""
     try:
         check(IMPORT, body)
     except ShapeError as error:
@@ -36,7 +36,7 @@ def refusal(body: Any) -> str:
 
 
 def with_data(**data: Any) -> dict[str, Any]:
-    """Return an import's body whose data set holds the given lists beside the three required ones."""
+    """Return an import's body with the given lists and the three required ones."""
     lists = {"features": [], "featureStrategies": [], "tagTypes": [], **data}
     return {"project": "default", "environment": "development", "data": lists}
 
@@ -49,7 +49,7 @@ def whole() -> Any:
 
 
 def test_a_body_with_every_property_passes_as_it_is() -> None:
-    """Every property that the specification lists is known, and well-formed values are left alone."""
+    """Every property of the specification is known, and valid values are not changed."""
     assert check(IMPORT, whole()) == whole()
 
 
@@ -61,7 +61,7 @@ def test_the_smallest_body() -> None:
 
 @pytest.mark.parametrize("name", ["project", "environment", "data"])
 def test_what_the_root_requires(name: str) -> None:
-    """Missing members are reported in the order project, environment, data."""
+    """Missing properties are reported in the order project, environment, data."""
     order = ["project", "environment", "data"]
     body = {key: value for key, value in with_data().items() if order.index(key) < order.index(name)}
     assert refusal(body) == f"The `/body/{name}` property is required. It was not present on the data you sent."
@@ -69,14 +69,14 @@ def test_what_the_root_requires(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["features", "featureStrategies", "tagTypes"])
 def test_what_a_data_set_requires(name: str) -> None:
-    """Three of nine lists, in that order; the other six may be left out."""
+    """Three of nine lists are required, and reported in this order. The other six are optional."""
     order = ["features", "featureStrategies", "tagTypes"]
     body = {**with_data(), "data": {key: [] for key in order if order.index(key) < order.index(name)}}
     assert refusal(body) == f"The `/body/data/{name}` property is required. It was not present on the data you sent."
 
 
 def test_every_object_is_closed_but_few() -> None:
-    """Unknown properties are refused except in the objects that the specification calls open."""
+    """An unknown property is refused except in the objects that the specification calls open."""
     opened = set()
     for place, _ in objects(whole(), "/body"):
         body = whole()
@@ -93,7 +93,7 @@ def test_every_object_is_closed_but_few() -> None:
 
 
 def objects(value: Any, place: str) -> list[tuple[str, Any]]:
-    """Return every object in a value with its place."""
+    """Return every object in a value with its path."""
     if isinstance(value, dict):
         return [(place, value), *(found for key, item in value.items() for found in objects(item, f"{place}/{key}"))]
     if isinstance(value, list):
@@ -129,12 +129,12 @@ RULES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("data", "message"), RULES)
 def test_rules_of_single_properties(data: dict[str, Any], message: str) -> None:
-    """Formats, lengths, patterns, bounds and types are held."""
+    """Formats, lengths, patterns, bounds and types are checked."""
     assert message in refusal(with_data(**data))
 
 
 def test_an_export_asks_for_one_of_three() -> None:
-    """Unknown properties are allowed. If no alternative fits, each is reported, and then all."""
+    """Unknown properties are allowed. If no alternative fits, the error lists each alternative and then `anyOf`."""
     assert check(EXPORT_QUERY, {"environment": "", "tag": "", "more": 1})
     with pytest.raises(ShapeError) as caught:
         check(EXPORT_QUERY, {"environment": 1})
@@ -171,7 +171,7 @@ def test_the_json_schema_takes_what_the_shape_takes() -> None:
 
 
 def test_a_null_that_is_allowed_is_a_type() -> None:
-    """OpenAPI 3.1 has null as a type; a reference or null is one of two."""
+    """A nullable integer has two types. A nullable reference is an `anyOf` of the reference and null."""
     assert json_schema(Nullable(Integer(minimum=0), description="d")) == {
         "type": ["integer", "null"],
         "minimum": 0,

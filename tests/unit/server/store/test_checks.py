@@ -1,4 +1,4 @@
-"""Names, variants and parameters beyond the shape of a body (import validation 6.3)."""
+"""Checks of names, variants and parameters that a shape cannot express (import validation 6.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIANT = {"name": "v", "weight": 1}
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d!e~f*g'h(i)", "...", "x" * 100])
 def test_names_that_are_good(name: str) -> None:
-    """A name of 1 to 100 characters that mean themselves in a URL."""
+    """A name has 1 to 100 characters, and none of them needs an escape in a URL."""
     check_name(name)
 
 
@@ -42,7 +42,7 @@ def test_names_that_are_good(name: str) -> None:
     ],
 )
 def test_names_that_are_not(name: str, text: str) -> None:
-    """Any other name is refused with the reason."""
+    """Any other name is a 400 with a message that says what is wrong."""
     with pytest.raises(CallerError) as caught:
         check_name(name)
     assert caught.value.status == 400
@@ -54,7 +54,7 @@ def test_names_that_are_not(name: str, text: str) -> None:
     [(None, "x."), ("", "x."), (0, "x."), (False, "x."), ([], "x. You provided []."), (1e21, "x. You provided 1e+21.")],
 )
 def test_details_show_what_was_sent(value: Any, text: str) -> None:
-    """What counts as false in JavaScript is not shown."""
+    """The message shows the value unless it is falsy in JavaScript."""
     assert make_detail("x", value) == {"message": text}
     assert invalid(make_detail("x", value)).name == "BadDataError"
 
@@ -69,14 +69,14 @@ def test_details_show_what_was_sent(value: Any, text: str) -> None:
     ],
 )
 def test_missing_parameters_of_a_rollout(given: dict[str, Any] | None, filled: dict[str, Any]) -> None:
-    """They are filled in; those of other strategies are not."""
+    """A gradual rollout gets default parameters. Other strategies do not."""
     assert fill_parameters("flexibleRollout", given, "f", "userId") == filled
     assert fill_parameters("default", given, "f", "userId") == (given or {})
     assert fill_parameters(None, given, "f", "userId") == (given or {})
 
 
 def test_the_default_strategy() -> None:
-    """It is on for everybody."""
+    """The default strategy is enabled for all users."""
     strategy = default_strategy("f")
     assert strategy["parameters"] == {"rollout": "100", "stickiness": "default", "groupId": "f"}
 
@@ -92,7 +92,7 @@ def test_the_default_strategy() -> None:
     ],
 )
 def test_weights_add_up(fixed: list[int], free: int, weights: list[int]) -> None:
-    """The variable variants share the weight that the fixed ones leave. The first ones get the remainder."""
+    """The variable variants share the weight that the fixed ones leave. The first variants get the remainder."""
     variants = [{"name": f"z{weight}", "weight": weight, "weightType": "fix"} for weight in fixed]
     variants += [{"name": f"a{number}", "weight": 5, "weightType": "variable"} for number in range(free)]
     found = distribute_weights(variants)
@@ -101,7 +101,7 @@ def test_weights_add_up(fixed: list[int], free: int, weights: list[int]) -> None
 
 
 def test_variants_are_sorted_as_people_read() -> None:
-    """Letters sort alphabetically in any case, after punctuation and digits."""
+    """Punctuation comes first, then digits, then letters in alphabetical order, lower case before upper case."""
     names = ["b", "A", "a", "B", "_", "-", "1", "aB", "ab", "a-b", "Ab", "AB"]
     variants = [{"name": name, "weight": 1, "weightType": "variable"} for name in names]
     found = [each["name"] for each in distribute_weights(variants)]
@@ -144,7 +144,7 @@ def test_variants_are_sorted_as_people_read() -> None:
     ],
 )
 def test_variants_that_cannot_be(variants: object, text: str) -> None:
-    """The error has the first problem and its path."""
+    """The error names the first problem and its path."""
     with pytest.raises(CallerError) as caught:
         check_variants(variants)
     assert caught.value.details == [{"message": text}]
@@ -152,14 +152,14 @@ def test_variants_that_cannot_be(variants: object, text: str) -> None:
 
 @pytest.mark.parametrize("value", ["{", "5", "null", "NaN", "[NaN]", '"x"', "[" * 100_000])
 def test_a_json_payload_is_an_object_or_an_array(value: str) -> None:
-    """Other JSON is refused, and so is invalid JSON."""
+    """Other JSON values and invalid JSON are refused."""
     with pytest.raises(CallerError, match="invalid data"):
         check_variants([VARIANT | {"payload": {"type": "json", "value": value}}])
     assert check_variants([VARIANT | {"payload": {"type": "json", "value": '{"a": [1]}'}}])
 
 
 def test_a_name_comes_once() -> None:
-    """The error has the second variant of the name, with its defaults."""
+    """The error shows the second variant with the same name."""
     with pytest.raises(CallerError) as caught:
         check_variants([VARIANT, VARIANT])
     assert caught.value.details[0]["message"].startswith('"[1]" contains a duplicate value. You provided {"name":"v"')
@@ -177,14 +177,15 @@ def test_a_name_comes_once() -> None:
     ],
 )
 def test_weights_that_cannot_add_up(variants: list[Any], text: str) -> None:
-    """No variant is variable, or the fixed weights exceed the total."""
+    """It is an error if no variant is variable, or if the fixed weights exceed the total."""
     with pytest.raises(CallerError) as caught:
         prepare_variants(variants)
     assert caught.value.details == [{"message": text}]
 
 
 def test_what_is_stored_of_variants() -> None:
-    """Nothing is added. A weight may be a text, and a variant without a type is left out. The input does not change."""
+    """Stored variants get no defaults, a weight may be text, and a variant without a weight type is left out.
+    The input does not change."""
     given = [{"name": "v", "weight": "7", "weightType": "variable"}, VARIANT | {"name": "lost"}]
     assert check_variants(given)[1] == {"name": "lost", "weight": 1, "weightType": "variable", "stickiness": "default"}
     assert prepare_variants(given) == [{"name": "v", "weight": 1000, "weightType": "variable"}]

@@ -1,4 +1,4 @@
-"""Constraints beyond their shape: values that fit, and legal ones (import validation 6.3, step 7)."""
+"""Checks of constraints that a shape cannot express: valid values and legal values (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def constraint(operator: str, value: str | None = None, **given: Any) -> dict[st
 
 
 def problem(wanted: dict[str, Any], legal: dict[str, list[str]] | None = None) -> str | None:
-    """Return the problem of a constraint."""
+    """Return the error message for a constraint, or None if it is valid."""
     try:
         check_constraint(wanted, legal or {})
     except CallerError as refusal:
@@ -35,13 +35,13 @@ def problem(wanted: dict[str, Any], legal: dict[str, list[str]] | None = None) -
     "text", ["1", " 1 ", "1e3", ".5", "5.", "+5", "-0", "00012", "1.50", "\t7\n", "0.30000000000000004"]
 )
 def test_numbers_that_fit(text: str) -> None:
-    """Decimal numbers that a double holds, blanks around them."""
+    """Decimal numbers that a double can hold are valid, also with spaces around them."""
     assert problem(constraint("NUM_GT", text)) is None
 
 
 @pytest.mark.parametrize("text", ["0x10", "Infinity", "NaN", "1_0", "1,5", "--5", "1e", " ", "+", "١"])
 def test_what_is_no_number(text: str) -> None:
-    """It is shown as it came."""
+    """The message shows the invalid number as sent."""
     assert str(problem(constraint("NUM_GT", text))).startswith(f"{NUMBER}. You provided ")
 
 
@@ -58,7 +58,7 @@ def test_what_is_no_number(text: str) -> None:
     ],
 )
 def test_numbers_that_a_double_loses(text: str, shown: str) -> None:
-    """They are unsafe: the message shows the text if digits are lost, and the number if it is only too large."""
+    """The message shows the text if digits are lost, and the number if it is only too large."""
     assert problem(constraint("NUM_EQ", text)) == f"{SAFE}. You provided {shown}."
 
 
@@ -66,13 +66,13 @@ def test_numbers_that_a_double_loses(text: str, shown: str) -> None:
     "text", ["2024-01-01", "2024-02-30", "January 1 2024", "5", "-5", "1.5", "foo 12", "2024-01-01 10:00"]
 )
 def test_dates_that_fit(text: str) -> None:
-    """What JavaScript reads as a date, or as milliseconds."""
+    """A date is valid if JavaScript reads it as a date or as milliseconds."""
     assert problem(constraint("DATE_AFTER", text)) is None
 
 
 @pytest.mark.parametrize("text", ["x", "2024-13-01", "1e3", "99999999999999999", "now", "12:00"])
 def test_what_is_no_date(text: str) -> None:
-    """It is shown as it came."""
+    """The message shows the invalid date as sent."""
     assert problem(constraint("DATE_BEFORE", text)) == f'{DATE}. You provided "{text}".'
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_date(text: str) -> None:
     "text", ["1", "v1.2.3", "1.2", "1.2.3+b", "01.2.3", " 1.2.3 ", "1.2.3-01", "", "1.2.3-" + "a" * 260]
 )
 def test_what_is_no_version(text: str) -> None:
-    """A version is bare, whole and without build metadata."""
+    """A version needs all three numbers, and has no `v`, no spaces and no build metadata."""
     assert problem(constraint("SEMVER_LT", text)) == VERSION.format(text)
     assert problem(constraint("SEMVER_LT", "1.2.3-beta.1")) is None
 
@@ -97,12 +97,12 @@ def test_what_is_no_version(text: str) -> None:
     ],
 )
 def test_what_is_no_pattern(pattern: str, told: str) -> None:
-    """The reason is the real server's."""
+    """The message has the same reason as on the real server."""
     assert problem(constraint("REGEX", pattern)) == f"{REGEX} Error: error parsing regexp: {told}"
 
 
 def test_patterns() -> None:
-    """A pattern is one that every client can search, and is not turned round."""
+    """A pattern must be one that every client can use. It cannot be inverted."""
     assert problem(constraint("REGEX", "^a.*z$")) is None
     assert str(problem(constraint("REGEX", r"\C"))).startswith(REGEX)
     assert problem(constraint("REGEX", "a", inverted=True)) == "REGEX operator cannot be inverted."
@@ -113,7 +113,7 @@ def test_patterns() -> None:
 
 @pytest.mark.parametrize("operator", ["IN", "NOT_IN", "STR_CONTAINS", "STR_STARTS_WITH", "STR_ENDS_WITH"])
 def test_lists_of_values(operator: str) -> None:
-    """There is at least one, none is empty or long."""
+    """A list has at least one value. No value is empty or longer than 100 characters."""
     assert problem(constraint(operator)) == '"value" must contain at least 1 items. You provided [].'
     assert problem(constraint(operator, values=["a", ""])) == '"values[1]" is not allowed to be empty.'
     long = '"values[0]" length must be less than or equal to 100 characters long'
@@ -123,20 +123,20 @@ def test_lists_of_values(operator: str) -> None:
 
 @pytest.mark.parametrize("value", ["10.0.0.0/8", "10.1.2.3", "2001:db8::/32", "::1"])
 def test_networks_that_fit(value: str) -> None:
-    """Addresses and ranges of both families."""
+    """IPv4 and IPv6 addresses and ranges are valid."""
     assert problem(constraint("IN_CIDR", values=[value])) is None
 
 
 @pytest.mark.parametrize("value", ["ten", "10.0.0.0/33", "10.0.0", "::/129", "10.0.0.0 /8"])
 def test_what_is_no_network(value: str) -> None:
-    """It is named by its place and shown; a list without values is refused as that of any other operator."""
+    """The message shows the invalid value and its index. An empty list is refused."""
     told = f'"values[1]" must be an IP address or a CIDR range. You provided "{value}".'
     assert problem(constraint("IN_CIDR", values=["10.0.0.1", value])) == told
     assert problem(constraint("IN_CIDR")) == '"value" must contain at least 1 items. You provided [].'
 
 
 def test_a_value_may_be_absent() -> None:
-    """The value of a number or a date may be absent, that of a version may not."""
+    """The value of a number or a date may be missing. The value of a version may not."""
     assert problem(constraint("NUM_EQ")) is None
     assert problem(constraint("DATE_AFTER")) is None
     assert problem(constraint("SEMVER_EQ")) == "the provided value is not a string."
@@ -160,14 +160,14 @@ def test_legal_values() -> None:
 
 
 def test_constraints_get_a_list_of_values() -> None:
-    """The input does not change."""
+    """A constraint without `values` gets an empty list. The input does not change."""
     given = constraint("NUM_EQ", "1")
     assert check_constraints([given], {}) == [given | {"values": []}]
     assert "values" not in given
 
 
 def test_limits() -> None:
-    """30 constraints with 250 values each are allowed. More may stay if their number does not grow."""
+    """The limits are 30 constraints and 250 values each. Stored constraints over a limit may stay if their number does not grow."""
     one = constraint("IN", values=["a"])
     wide = constraint("IN", values=["a"] * 251)
     check_limits([one] * 30)

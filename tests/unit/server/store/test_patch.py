@@ -36,7 +36,7 @@ DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n
     ],
 )
 def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
-    """Each operation has its effect, and the given document does not change."""
+    """Each operation returns the changed document. The given document does not change."""
     before = deepcopy(DOCUMENT)
     assert apply_patch(DOCUMENT, [operation]) == DOCUMENT | changed
     assert before == DOCUMENT
@@ -49,7 +49,7 @@ def test_moving() -> None:
 
 
 def test_the_whole() -> None:
-    """An empty pointer is the document; nothing to do leaves it as it is."""
+    """An empty pointer means the whole document. An empty patch changes nothing."""
     assert apply_patch({"a": 1}, [{"op": "replace", "path": "", "value": []}]) == []
     assert apply_patch({"a": 1}, [{"op": "add", "path": "", "value": 5}]) == 5
     assert apply_patch({"a": 1}, []) == {"a": 1}
@@ -77,7 +77,7 @@ def test_the_whole() -> None:
     ],
 )
 def test_what_does_not_fit(operation: dict[str, Any]) -> None:
-    """It is refused, with the operation that it is about."""
+    """An operation that cannot be applied is a 400. The message has the operation's index."""
     with pytest.raises(CallerError, match="Could not apply provided patch: operation 1: ") as caught:
         apply_patch(DOCUMENT, [{"op": "replace", "path": "/a", "value": 1}, operation])
     assert caught.value.status == 400

@@ -43,7 +43,7 @@ CASES = [
     ("(?:ab?){2,3}", ["aba", "abab"], ["ab"]),
     ("x*?y+?z??", ["xxyy", "yz"], ["x"]),
 ]
-"""A pattern, names that match it, names that do not: in time linear in the name."""
+"""A pattern, names that match and names that do not. The time is linear in the length of the name."""
 
 GOING_BACK = [
     (r"(?!.*--)[a-z-]+", ["a-b"], ["a--b", "A"]),
@@ -59,11 +59,11 @@ GOING_BACK = [
     (r"\k", ["k"], [""]),
     (r"(?:a{90}){12}|a{1200}", ["a" * 1080, "a" * 1200], ["a", "a" * 99]),
     (r"(?=a)*b", ["b"], ["a"]),
-    (r"(?:(a)|(b)|(c))+\1\2\3", ["abcc", "aa"], ["ab", "aba", "c", "d"]),  # a round of a loop forgets what groups found
+    (r"(?:(a)|(b)|(c))+\1\2\3", ["abcc", "aa"], ["ab", "aba", "c", "d"]),  # each iteration of a loop resets its groups
     (r"(?:(a)|b)*\1c", ["abc", "baac"], ["bac", "ab"]),
     (r"(z)((a+)?(b+)?(c))*\1\3", ["zcz", "zaacbbbcacza", "zacza"], ["zaacbbbcacz", "zacz"]),
     (r"(?:a?){3}b|(?=x)(?:)*x", ["b", "aaab", "x"], ["aaaab"]),
-    (r"(?=(a+))a*b\1", ["aba", "aabaa"], ["ab", "aaba"]),  # what was seen ahead is not seen anew
+    (r"(?=(a+))a*b\1", ["aba", "aabaa"], ["ab", "aaba"]),  # a look-ahead is not tried again after it matched
     (r"(?=(a+))(?:a*b\1)+", ["aba", "aabaa"], ["abb"]),
     (r"(?!(a)b)\1a+", ["aa", "a"], ["ab"]),
     (r"(?<=^(a+)(a+))b|a+(?<=^(\d+)(\d+)|(a)+)b", ["aab"], ["b"]),
@@ -83,7 +83,7 @@ GOING_BACK = [
     (r"(?=.)[\c1\c_\ca][\c]\c", ["\x11\\\\c", "\x1fc\\c", "\x01c\\c"], ["1\\\\c"]),
     (r"(?=.)\8\9\18[\1\8]", ["89\x0188", "89\x018\x01"], ["8918"]),
 ]
-"""The same, where one must go back and try again."""
+"""The same, for patterns that need backtracking."""
 
 INVALID = [
     "(",
@@ -122,20 +122,20 @@ def matches(pattern: str, name: str, budget: StepBudget | None = None) -> bool:
 
 @pytest.mark.parametrize(("pattern", "good", "bad"), CASES + GOING_BACK)
 def test_names_match_as_in_javascript(pattern: str, good: list[str], bad: list[str]) -> None:
-    """The parser accepts exactly what JavaScript accepts."""
+    """A name matches exactly if it matches in JavaScript."""
     assert [name for name in good if not matches(pattern, name)] == []
     assert [name for name in bad if matches(pattern, name)] == []
 
 
 @pytest.mark.parametrize("pattern", INVALID)
 def test_an_invalid_pattern_is_none(pattern: str) -> None:
-    """A pattern that JavaScript refuses lets every name pass."""
+    """An invalid pattern accepts every name."""
     assert matches(pattern, "Any name")
 
 
 @pytest.mark.programs
 def test_the_cases_are_javascript() -> None:
-    """Node agrees with every case here."""
+    """Node gives the same result for every case of this file."""
     match = """([pattern, names]) => {
         try { const one = new RegExp('^' + pattern + '$'); return names.map((name) => one.test(name)); }
         catch { return null; }
@@ -146,7 +146,7 @@ def test_the_cases_are_javascript() -> None:
 
 
 def refusal(pattern: str, name: str, budget: StepBudget | None = None) -> str:
-    """Return why a name is not checked."""
+    """Return the reason of the `UncheckedNameError` for a name."""
     with pytest.raises(UncheckedNameError) as found:
         matches(pattern, name, budget)
     return found.value.reason
@@ -163,19 +163,19 @@ FREEZING = [
     (r"(?=.*){2000000000,}a", "b"),
     (r"(?:a?){2000000000}b", "a"),
 ]
-"""Patterns, each with a name that keeps a search busy that goes back and tries again."""
+"""Patterns, each with a name for which backtracking takes very long."""
 
 
 @pytest.mark.parametrize(("pattern", "name"), FREEZING)
 def test_a_pattern_that_would_not_end_is_told(pattern: str, name: str) -> None:
-    """A check that needs too many steps raises, its steps are counted, and the name does not match."""
+    """A check that needs too many steps raises UncheckedNameError and uses up the steps of one name."""
     budget = StepBudget()
     assert refusal(pattern, name, budget) == "it takes too many steps"
     assert budget.left == REQUEST_STEPS - NAME_STEPS
 
 
 def test_the_names_of_a_request_share_its_steps() -> None:
-    """The work for all names of a request is limited. Names after the limit are not checked."""
+    """All names of a request share one budget of steps. When it is used up, further names are not checked."""
     budget = StepBudget(5 * NAME_STEPS // 2)
     found = [refusal(r"(?=a)(a+)+b", "a" * size, budget) for size in range(30, 34)]
     assert found == ["it takes too many steps"] * 4
@@ -184,7 +184,7 @@ def test_the_names_of_a_request_share_its_steps() -> None:
 
 
 def test_a_usual_pattern_leaves_steps_for_thousands_of_names() -> None:
-    """Five thousand names of fifty characters are within the budget of a request, also with a look ahead."""
+    """Five hundred names of about fifty characters use less than a tenth of a request's budget, also with a look-ahead."""
     for pattern in (
         r"(?!.*--)[a-z][a-z0-9-]*",
         r"[a-z]+(?:[._-][a-z0-9]+){1,100}",
@@ -197,12 +197,12 @@ def test_a_usual_pattern_leaves_steps_for_thousands_of_names() -> None:
 
 
 def test_a_hostile_pattern_takes_linear_time() -> None:
-    """RE2 matches patterns with exponential backtracking, for names of any length."""
+    """RE2 matches a pattern that would backtrack exponentially, also for a very long name."""
     assert not matches("(a+)+b", "a" * 100_000)
 
 
 def test_what_re2_runs_waits_for_no_search() -> None:
-    """While a step search runs, RE2 still checks other names."""
+    """RE2 checks names while another search holds the search lock."""
     with SEARCH_LOCK:
         assert matches("[a-z]+", "a")
 
@@ -217,12 +217,12 @@ def test_what_re2_runs_waits_for_no_search() -> None:
     ],
 )
 def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, fits: bool) -> None:
-    """A long name gets more steps: a few per character are enough for look-around and references."""
+    """A long name gets more steps, so that usual patterns with look-around and references succeed."""
     assert matches(pattern, "a" * 60_000) is fits
 
 
 def test_long_names_are_checked_as_well() -> None:
-    """A name that is too long for a feature matches as in JavaScript, within the limit of steps."""
+    """A name that is too long for a feature is also checked, as long as the steps suffice."""
     assert matches("(?!b)a+", "a" * 1_000)
     assert not matches("(?!b)a+", "b" * 1_000)
     assert matches("(?!b)a+", "a" * (NAME_STEPS + 1))
@@ -231,13 +231,13 @@ def test_long_names_are_checked_as_well() -> None:
 
 
 def nested(depth: int) -> str:
-    """Return a pattern of groups in groups, each repeated."""
+    """Return a pattern of nested groups, each repeated."""
     return "(?:a|b" * depth + ")*" * depth
 
 
 @pytest.mark.parametrize("reference", ["", r"(z)?\1"])
 def test_groups_nest_up_to_a_bound(reference: str) -> None:
-    """Nesting up to the limit is parsed at any stack depth; beyond it the error has the position."""
+    """Nesting up to the limit is parsed. Beyond the limit the error has the position."""
     assert matches(nested(MAX_DEPTH) + reference, "abab")
     assert not matches(nested(MAX_DEPTH) + reference, "c")
     reason = refusal("x" + nested(MAX_DEPTH + 1), "a")
@@ -246,7 +246,7 @@ def test_groups_nest_up_to_a_bound(reference: str) -> None:
 
 
 def test_a_pattern_has_a_longest() -> None:
-    """A pattern that is longer is not read."""
+    """A pattern that is too long is not parsed."""
     assert matches("a" * MAX_CHARACTERS, "a" * MAX_CHARACTERS)
     assert refusal("a" * (MAX_CHARACTERS + 1), "a") == f"it is longer than {MAX_CHARACTERS:,} characters"
 
@@ -256,12 +256,12 @@ LARGE = [
     "[" + "".join(chr(0x100 + 2 * each) for each in range(9_000)) + "]", "(?:" * 49 + "a" + "){2}" * 49, "a{9999}" * 1_400,
     "[[\\]" * 2_000, "(?<" * 3_000, "a|" * 4_999, "x?" * 4_999, r"(?=a)" + "(?:a{0,99})" * 900, r"(a)\1" + r"\S" * 4_900,
 ]  # fmt: skip
-"""Patterns that are large, or become so where counts are written out."""
+"""Patterns that are large, or become large when their counts are expanded."""
 
 
 @pytest.mark.parametrize("pattern", LARGE)
 def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> None:
-    """Parsing any pattern takes less than a second and a few megabytes; then names are checked within the steps."""
+    """Parsing takes less than two seconds and eight megabytes. The check of a name then stays within its steps."""
     tracemalloc.start()
     try:
         compiled = compile_pattern(pattern)
@@ -277,7 +277,7 @@ def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> Non
 
 
 def test_what_re2_would_take_long_to_read_is_left_out() -> None:
-    """The expansion of counts is limited: forty ranges of a thousand would take RE2 two seconds."""
+    """The expansion of counts is limited, because RE2 needs two seconds for forty ranges of a thousand."""
     with pytest.raises(TooLargeForRe2):
         LinearPattern(parse("a{0,1000}" * 40))
     assert matches("a{0,1000}" * 40, "a" * 90)

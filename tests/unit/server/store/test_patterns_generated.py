@@ -74,13 +74,13 @@ EDGES = ["^", "$", "\\b", "\\B", "\\b", "\\B"]
 REFERENCES = ["\\1", "\\2", "\\3", "\\1", "\\2", "\\k<n>"]
 QUANTIFIERS = ["*", "+", "?", "*?", "+?", "??", "{2}", "{0}", "{0,2}", "{1,3}?", "{2,}", "{1,}?", "{0,1}"]
 FEW = ["a", "b", "a", "b", "a", "."]
-"""What half of the patterns consist of, so that groups find something that references meet again."""
+"""The atoms of half of the patterns. They are few, so that back references match often."""
 OPENINGS = ["(", "(", "(", "(?:", "(?:", "(?=", "(?!", "(?<=", "(?<!"]
 BROKEN = ["(", ")", "[", "\\", "**", "{2}{3}", "(?", "(?<", "(?i:a)", "+", "a{3,1}", "(?<n>"]
 
 
 class Patterns:
-    """Makes patterns: most of them good, some that are none."""
+    """Makes patterns. Most are valid, some are not."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
@@ -89,7 +89,7 @@ class Patterns:
         self._edges = 0.06
 
     def pattern(self) -> str:
-        """Return a pattern; it has at most one group with a name."""
+        """Return a pattern with at most one named group."""
         self._named = False
         self._atoms, self._edges = self._draw.choice([(ATOMS, 0.06), (FEW, 0.01)])
         made = self._choice(3)
@@ -121,7 +121,7 @@ class Patterns:
 
 
 def names(draw: random.Random) -> list[str]:
-    """Return names: short, most of few letters, some of anything."""
+    """Return short names. Most consist of few letters, some of any characters."""
     made = []
     for _ in range(NAMES):
         pool = draw.choice(["ab", "ab", "ab1", UNITS])
@@ -130,7 +130,7 @@ def names(draw: random.Random) -> list[str]:
 
 
 def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
-    """Return the result of each of our methods for each name; None for an invalid pattern."""
+    """Return the result of each of our searches for each name, or None if the pattern is invalid."""
     try:
         node = parse(pattern)
     except InvalidPattern:
@@ -145,7 +145,7 @@ def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
 
 @pytest.mark.programs
 def test_generated_patterns_match_as_in_javascript() -> None:
-    """For every pattern and name, node agrees with RE2 and with our search. Patterns that are invalid there are invalid here."""
+    """Node, RE2 and our own search give the same result for every pattern and name, also on which patterns are invalid."""
     draw = random.Random(SEED)
     made = Patterns(draw)
     cases = [(made.pattern(), names(draw)) for _ in range(PATTERNS)]

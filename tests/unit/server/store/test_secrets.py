@@ -1,4 +1,4 @@
-"""Secrets of tokens: their form, and what may be shown of them."""
+"""The form of token secrets, and the part of a secret that may be shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flagsvc.server.store.secrets import make_hint, new_personal_secret, new_sec
     ],
 )
 def test_a_secret_says_what_it_is_for(projects: list[str], environment: str, head: str) -> None:
-    """SDKs and people read project and environment in it; what follows are 56 random hexadecimal digits."""
+    """A secret begins with its project and environment. 56 random hexadecimal digits follow."""
     secret = new_secret(projects, environment)
     assert secret.startswith(head)
     assert re.fullmatch("[0-9a-f]{56}", secret.removeprefix(head))
@@ -30,7 +30,7 @@ def test_a_personal_secret_says_so() -> None:
 
 
 def test_no_two_secrets_are_alike() -> None:
-    """Secrets are random."""
+    """200 new secrets are all different."""
     assert (
         len({new_secret(["*"], "development") for _ in range(100)} | {new_personal_secret() for _ in range(100)}) == 200
     )
@@ -50,5 +50,5 @@ def test_no_two_secrets_are_alike() -> None:
     ],
 )
 def test_what_is_shown_of_a_secret(secret: str, hint: str) -> None:
-    """The random part shows four characters of at least sixteen, and none of fewer."""
+    """The hint has the first four characters of a random part of at least sixteen, and none of a shorter one."""
     assert make_hint(secret) == hint

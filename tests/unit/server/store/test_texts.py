@@ -1,4 +1,4 @@
-"""Lengths of texts, as JavaScript counts them, and the API's messages."""
+"""Text lengths as JavaScript counts them, and the API's messages about texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FACE = "\N{GRINNING FACE}"
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("é", 1), (FACE, 2), (f"a{FACE}b{FACE}", 6)])
 def test_lengths_count_code_units(text: str, size: int) -> None:
-    """What lies beyond the first plane counts twice."""
+    """A character above U+FFFF counts as two."""
     assert utf16_length(text) == size == len(text.encode("utf-16-le")) // 2
 
 
@@ -40,11 +40,11 @@ def test_what_is_wrong_with_a_name(text: str) -> None:
 
 
 def test_good_names() -> None:
-    """Letters, digits and the marks that need no escape."""
+    """Letters, digits and the marks that need no escape are valid."""
     assert all(url_problem(text, "x") is None for text in ("aZ09", "-_.!~*'()", "..."))
 
 
 def test_white_space_is_javascripts() -> None:
-    """A byte order mark is, an information separator is none."""
+    """A byte order mark is white space. An information separator is not."""
     assert strip_whitespace("\ufeff \t\n\u3000x\u2029") == "x"
     assert strip_whitespace("\x1fx\x85") == "\x1fx\x85"

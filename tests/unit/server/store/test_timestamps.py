@@ -1,4 +1,4 @@
-"""Moments as the wire writes and reads them."""
+"""Times as the API writes and reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
     ],
 )
 def test_shown(moment: datetime | None, text: str | None) -> None:
-    """The form is UTC with milliseconds that are cut off, not rounded, and a year of four digits."""
+    """A time is written in UTC with a year of four digits. Milliseconds are cut, not rounded."""
     assert format_time(moment) == text
 
 
@@ -36,7 +36,7 @@ def test_shown(moment: datetime | None, text: str | None) -> None:
     ],
 )  # fmt: skip
 def test_read(value: Any) -> None:
-    """Every date-time that a shape lets pass, seconds and milliseconds; without a zone it is UTC."""
+    """Date-times, seconds and milliseconds since the epoch are read. A date-time without a zone is UTC."""
     assert parse_time(value, OTHERWISE) == NOON
 
 
@@ -57,11 +57,11 @@ def test_read(value: Any) -> None:
     ],
 )
 def test_what_is_no_moment(value: Any) -> None:
-    """An invalid time, or one beyond the calendar, becomes the other time."""
+    """An invalid or out-of-range value gives the default time."""
     assert parse_time(value, OTHERWISE) == OTHERWISE
 
 
 def test_the_hour() -> None:
-    """The result is the beginning of the hour in UTC, also for zones that differ by half an hour."""
+    """The result is the start of the hour in UTC, also for a zone that differs by half an hour."""
     india = timezone(timedelta(hours=5, minutes=30))
     assert start_of_hour(datetime(2026, 3, 4, 17, 45, 12, 345, tzinfo=india)) == NOON

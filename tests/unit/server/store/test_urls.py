@@ -1,4 +1,4 @@
-"""One spelling of an address (import validation 6.3, step 6)."""
+"""The normalized form of a URL (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 
@@ -74,25 +74,25 @@ REFUSED = [
 
 @pytest.mark.parametrize(("given", "kept"), SPELLINGS.items())
 def test_an_address_has_one_spelling(given: str, kept: str) -> None:
-    """What leads to the same place is written the same."""
+    """Different spellings of a URL have one normalized form."""
     assert normalized(given) == kept
 
 
 @pytest.mark.parametrize("given", [each for each in SPELLINGS.values() if "%" not in each and "q=a&b" not in each])
 def test_the_one_spelling_stays(given: str) -> None:
-    """An address that has the one spelling keeps it."""
+    """A normalized URL does not change."""
     assert normalized(given) == given
 
 
 @pytest.mark.parametrize("given", REFUSED)
 def test_what_is_no_address(given: str) -> None:
-    """What browsers do not take is no address."""
+    """A URL that browsers do not accept raises BadUrl."""
     with pytest.raises(BadUrl):
         normalized(given)
 
 
 def of_the_real_server(cases: list[str]) -> list[str | None]:
-    """Return the forms that the real server's library makes of addresses; None for refused ones."""
+    """Return the URLs as the real server's library normalizes them, or None for a URL that it refuses."""
     module = (peers.package("unleash-server").parent / "normalize-url" / "index.js").as_uri()
     script = f"""
         import {{ readFileSync }} from 'node:fs';
@@ -108,7 +108,7 @@ def of_the_real_server(cases: list[str]) -> list[str | None]:
 
 
 def ours(given: str) -> str | None:
-    """Return the normalized form of an address; None if it is refused."""
+    """Return the normalized form of a URL, or None if it is refused."""
     try:
         return normalized(given)
     except BadUrl:
@@ -116,12 +116,12 @@ def ours(given: str) -> str | None:
 
 
 def test_the_spellings_are_the_real_servers() -> None:
-    """The library that the real server uses agrees with every case here."""
+    """The real server's library gives the same result for every case of this file."""
     assert of_the_real_server([*SPELLINGS, *REFUSED]) == [*SPELLINGS.values(), *([None] * len(REFUSED))]
 
 
 def test_any_address_has_the_real_servers_spelling() -> None:
-    """Random addresses combine what is hard to parse: hosts, escapes, dots, parameters, fragments."""
+    """The real server's library gives the same result for random URLs with difficult hosts, escapes, dots and parameters."""
     rng = random.Random(20261123)
     cases = [address(rng) for _ in range(10_000)]
     found = dict(zip(cases, of_the_real_server(cases), strict=True))

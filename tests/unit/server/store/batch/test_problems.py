@@ -1,4 +1,4 @@
-"""What an import would refuse, found without a database (import validation 6.3)."""
+"""The problems that make an import fail, found without a database (import validation 6.3)."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
 
 @pytest.mark.parametrize(("data", "problems"), CASES)
 def test_what_is_found(data: dict[str, Any], problems: list[tuple[str, str]]) -> None:
-    """Each problem has a rule and the flag it is about; what an import passes over is none."""
+    """Each problem has a rule and the flag that it concerns. Entries that an import ignores are no problem."""
     assert found(**data) == problems
 
 
 def test_a_flag_that_the_environment_does_not_have() -> None:
-    """New flags are in the environments of the project, existing ones in their own."""
+    """A new flag has the environments of the project. An existing flag has its own environments."""
     elsewhere = ServerFacts(FLAGS | {"here": ServerFlag("default", in_environment=False)}, frozenset({"production"}))
     wanted = {"features": [feature("new")], "featureEnvironments": [place("here"), place("new")]}
     assert found(elsewhere, **wanted) == [("environment", "here"), ("environment", "new")]
 
 
 def test_what_is_not_known_is_not_checked() -> None:
-    """Without tag types and context fields the other checks run, and the skipped ones are named."""
+    """Without tag types and context fields, the other rules are checked, and the two skipped checks are named."""
     data = body(
         featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
     )

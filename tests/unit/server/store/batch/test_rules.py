@@ -1,4 +1,4 @@
-"""Each rule of a batch, with given facts of the database (import validation 4.1; 4.2; 4.3)."""
+"""Each rule of a batch alone, with given facts about the database (import validation 4.1; 4.2; 4.3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KNOWN: dict[str, Any] = {
 
 
 def known(**more: Any) -> DatabaseFacts:
-    """Return the facts of a database."""
+    """Return facts about a database."""
     return DatabaseFacts(**KNOWN | more)
 
 
@@ -44,7 +44,7 @@ def data(**lists: Any) -> DataSet:
 
 
 def test_unknown_strategies_are_told_each_time() -> None:
-    """A strategy that the server does not know is named as often as it is used, also without a feature; case counts."""
+    """An unknown strategy is listed once for each use, also without a feature. Names are case-sensitive."""
     used = [strategy("a", "gone"), strategy("a", "Default"), {"name": "gone"}, strategy("a", "mine")]
     assert rules.unknown_strategies(data(featureStrategies=used), known()) == ["gone", "Default", "gone"]
 
@@ -63,7 +63,7 @@ def test_unknown_strategies_are_told_each_time() -> None:
     ],
 )
 def test_context_fields_must_agree(field: Json, stored: KnownContextField | None, unfit: bool) -> None:
-    """A field that is there must have the legal values and be free or the project's; a new one is never wrong."""
+    """A stored field must have the legal values, and be global or of the project. A new field is never a conflict."""
     held = {} if stored is None else {"f": stored}
     found = rules.conflicting_context_fields(
         data(contextFields=[{"name": "f", **field}] * 2), known(context_fields=held)
@@ -72,7 +72,7 @@ def test_context_fields_must_agree(field: Json, stored: KnownContextField | None
 
 
 def test_features_of_other_projects_are_told_with_them() -> None:
-    """Active or archived, a feature of another project is named with its project; a parent is none of the data set's."""
+    """A feature of another project, active or archived, is listed with its project. Parent features are not checked."""
     held = {
         "a": StoredFeature("other"),
         "b": StoredFeature("third", LONG_AGO),
@@ -84,13 +84,13 @@ def test_features_of_other_projects_are_told_with_them() -> None:
 
 
 def test_repeated_features_come_once() -> None:
-    """A repeated name comes once, in the order of the second occurrences."""
+    """A repeated name is listed once, in the order of the second occurrences."""
     assert rules.repeated_features(data(features=[feature(name) for name in "abcbbaa"]), known()) == ["b", "a"]
     assert find_repeated([]) == []
 
 
 def test_misnamed_features_are_sorted_by_utf16() -> None:
-    """Names that do not match come once each, by their UTF-16 units: beyond the basic plane sorts before U+FB01."""
+    """Names that do not match are listed once each, sorted by UTF-16 code units: U+1F600 comes before U+FB01."""
     names = ["ok", "ﬁ", "😀", "Z", "é", "Z"]
     found = rules.misnamed_features(
         data(features=[feature(name) for name in names]), known(project=TargetProject("default", pattern="[a-z]+"))
@@ -99,7 +99,7 @@ def test_misnamed_features_are_sorted_by_utf16() -> None:
 
 
 def test_without_a_pattern_every_name_is_fine() -> None:
-    """With an empty pattern or an unknown project, names are not checked."""
+    """Names are not checked without a pattern or with an unknown project."""
     for project in (None, TargetProject("default")):
         assert rules.misnamed_features(data(features=[feature("a b")]), known(project=project)) == []
 
@@ -116,7 +116,7 @@ def test_without_a_pattern_every_name_is_fine() -> None:
     ],
 )
 def test_the_naming_message_shows_what_is_set(project: TargetProject, words: str) -> None:
-    """The message has the example and the description, if they are set."""
+    """The message has the example and the description if they are set."""
     (found,) = rules.apply(rules.ERRORS, data(features=[feature("a")]), known(project=project))
     assert words in found["message"]
     assert found["affectedItems"] == ["a"]
@@ -127,7 +127,8 @@ def test_the_naming_message_shows_what_is_set(project: TargetProject, words: str
     [(None, 9, None), (3, 1, None), (2, 1, (2, 1, 2)), (0, 0, (2, 0, 0)), (4, 5, (2, 5, 4))],
 )
 def test_the_limit_of_a_project(limit: int | None, active: int, told: tuple[int, int, int] | None) -> None:
-    """New features, each once, must fit; up to the limit is fine; archived and foreign names count as new."""
+    """The number of features must not exceed the limit. Each new name counts once; archived features and those of other
+    projects count as new."""
     held = {
         "here": StoredFeature("default"),
         "shelved": StoredFeature("default", LONG_AGO),
@@ -153,14 +154,14 @@ def test_a_project_over_its_limit_is_told_without_new_features() -> None:
 
 
 def test_segments_are_found_by_name() -> None:
-    """A segment must be there by its exact name, free or the project's; its number plays no part."""
+    """A segment must exist with its exact name, and be global or of the project. Its id is ignored."""
     held = {"free": KnownSegment(1, None), "ours": KnownSegment(2, "default"), "theirs": KnownSegment(3, "other")}
     wanted = [{"id": 9, "name": name} for name in ("free", "ours", "theirs", "Free", "theirs")]
     assert rules.missing_segments(data(segments=wanted), known(segments=held)) == ["theirs", "Free", "theirs"]
 
 
 def test_parents_must_be_somewhere() -> None:
-    """A parent is in the data set or stored, archived and elsewhere too; repeats are kept, children are not looked at."""
+    """A parent must be in the data set or stored. Archived parents and other projects are fine. Repeats are kept."""
     held = {"stored": StoredFeature("other", LONG_AGO)}
     wanted = [depends("nobody", "gone", "in", "stored", "gone")]
     found = data(features=[feature("in")], dependencies=wanted)
@@ -168,7 +169,7 @@ def test_parents_must_be_somewhere() -> None:
 
 
 def test_custom_strategies_are_told_once() -> None:
-    """Custom strategies come once, in the order of their first use."""
+    """Custom strategies are listed once, in the order of their first use."""
     used = [strategy("a", name) for name in ("yours", "default", "mine", "yours", "gone")]
     assert rules.custom_strategies(data(featureStrategies=used), known()) == ["yours", "mine"]
 
@@ -187,7 +188,7 @@ def test_archived_and_overwritten_features() -> None:
 
 
 def test_rules_speak_in_their_order() -> None:
-    """All eight errors together come in the order of the table, and a clean data set has none."""
+    """All eight errors come in the order of the table. A correct data set has none."""
     project = TargetProject("default", pattern="[A-Z]", limit=0)
     held = known(
         features={"a": StoredFeature("other")},
@@ -227,14 +228,14 @@ ASKS: list[tuple[str, Json, Json]] = [
 
 @pytest.mark.parametrize(("name", "lists", "held"), ASKS, ids=[row[0] for row in ASKS])
 def test_each_permission_is_asked_for_by_what_needs_it(name: str, lists: Json, held: Json) -> None:
-    """A viewer misses the permission to update, and the one that the data set asks for."""
+    """A viewer lacks the permission to update, and the one that the data set needs."""
     found = missing_permissions(data(**lists), known(**held), VIEWER)
     order = [asked.name for asked in REQUIRED_PERMISSIONS]
     assert found == sorted(["Update feature flags", name], key=order.index)
 
 
 def test_a_repeated_feature_that_exists_asks_to_create() -> None:
-    """Repeats are counted: two entries of one existing name are more than exist."""
+    """Entries are counted, not names: two entries of one stored feature are more than the stored features."""
     held = known(features={"a": StoredFeature("default"), "p": StoredFeature("default")})
     twice = data(features=[feature("a"), feature("a")])
     assert "Create feature flags" in missing_permissions(twice, held, VIEWER)
@@ -275,17 +276,15 @@ def test_empty_variants_and_known_names_ask_nothing() -> None:
     ],
 )
 def test_what_roles_miss(actor: Actor, project: str, environment: str, missing: list[str]) -> None:
-    """Roles reach as far as their project and environment."""
+    """A role gives permissions only in its own project and in known environments."""
     lists = {name: entries for _, more, _ in ASKS for name, entries in more.items()}
     wanted = read_data_set(body(environment, project, **lists))
     assert missing_permissions(wanted, known(has_strategies=True), actor) == missing
 
 
 def test_cleaning_takes_out_what_is_not_imported() -> None:
-    """Archived features are removed with their entries, and so are entries without a feature and unused tag types.
-
-    Links and dependencies stay.
-    """
+    """Cleaning removes archived features with their entries, entries without a feature, and unused tag types.
+    Links and dependencies stay."""
     everything = data(
         features=[feature("a"), feature("gone")],
         featureStrategies=[

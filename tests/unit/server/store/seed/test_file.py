@@ -1,4 +1,4 @@
-"""Seed files: read whole, and every mistake told at once with its place."""
+"""A seed file is read completely, and all mistakes are reported together with their places."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ WRONG: list[tuple[Any, list[str]]] = [
         ["features[0].name", "users[0].name: is missing", "users[0].x", "y: is not"],
     ),
 ]
-"""What a file holds, and what is said of it."""
+"""The content of a seed file, and parts of the expected messages."""
 
 
 @pytest.mark.parametrize(("data", "expected"), WRONG)
 def test_a_mistake_is_told_with_its_place(data: Any, expected: list[str]) -> None:
-    """Each problem has its place and the expected value. No secret is repeated."""
+    """Each message names the place and the correct value. No message contains a secret."""
     with pytest.raises(SeedError) as caught:
         parse_seed(data)
     text = "\n".join(caught.value.problems)
@@ -124,7 +124,7 @@ def test_a_mistake_is_told_with_its_place(data: Any, expected: list[str]) -> Non
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    """Ten mistakes are ten lines, not ten attempts."""
+    """Ten mistakes give ten problems in one error."""
     with pytest.raises(SeedError) as caught:
         parse_seed({"features": [{"name": number} for number in range(10)]})
     assert len(caught.value.problems) == 10
@@ -132,7 +132,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("content", ["", " \n", "# features:\n"])
 def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
-    """A file without anything is a mistake; a section may be null, and an object without sections is nothing to write."""
+    """An empty file is an error. A section may be null, and an object without sections is valid."""
     (tmp_path / "seed.yaml").write_text(content)
     with pytest.raises(SeedError, match=r"the seed file `.*seed\.yaml` is empty"):
         read_seed(tmp_path / "seed.yaml")
@@ -140,14 +140,14 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
-    """With such a naming pattern all names are valid, as on the real server."""
+    """An invalid naming pattern is stored as it is: it accepts all names, as on the real server."""
     naming = {"pattern": "("}
     assert parse_seed({"projects": [{"id": "p", "featureNaming": naming}]})["projects"][0]["featureNaming"] == naming
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
 def test_json_is_read(tmp_path: Path, indent: int | str | None) -> None:
-    """JSON is read however it is indented."""
+    """JSON is read with any indentation."""
     content = {"features": [{"name": "a", "description": "ä"}], "maintenance": True}
     (tmp_path / "seed").write_text(json.dumps(content, indent=indent))
     seed = read_seed(tmp_path / "seed")
@@ -155,7 +155,7 @@ def test_json_is_read(tmp_path: Path, indent: int | str | None) -> None:
 
 
 def test_yaml_is_read(tmp_path: Path) -> None:
-    """YAML is read, its dates too."""
+    """YAML is read, and its dates become date-times."""
     text = "features:\n  - name: a\ntokens:\n  - {type: backend, secret: '*:development.x', expiresAt: 2031-01-01T00:00:00Z}\n"
     (tmp_path / "seed.yml").write_text(text)
     seed = read_seed(tmp_path / "seed.yml")
@@ -164,20 +164,20 @@ def test_yaml_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"a: b: c", b"\xff\xfe\xfa", b"!!python/object:os.system {}"])
 def test_what_is_neither_json_nor_yaml_is_told(tmp_path: Path, content: bytes) -> None:
-    """The error for an unreadable file has its name and, if there is one, the line."""
+    """The error for a file that cannot be parsed names the file."""
     (tmp_path / "seed").write_bytes(content)
     with pytest.raises(SeedError, match="seed` is neither JSON nor YAML"):
         read_seed(tmp_path / "seed")
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    """A path that leads nowhere is named."""
+    """The error names a path that does not exist."""
     with pytest.raises(SeedError, match="nosuch` cannot be read: no such file or directory"):
         read_seed(tmp_path / "nosuch")
 
 
 def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
-    """The lines say which file they are about."""
+    """Each problem names the file."""
     (tmp_path / "seed.json").write_text('{"x": 1}')
     with pytest.raises(SeedError, match=r"seed\.json: x: is not a key"):
         read_seed(tmp_path / "seed.json")

@@ -17,26 +17,26 @@ TWICE = {
 
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_is_there_twice(text: str) -> None:
-    """A repeated key is refused, in YAML with its place, because its first value would be lost."""
+    """A duplicate key is an error, because the first value would be lost silently. For YAML the error has the position."""
     with pytest.raises(ValueError, match=TWICE[text]):
         read_text(text.encode())
 
 
 def test_what_is_merged_may_be_said_again() -> None:
-    """A merge gives defaults, which the object it comes to may change."""
+    """A YAML merge gives default values, and the object may override them."""
     text = "a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}\n"
     assert read_text(text.encode()) == {"a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 2, "y": 3}}
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 20_000 + b"a", b'{"a":' * 100_000])
 def test_deep_nesting(content: bytes) -> None:
-    """The error says that the nesting is too deep."""
+    """Deep nesting raises ValueError with its own message."""
     with pytest.raises(ValueError, match=r"^is nested too deeply$"):
         read_text(content)
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
 def test_json_in_any_indentation(indent: int | str | None) -> None:
-    """JSON is read however it is indented."""
+    """JSON is read with any indentation."""
     content = {"a": [1, {"b": None}]}
     assert read_text(json.dumps(content, indent=indent).encode()) == content
