@@ -112,7 +112,7 @@ def has(yes: int, record: bytes) -> bool:
     return f'{{"first":[{yes},0,{{}}]}}'.encode() in record
 
 
-def test_several_who_start_at_once(upstream: FakeUpstream, tmp_path: Path) -> None:
+def test_several_processes_start_together(upstream: FakeUpstream, tmp_path: Path) -> None:
     """Of three processes on one storage, exactly one sends the counts left there."""
     cut_off(upstream)
     with reporting(upstream, tmp_path.as_uri()) as proxy:

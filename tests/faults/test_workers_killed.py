@@ -82,7 +82,7 @@ def test_a_report_that_was_answered_is_not_lost(upstream: FakeUpstream) -> None:
     assert counted(upstream) == sum(range(1, 4))
 
 
-def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> None:
+def test_other_workers_accept_waiting_connections(upstream: FakeUpstream, tmp_path: Path) -> None:
     """While a worker cannot be replaced, the others accept the connections that the kernel queued for it."""
     flag = tmp_path / "crash"
     (tmp_path / "code.py").write_text(

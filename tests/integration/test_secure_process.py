@@ -245,7 +245,7 @@ def test_the_flag_server_speaks_tls_and_listens_on_unix_sockets(tmp_path: Path) 
 
 
 @PROCESSES
-def test_reading_anew_disturbs_nobody(
+def test_reloading_certificates_disturbs_no_request(
     upstream: FakeUpstream, tmp_path: Path, number: int, record_property: Callable[[str, object], None]
 ) -> None:
     """While certificates change repeatedly, every handshake succeeds and every request is answered."""

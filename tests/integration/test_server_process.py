@@ -103,7 +103,7 @@ def test_the_lines_to_go_on_with_work() -> None:
         assert [(each["name"], each["enabled"]) for each in document["features"]] == [("first-flag", True)]
 
 
-def test_a_seed_is_planted_once(tmp_path: Path) -> None:
+def test_a_seed_is_written_once(tmp_path: Path) -> None:
     """The content of the seed is there. A restart with the same file changes nothing."""
     given = {"features": [{"name": "a"}, {"name": "b"}]}
     for _ in range(2):

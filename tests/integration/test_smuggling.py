@@ -53,7 +53,7 @@ def labels_are_sorted(proxy: Proxy) -> bool:
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *TAKEN, *LAST])
-def test_nobody_is_given_the_rest_of_another(both: tuple[int, Proxy], name: str) -> None:
+def test_no_caller_gets_the_answer_of_another(both: tuple[int, Proxy], name: str) -> None:
     """Only its sender gets the answer to a hidden request, and the next caller gets its own answer."""
     port, proxy = both
     assert labels_are_sorted(proxy)

@@ -56,7 +56,7 @@ async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
 
 
 @asynchronous
-async def test_a_304_that_nobody_asked_for_is_an_error() -> None:
+async def test_an_unrequested_304_is_an_error() -> None:
     """Without If-None-Match, a 304 refers to no document."""
     async with session() as (server, upstream):
         server.script(reply(304))

@@ -45,7 +45,7 @@ def test_the_caller_is_who_the_first_trusted_proxy_saw(
 
 
 @given(st.lists(FORGED, max_size=4), CALLERS | PROXIES)
-def test_nobody_is_believed_where_nobody_is_trusted(forged: list[str], peer: str) -> None:
+def test_without_trust_the_header_is_ignored(forged: list[str], peer: str) -> None:
     """Without trust the peer is the caller, and the header of a peer outside the trusted set is ignored."""
     expected = parse_address(peer)
     assert parse_address(TrustedProxies(False).address(peer, forwarded(forged)) or "") == expected

@@ -130,7 +130,7 @@ def _probe(target: ProbeTarget, *, timeout: float) -> tuple[bool, str]:
 def _reason(error: Exception) -> str:
     """Return a short reason why there was no answer."""
     if isinstance(error, ConnectionRefusedError | FileNotFoundError):
-        return "nothing listens there"
+        return "there is no listener"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if type(error).__module__ == "ssl":

@@ -133,7 +133,7 @@ def nothing_to_move(plan: MovePlan, shown: str) -> str:
     if plan.left:
         stay = "stays" if len(plan.left) == 1 else "stay"
         return f"nothing to move, {tables.format_count(len(plan.left), 'thing')} {stay} behind"
-    return "nothing to move, as far as the warnings allow to say" if plan.warnings else f"{shown} has all of it"
+    return "nothing to move, except what the warnings name" if plan.warnings else f"{shown} has all of it"
 
 
 def step_row(step: MoveStep) -> tables.Row:

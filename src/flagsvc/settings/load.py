@@ -239,7 +239,7 @@ def _servers(tree: dict[str, object], *, needed: bool) -> dict[str, object]:
     if table is None and not needed:
         return {}
     if not isinstance(table, dict):
-        raise ValueError(f"it has no table [{SERVER_TABLE}], in which the flag server's options stand")
+        raise ValueError(f"it has no table [{SERVER_TABLE}] with the flag server's options")
     return table
 
 

@@ -113,7 +113,7 @@ async def run_fake_server(behave: Callable[[asyncio.StreamWriter], Awaitable[Non
 
 
 @asynchronous
-async def test_nobody_there() -> None:
+async def test_no_listener() -> None:
     """Without a server, the client fails at once."""
     port = free_port()
     async with client_of(RedisAddress("127.0.0.1", port)) as client:

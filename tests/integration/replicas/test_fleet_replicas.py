@@ -71,7 +71,7 @@ async def test_a_leader_that_dies_is_followed_when_its_lease_is_over(
 
 
 @asynchronous
-async def test_without_a_server_everybody_asks(server: RedisServer, upstream: CountedUpstream) -> None:
+async def test_without_a_server_every_replica_polls(server: RedisServer, upstream: CountedUpstream) -> None:
     """Without the server each replica polls for itself. A new, empty server is filled, and one replica polls for all."""
     port = free_port()
     with redis_server(port=port) as first:

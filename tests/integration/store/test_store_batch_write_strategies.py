@@ -249,7 +249,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("variants", "words"), VARIANTS)
-def test_variants_that_cannot_be(scene: Scene, variants: list[Json], words: str) -> None:
+def test_invalid_variants(scene: Scene, variants: list[Json], words: str) -> None:
     """Each failure is a 400 with the reason, and stores nothing."""
     found = scene.refusal(body(features=[feature("new")], featureEnvironments=[place("new", variants=variants)]))
     assert (found.status, found.details[0]["message"].startswith(words)) == (400, True)

@@ -70,7 +70,7 @@ def holder(store: Store, secret: str) -> Actor:
     return found
 
 
-def test_a_seed_is_planted_once(store: Store) -> None:
+def test_a_seed_is_written_once(store: Store) -> None:
     """The second start does not write the seed again, also after changes."""
     assert apply_seed_once(store, SEED).outcome is SeedOutcome.WRITTEN
     assert count_features(store) == 2

@@ -194,7 +194,7 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
 
 
 @pytest.mark.parametrize("storage", ["redis://localhost", "none", "file:///var/lib/flagsvc"])
-def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+def test_unused_certificate_files_are_not_checked(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
     """Certificate files for a storage server are not checked if the storage does not use TLS."""
     gone = str(tmp_path / "gone")
     called = flagsvc("config", "--storage", storage, "--storage-ca", gone, "--storage-cert", gone, env=ENOUGH)

@@ -275,7 +275,7 @@ def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], bod
     assert "some-password" not in run.err and "secret" not in run.err
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_listener(capsys: pytest.CaptureFixture[str]) -> None:
     """A URL without a listener and an invalid URL are exit code 1. Errors do not show the password and the query."""
     run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
     assert run.code == 1 and "secret" not in run.err

@@ -131,7 +131,7 @@ def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
 def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
     """Waiting ends when the time is over; the message says that there is no listener."""
     called = flagsvc("health", "--port", free_port, "--wait", "0.3")
-    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: nothing listens there\n", "")
+    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: there is no listener\n", "")
 
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_a_unix_socket(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """Callers' and operators' sockets are probed by path; a missing file means that there is no listener."""
     for variable in ("FLAGSVC_HOST", "FLAGSVC_ADMIN_ADDRESS"):
         called = flagsvc("health", env={variable: f"unix:{tmp_path}/p.sock"})
-        assert called == (1, f"not ready: http://unix:{tmp_path}/p.sock:/proxy/health: nothing listens there\n", "")
+        assert called == (1, f"not ready: http://unix:{tmp_path}/p.sock:/proxy/health: there is no listener\n", "")
 
 
 def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatc
     assert code == 0 or called.out.endswith("nothing was imported\n")
 
 
-def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_terminal(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal and without --yes, the command shows the changes and names the options to use. The exit code is 2."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     called = run()

@@ -169,7 +169,7 @@ def run_python(*arguments: str, **given: Any) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help", "config"])
-def test_nobody_reads(argument: str) -> None:
+def test_closed_pipe(argument: str) -> None:
     """A closed pipe, as with `flagsvc config | head -1`, ends the command with exit code 1 and no message."""
     read, write = os.pipe()
     os.close(read)

@@ -107,7 +107,7 @@ def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     assert called.out.endswith(f"{same}nothing to move, 1 thing stays behind\n")
     source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
     called = run("--yes", "--environment", "production")
-    assert called.out.endswith(f"{same}nothing to move, as far as the warnings allow to say\n")
+    assert called.out.endswith(f"{same}nothing to move, except what the warnings name\n")
     assert writes(target) == []
 
 

@@ -61,7 +61,7 @@ def test_what_is_no_database_is_a_wrong_value(flagsvc: Flagsvc, served: list[Ser
     assert called.err.startswith("flagsvc server: database: ") and "hunter2" not in called.err
 
 
-def test_a_variable_that_nobody_reads_is_named(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
+def test_unknown_variable_gives_a_warning(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
     """An unknown variable is a warning in the log, as for the proxy."""
     called = flagsvc("server", env={"FLAGSVC_DATABASE_ULR": "x"})
     assert called.code == 7

@@ -77,7 +77,7 @@ missing permission: You are missing
 """
 
 
-def test_lines_where_nobody_looks(ask: Flagsvc, admin: FakeAdmin) -> None:
+def test_plain_lines_in_a_pipe(ask: Flagsvc, admin: FakeAdmin) -> None:
     """In a pipe every item is on its own line, without colours and control characters."""
     admin.say("validate", 200, ITEMS)
     assert ask() == (1, PLAIN.format(url=admin.url), "")
@@ -126,7 +126,7 @@ REFUSALS: list[Any] = [
     (404, error("NotFoundError", "No project shop"), "not-found", "the server does not find it: No project shop"),
     (413, {"message": "request entity too large"}, "too-large", "the data set is too large: 372 bytes were sent"),
     (415, error("ContentTypeError", "no"), "media-type", "the server does not take JSON at `{url}`"),
-    (418, None, "unexpected", "`{url}` answered with status 418, which means nothing here"),
+    (418, None, "unexpected", "`{url}` answered with status 418, which a flag server does not send"),
     (429, None, "throttled", "the server asks for fewer requests: try again later"),
     (500, {"message": "boom"}, "server", "the server failed with status 500: boom: try again"),
     (502, b"<html>", "server", "the server failed with status 502: try again"),
@@ -183,7 +183,7 @@ def test_the_connection_ends(ask: Flagsvc, admin: FakeAdmin) -> None:
         (("--environment", "x"), "the server has no environment `x`; there are development, production"),
     ],
 )
-def test_a_slip_of_the_pen(named: tuple[str, str], text: str, ask: Flagsvc, admin: FakeAdmin) -> None:
+def test_unknown_project_or_environment(named: tuple[str, str], text: str, ask: Flagsvc, admin: FakeAdmin) -> None:
     """An unknown project or environment is exit code 2: the real server would treat an unknown project as empty."""
     called = ask(*named)
     assert (called.code, called.out, called.err) == (2, "", f"flagsvc validate: {text}\n")

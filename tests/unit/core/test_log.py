@@ -78,7 +78,7 @@ def test_a_line_of_json() -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_nobody_writes_a_second_line(as_json: bool) -> None:
+def test_values_cannot_add_a_line(as_json: bool) -> None:
     """Line ends and terminal codes in values stay inside the line."""
     log, stream = lines(as_json=as_json)
     log.warn("one\ntwo", value="three\r\nfour\x1b[31m\u2028\x85five", quoted='"=')

@@ -177,7 +177,7 @@ async def raises() -> bool:
 
 @asynchronous
 @pytest.mark.parametrize("gone", [stays, cannot_be_seen, raises])
-async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[bool]]) -> None:
+async def test_a_present_caller_gets_the_result(gone: Callable[[], Awaitable[bool]]) -> None:
     """This also holds if it is unknown whether the caller has gone. No task remains, and the loop logs nothing."""
     before = asyncio.all_tasks()
     complaints: list[Any] = []
@@ -191,7 +191,7 @@ async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[
 
 
 @asynchronous
-async def test_who_is_gone_is_waited_for_no_longer() -> None:
+async def test_work_for_a_caller_that_has_gone_is_cancelled() -> None:
     """The work is cancelled, also if the waiting task is cancelled."""
     before = asyncio.all_tasks()
     work = Hanging()

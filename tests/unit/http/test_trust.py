@@ -33,7 +33,7 @@ def slow(networks: list[str], peer: str, entries: list[str]) -> str:
 
 
 @given(st.sampled_from(["10.0.0.7", "9.9.9.9", "fd00::2"]), st.lists(ENTRIES, max_size=6))
-def test_the_walk_is_the_walk(peer: str, entries: list[str]) -> None:
+def test_fast_and_slow_walk_agree(peer: str, entries: list[str]) -> None:
     """The fast walk gives the same result as the slow one."""
     networks = ["10.0.0.0/8", "fc00::/7"]
     trust = TrustedProxies(tuple(networks))

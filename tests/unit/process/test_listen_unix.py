@@ -68,7 +68,7 @@ def test_what_a_killed_program_left_is_put_away(path: str) -> None:
         reach(path)
 
 
-def test_somebody_elses_socket_is_left_alone(path: str) -> None:
+def test_the_socket_of_another_server_stays(path: str) -> None:
     """The error names the path and the reason. The other server continues, also one with a full queue."""
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(path)

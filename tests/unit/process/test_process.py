@@ -45,7 +45,7 @@ def test_signals_tell_the_server_to_end(number: int) -> None:
     assert told == ["drained"]
 
 
-def test_nobody_is_told_before_the_signal() -> None:
+def test_readiness_does_not_fail_before_the_signal() -> None:
     """Without a signal the server continues, and readiness does not fail."""
     server, told = make_server()
     assert not asyncio.run(server.on_tick(0)) and told == []
@@ -143,7 +143,7 @@ class Hello(asyncio.Protocol):
 
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
-def test_who_waits_at_the_end_is_answered(secure: bool, loop: str, tmp_path: Path) -> None:
+def test_waiting_connections_are_answered_at_the_end(secure: bool, loop: str, tmp_path: Path) -> None:
     """A connection that waits in the queue when the server ends is answered, also over TLS."""
     ours = Authority()
     pair = written(tmp_path, "both.pem", ours.issue().both)

@@ -143,7 +143,7 @@ def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 @pytest.mark.parametrize("number", [0, 5])
-def test_who_waits_at_a_door_is_taken(loop: str, number: int) -> None:
+def test_waiting_connections_are_accepted_at_the_end(loop: str, number: int) -> None:
     """Connections that wait in the queue when a server's socket is closed are not lost. Later ones are refused."""
 
     async def close() -> None:

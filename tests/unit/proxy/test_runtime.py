@@ -75,7 +75,7 @@ def test_where_configurations_are_stored(tmp_path: Path) -> None:
         {"tags": "a:b"},
     ],
 )
-def test_nobody_reads_another_configuration(other: dict[str, Any]) -> None:
+def test_storage_keys_of_two_configurations_differ(other: dict[str, Any]) -> None:
     """Everything that decides the upstream's answer is part of the storage key."""
     assert make_storage_key(options()) == make_storage_key(options(port=1))
     assert make_storage_key(options()) != make_storage_key(options(**other))
@@ -98,7 +98,7 @@ def test_a_new_world_inherits(document: Path) -> None:
     assert ProxyRuntime(make_setup(options()), new).counters.drain() is None
 
 
-def test_a_new_world_is_as_fresh_as_the_old_one(document: Path) -> None:
+def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
     """Another event loop in the same process continues with the state of the last one."""
     old = warm(document)
     new = ProxyRuntime(make_setup(options()), old)

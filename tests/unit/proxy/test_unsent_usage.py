@@ -27,7 +27,7 @@ class Shelving(MemoryStore):
         return self.record_stores.setdefault(key, MemoryRecordStore())
 
 
-def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
+def test_each_storage_has_a_record_store(tmp_path: Path) -> None:
     """A folder has files, a provider its own records or one record, and no storage has none."""
     assert isinstance(make_record_store(FileStore(tmp_path), "key", "one"), FileRecordStore)
     assert isinstance(make_record_store(MemoryStore(), "key", "one"), SingleRecordStore)
@@ -36,7 +36,7 @@ def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
     assert make_record_store(provider, "key", "one") is provider.record_stores["key"]
 
 
-def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
+def test_without_storage_no_counts_are_stored(tmp_path: Path) -> None:
     """Without storage no counts are stored. With storage, unsent counts are."""
     setup = make_setup(options())
     assert make_unsent_usage(setup, NoStore()) is None

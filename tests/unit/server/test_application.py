@@ -127,7 +127,7 @@ def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
+def test_a_cancelled_start_closes_everything(tmp_path: Path) -> None:
     """A start that is cancelled closes everything that it opened."""
     before = set(threading.enumerate())
 

@@ -60,8 +60,8 @@ def test_precedence_of_the_servers_file(file: Path) -> None:
             "unknown option `clientKeys` (file {} [server]); it is the proxy's, and stands outside of [server]",
         ),
         ("[server]\nport = 'x'\n", "port (file {} [server]): expected a port number from 0 to 65535, got `x`"),
-        ("port = 1\n", "configuration file {}: it has no table [server], in which the flag server's options stand"),
-        ("server = 1\n", "configuration file {}: it has no table [server], in which the flag server's options stand"),
+        ("port = 1\n", "configuration file {}: it has no table [server] with the flag server's options"),
+        ("server = 1\n", "configuration file {}: it has no table [server] with the flag server's options"),
         ("port = \n", "configuration file {}: not TOML: invalid value (at line 1, column 8)"),
     ],
 )

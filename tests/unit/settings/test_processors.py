@@ -54,7 +54,7 @@ def test_without_control_groups(tmp_path: Path) -> None:
     assert processors(tmp_path / "groups", tmp_path / "own") == 16
 
 
-def test_here() -> None:
+def test_processors_of_this_machine() -> None:
     """On this machine the number is between one and the number of processors."""
     assert 1 <= processors() <= (os.cpu_count() or 1)
 

@@ -118,7 +118,7 @@ def test_code_takes_and_keeps_every_option() -> None:
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)
-def test_a_row_has_the_name_in_code_and_the_type_that_its_name_and_its_value_say(option: Option) -> None:
+def test_name_in_code_and_type_of_an_option(option: Option) -> None:
     """The name in code is the option's name in snake case, and a default and a sample have the declared type."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", option.name).replace(".", "_").lower()
     assert option.field == RENAMED.get(snake, snake)

@@ -117,7 +117,7 @@ ROWS = (
     ServerErrorRow(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
 )  # fmt: skip
 UNEXPECTED = ServerErrorRow(
-    0, 999, "unexpected", "`{url}` answered with status {status}, which means nothing here: is it a flag server?"
+    0, 999, "unexpected", "`{url}` answered with status {status}, which a flag server does not send: is it one?"
 )
 NO_ADMIN_API = ServerErrorRow(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
 NO_TOKEN = ServerErrorRow(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")

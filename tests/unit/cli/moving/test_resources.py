@@ -85,7 +85,7 @@ def test_segments() -> None:
 
 @pytest.mark.parametrize("title", ["strategy type", "segment"])
 @pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
-def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
+def test_removed_description(title: str, empty: dict[str, Any]) -> None:
     """A description that only the target has is set to empty: a server keeps omitted fields, so each run would repeat it."""
     thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
     [step] = found(title, [thing | empty], [thing | {"description": "old"}])
@@ -94,7 +94,7 @@ def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
     assert found(title, [thing | {"description": "new"}], [thing | {"description": "new"}]) == []
 
 
-def test_a_project_that_goes() -> None:
+def test_removed_project() -> None:
     """A segment of a project becomes global if it is global in the source."""
     [step] = found("segment", [BETA], [BETA | {"project": "default"}])
     assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}

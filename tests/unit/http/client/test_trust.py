@@ -33,7 +33,7 @@ def test_authorities_come_on_top(tmp_path: Path) -> None:
     trust.check()
 
 
-def test_what_is_between_sees_no_certificate(tmp_path: Path) -> None:
+def test_outbound_proxy_gets_no_client_certificate(tmp_path: Path) -> None:
     """A connection to an outbound proxy trusts the same authorities, but sends no client certificate."""
     own = CertificateFiles(OWN, written(tmp_path, "own", AUTHORITY.issue().both))
     trust = Trust(ca=written(tmp_path, "ca", AUTHORITY.pem), own=own)

@@ -61,7 +61,7 @@ async def test_what_comes_while_an_answer_is_made() -> None:
 
 
 @asynchronous
-async def test_answers_that_nobody_takes() -> None:
+async def test_answers_that_the_caller_does_not_read() -> None:
     """Of 2,000 answers of 2.5 MB one is made. The next one is made when the caller has read it, and reading pauses meanwhile."""
     line = dial(serving(BIG), takes=65_536).send(get() * 2_000)
     await turns()

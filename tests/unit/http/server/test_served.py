@@ -92,7 +92,7 @@ def test_half_closed_on_a_socket(loop: str) -> None:
         assert [status for status, _, _ in parse_answers(read_all(caller), ["GET"] * 51)] == [200] * 51
 
 
-def test_answers_that_nobody_takes_on_a_socket(loop: str) -> None:
+def test_unread_answers_on_a_socket(loop: str) -> None:
     """Of 2,000 answers of a megabyte only a few are made before the caller reads: `answered` counts them."""
     given = serving(BIG, access_log=True)
     with served(given, loop=loop) as (port, _):
@@ -120,7 +120,7 @@ def settled(given: Serving) -> int:
     return before
 
 
-def test_who_takes_nothing_is_cut_off(loop: str) -> None:
+def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
     """The connection is reset after the write timeout, and counted."""
     given = serving(BIG)
     with (

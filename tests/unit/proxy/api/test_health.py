@@ -54,7 +54,7 @@ def test_why_not(path: str) -> None:
     assert serving.ask(b"GET", path.encode()).body == b"cold"
 
 
-def test_nobody_keeps_what_a_probe_said() -> None:
+def test_no_cache_keeps_the_answer_to_a_probe() -> None:
     """No cache may keep the answer to a probe."""
     answer = Serving().ask(b"HEAD", b"/readyz")
     assert (answer.status, answer.body) == (200, b"")

@@ -57,7 +57,7 @@ async def test_without_a_bound_nothing_is_ever_stale() -> None:
 
 
 @pytest.mark.parametrize("warm", [True, False])
-def test_nobody_who_answers(warm: bool) -> None:
+def test_no_worker_answers(warm: bool) -> None:
     """If other processes answer and none of them does, that is the reason, with any configuration, but not during the shutdown."""
     answered = [True]
     readiness = Readiness(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
@@ -69,7 +69,7 @@ def test_nobody_who_answers(warm: bool) -> None:
 
 
 @pytest.mark.parametrize("warm", [True, False])
-def test_who_ends_says_so_first(warm: bool) -> None:
+def test_draining_comes_first(warm: bool) -> None:
     """The shutdown comes before every other reason."""
     readiness, _, _ = made(warm=warm)
     readiness.is_draining = True

@@ -275,7 +275,7 @@ async def test_malformed_features_are_named_and_counted() -> None:
 
 
 @asynchronous
-async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
+async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
     """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]
 

@@ -111,7 +111,7 @@ async def test_what_is_answered_for_is_not_sent_again() -> None:
 
 
 @asynchronous
-async def test_a_fault_nobody_thought_of_leaves_everything_in_the_bucket() -> None:
+async def test_an_unexpected_exception_leaves_everything_in_the_bucket() -> None:
     """After any exception, the bucket still has all counts."""
     world, counted = World(), bucket({"a": 0})
     world.upstream.faults = [RuntimeError("bug")]

@@ -59,7 +59,7 @@ async def test_what_is_left_is_found_once() -> None:
 
 
 @asynchronous
-async def test_of_several_who_look_at_once_one_gets_it() -> None:
+async def test_one_of_several_processes_gets_a_record() -> None:
     """The process that removes the record from the storage gets it."""
     world = World()
     assert await world.unsent_usage().save([bucket()], left=True)
@@ -91,7 +91,7 @@ async def test_the_last_word_counts() -> None:
 
 
 @asynchronous
-async def test_nobody_takes_what_a_living_process_keeps() -> None:
+async def test_the_record_of_a_running_process_stays() -> None:
     """A process takes neither its own record nor that of a process that still writes."""
     world = World()
     living, looking = world.unsent_usage(), world.unsent_usage()
@@ -134,7 +134,7 @@ async def test_a_record_that_changes_starts_anew() -> None:
 
 
 @asynchronous
-async def test_where_nobody_else_can_be_nobody_is_waited_for() -> None:
+async def test_a_storage_of_one_process_has_only_earlier_records() -> None:
     """A storage that is not shared has only records of earlier runs."""
     world = World(MemoryRecordStore(shared=False))
     await world.unsent_usage().save([bucket()])
@@ -211,7 +211,7 @@ class SlowShelf(MemoryRecordStore):
 
 
 @asynchronous
-async def test_a_storage_that_hangs_holds_nobody_up() -> None:
+async def test_a_storage_that_hangs_delays_nothing() -> None:
     """Each call waits only a moment. No second call starts while one hangs, and the hanging call completes in order."""
     record_store = SlowShelf()
     world = World(record_store)

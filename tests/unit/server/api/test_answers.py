@@ -51,7 +51,7 @@ def test_no_body_has_no_type() -> None:
     assert respond(ApiAnswer(status=204))[1] == {"vary": "Accept-Encoding"}
 
 
-def test_gzip_where_it_is_asked_for_and_pays() -> None:
+def test_gzip_for_long_bodies() -> None:
     """A long body is compressed, or the handler's own compressed form is sent. A short body is not compressed."""
     _, headers, body = respond(ApiAnswer(LONG), accept_encoding="gzip")
     assert headers["content-encoding"] == "gzip"

@@ -67,7 +67,7 @@ def test_another_method_is_a_405_that_lists_them() -> None:
 
 
 @pytest.mark.parametrize("value", ["%zz", "%", "%f", "%ff", "a%2"])
-def test_an_escape_that_is_none_is_a_400(value: str) -> None:
+def test_invalid_escape_is_a_400(value: str) -> None:
     """The message names the parameter's value."""
     with pytest.raises(ApiError) as caught:
         parameters(ROUTER.find("GET", f"/api/admin/tags/{value}"))

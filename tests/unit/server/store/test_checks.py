@@ -41,7 +41,7 @@ def test_names_that_are_good(name: str) -> None:
         ("x" * 101, f'"name" length must be less than or equal to 100 characters long. You provided "{"x" * 101}".'),
     ],
 )
-def test_names_that_are_not(name: str, text: str) -> None:
+def test_invalid_names(name: str, text: str) -> None:
     """Any other name is a 400 with a message that says what is wrong."""
     with pytest.raises(CallerError) as caught:
         check_name(name)
@@ -143,7 +143,7 @@ def test_variants_are_sorted_as_people_read() -> None:
         ),
     ],
 )
-def test_variants_that_cannot_be(variants: object, text: str) -> None:
+def test_invalid_variants(variants: object, text: str) -> None:
     """The error names the first problem and its path."""
     with pytest.raises(CallerError) as caught:
         check_variants(variants)
