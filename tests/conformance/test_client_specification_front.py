@@ -17,7 +17,7 @@ from flagsvc.http.etag import etag
 from flagsvc.proxy.configuration import ConfigurationDocument
 from support import needs
 from support.aio import asynchronous
-from support.frontkit import KEYED, Line, dial, get, head, parse_answers, serving
+from support.frontkit import KEYED, ConnectionWithTransport, dial, get, head, parse_answers, serving
 
 ASKED = 4
 """How often a look-up is asked: it is evaluated, kept the second time, and given from the cache from then on."""
@@ -35,7 +35,7 @@ def query_of(context: dict[str, Any]) -> str:
     return urlencode(fields | {f"properties[{name}]": value for name, value in context["properties"].items()})
 
 
-def answer(line: Line, request: bytes) -> tuple[int, dict[str, str], bytes]:
+def answer(line: ConnectionWithTransport, request: bytes) -> tuple[int, dict[str, str], bytes]:
     """Return the answer to one request on a connection that stays open."""
     line.transport.data.clear()
     line.send(request)
@@ -43,7 +43,7 @@ def answer(line: Line, request: bytes) -> tuple[int, dict[str, str], bytes]:
     return status, dict(fields), body
 
 
-def looked_up(line: Line, context: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def looked_up(line: ConnectionWithTransport, context: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return a toggle from each of several look-ups by name; whole answers are equal unless they are random."""
     body = json.dumps({"context": context, "toggles": [name]}).encode()
     request = head("POST /proxy HTTP/1.1", KEYED, f"Content-Length: {len(body)}") + body
@@ -59,7 +59,7 @@ def by_chance(fields: dict[str, str], body: bytes) -> bool:
     return fields["etag"].encode() == etag(body)
 
 
-def listed(line: Line, context: dict[str, Any], name: str) -> dict[str, Any] | None:
+def listed(line: ConnectionWithTransport, context: dict[str, Any], name: str) -> dict[str, Any] | None:
     """Return a toggle of the list of all, and check that a caller with the list gets a 304.
 
     Returns None if the list depends on a random draw.

@@ -46,7 +46,7 @@ def test_every_floor_is_of_a_room() -> None:
 )
 def test_the_innermost_room_counts(path: str, room: str) -> None:
     """A module counts for one room."""
-    assert coverage_floors.room_of(path, ["engine", "server", "server/store", "core/log"]) == room
+    assert coverage_floors.package_of(path, ["engine", "server", "server/store", "core/log"]) == room
 
 
 def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

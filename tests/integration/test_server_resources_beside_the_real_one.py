@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
-from support import noun_calls_context, noun_calls_segments, noun_calls_tags, noun_calls_users
+from support import admin_call_rows_context, admin_call_rows_segments, admin_call_rows_tags, admin_call_rows_users
+from support.admin_call_rows import Step
 from support.databases import KINDS
-from support.noun_calls import Step
-from support.noun_twins import our_twin, play, real_twin
 from support.processes import Answer
+from support.server_pair import our_twin, play, real_twin
 
-TABLES = noun_calls_segments.TABLES | noun_calls_context.TABLES | noun_calls_tags.TABLES | noun_calls_users.TABLES
+TABLES = (
+    admin_call_rows_segments.TABLES
+    | admin_call_rows_context.TABLES
+    | admin_call_rows_tags.TABLES
+    | admin_call_rows_users.TABLES
+)
 
 IGNORED = ("createdAt",)
 """Members that no two servers have alike."""

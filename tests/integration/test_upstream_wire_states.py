@@ -11,7 +11,7 @@ from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits
 from support.aio import asynchronous
 from support.loopback import Answer, drip, reply, silence, then_close, then_reset
-from support.polling import ONE, TWO, World, stored
+from support.polling import ONE, TWO, PollerScene, stored
 from support.tiny_engine import document
 from support.upstream_session import LIMITS, session
 
@@ -60,12 +60,12 @@ LIFE: dict[str, tuple[Answer, str, str, float]] = {
 BAD = [name for name, (_, event, _, _) in LIFE.items() if event in ("rejected", "refused", "failed")]
 
 
-def happened(world: World) -> list[str]:
+def happened(world: PollerScene) -> list[str]:
     """Return the events so far, each once."""
     return [name for name, count in world.holder.event_counts.items() if count]
 
 
-async def polled(world: World) -> float:
+async def polled(world: PollerScene) -> float:
     """Return how long the loop sleeps after the poll that is under way."""
     return await world.clock.next_sleep()
 
@@ -77,7 +77,7 @@ async def test_what_follows_from_an_answer(name: str) -> None:
     answer, event, state, pause = LIFE[name]
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(reply(200, ONE, etag='"one"'), answer)
-        world = World(HttpSource(upstream))  # type: ignore[arg-type]
+        world = PollerScene(HttpSource(upstream))  # type: ignore[arg-type]
         world.poller.start()
         await world.clock.advance(await polled(world))
         assert (await polled(world), world.holder.state) == (pause, state)
@@ -100,7 +100,7 @@ async def test_who_starts_first_does_not_matter(name: str, warm: bool) -> None:
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(answer)
         given: dict[str, Any] = {"store": stored(ONE, None)} if warm else {}
-        world = World(HttpSource(upstream), **given)  # type: ignore[arg-type]
+        world = PollerScene(HttpSource(upstream), **given)  # type: ignore[arg-type]
         world.poller.start()
         pause = await polled(world)
         assert pause == (wish if warm else 1 if wish in (5, 25) else min(wish, 60))

@@ -13,20 +13,22 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from flagsvc.http.etag import etag
-from support.tagged import Ask, asks, documents, neighbours, sequences
-from support.tagservice import Asked, Judges, tag_of
+from support.tagged import GeneratedRequest, asks, documents, neighbours, sequences
+from support.tagservice import ReferenceServices, ServiceUnderTest, tag_of
 
 often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often
 @given(documents(), documents(), sequences())
-def test_no_tag_stands_for_two_answers(document: dict[str, Any], other: dict[str, Any], sequence: list[Ask]) -> None:
+def test_no_tag_stands_for_two_answers(
+    document: dict[str, Any], other: dict[str, Any], sequence: list[GeneratedRequest]
+) -> None:
     """A tag has one body, over replicas and configurations; one that is not made of the body has the body of every evaluation."""
     services = [
-        (Asked(document, 1), judges := Judges(document)),
-        (Asked(document, 2), judges),
-        (Asked(other, 1), Judges(other)),
+        (ServiceUnderTest(document, 1), judges := ReferenceServices(document)),
+        (ServiceUnderTest(document, 2), judges),
+        (ServiceUnderTest(other, 1), ReferenceServices(other)),
     ]
     bodies: dict[bytes, bytes] = {}
     for ask in sequence:
@@ -40,9 +42,9 @@ def test_no_tag_stands_for_two_answers(document: dict[str, Any], other: dict[str
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), asks())
-def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: Ask) -> None:
+def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: GeneratedRequest) -> None:
     """For any single change of a request, the tag changes if the answer does, and both are those of an evaluation."""
-    service, judges = Asked(document, 1), Judges(document, 2)
+    service, judges = ServiceUnderTest(document, 1), ReferenceServices(document, 2)
     bodies: dict[bytes, bytes] = {}
     for each in dict.fromkeys(neighbours(ask)):
         answer = service.answer(each)
@@ -54,9 +56,11 @@ def test_no_tag_stands_for_two_neighbours(document: dict[str, Any], ask: Ask) ->
 
 @often
 @given(documents(), sequences(), st.data())
-def test_unchanged_is_only_said_of_what_is(document: dict[str, Any], sequence: list[Ask], data: st.DataObject) -> None:
+def test_unchanged_is_only_said_of_what_is(
+    document: dict[str, Any], sequence: list[GeneratedRequest], data: st.DataObject
+) -> None:
     """A 304 without evaluating is given where every evaluation gives what the caller has; else only after evaluating."""
-    asked, judges = Asked(document, 1), Judges(document)
+    asked, judges = ServiceUnderTest(document, 1), ReferenceServices(document)
     known: dict[bytes, bytes] = {}
     for ask in sequence:
         tag = data.draw(st.sampled_from(sorted(known) or [b'W/"none"']))
@@ -72,9 +76,11 @@ def test_unchanged_is_only_said_of_what_is(document: dict[str, Any], sequence: l
 
 @often
 @given(documents(), sequences())
-def test_a_volatile_answer_is_never_told_from_memory(document: dict[str, Any], sequence: list[Ask]) -> None:
+def test_a_volatile_answer_is_never_told_from_memory(
+    document: dict[str, Any], sequence: list[GeneratedRequest]
+) -> None:
     """If evaluations can differ, each request is evaluated. If the tag is not the body's, an unchanged poller needs none."""
-    asked, judges = Asked(document, 1), Judges(document)
+    asked, judges = ServiceUnderTest(document, 1), ReferenceServices(document)
     for ask in sequence:
         first = asked.answer(ask.with_body())
         tag = tag_of(first)
@@ -88,9 +94,13 @@ def test_a_volatile_answer_is_never_told_from_memory(document: dict[str, Any], s
 
 @often
 @given(documents(), sequences())
-def test_a_kept_answer_is_a_fresh_one(document: dict[str, Any], sequence: list[Ask]) -> None:
+def test_a_kept_answer_is_a_fresh_one(document: dict[str, Any], sequence: list[GeneratedRequest]) -> None:
     """A service that keeps everything and one that keeps nothing give the same, and count the same."""
-    keeping, forgetful, judges = Asked(document, 1), Asked(document, 1, cache_bytes=0), Judges(document)
+    keeping, forgetful, judges = (
+        ServiceUnderTest(document, 1),
+        ServiceUnderTest(document, 1, cache_bytes=0),
+        ReferenceServices(document),
+    )
     for ask in [*sequence, *sequence, *sequence]:
         if len(judges.bodies(ask)) == 1:
             kept, fresh = keeping.answer(ask), forgetful.answer(ask)
@@ -100,9 +110,9 @@ def test_a_kept_answer_is_a_fresh_one(document: dict[str, Any], sequence: list[A
 
 @often
 @given(documents(), asks(), st.text(max_size=5))
-def test_what_is_not_read_does_not_change_the_tag(document: dict[str, Any], ask: Ask, text: str) -> None:
+def test_what_is_not_read_does_not_change_the_tag(document: dict[str, Any], ask: GeneratedRequest, text: str) -> None:
     """Callers that differ only in a field that is not read have the same tag."""
-    asked = Asked(document, 1)
+    asked = ServiceUnderTest(document, 1)
     cache_keys = asked.watched.cache_keys
     assume(not cache_keys.volatile and not cache_keys.whole)
     name = next(each for each in ("plan", "region", "unread") if each not in cache_keys.names)

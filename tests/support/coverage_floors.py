@@ -18,7 +18,7 @@ FLOORS = Path(__file__).with_name("coverage_floors.toml")
 PACKAGE = "src/flagsvc/"
 
 
-class Covered(NamedTuple):
+class PackageCoverage(NamedTuple):
     """A room: how many of its lines and branches ran, of how many, and the least percentage there may be."""
 
     room: str
@@ -37,22 +37,22 @@ def floors() -> dict[str, float]:
     return {room: float(floor) for room, floor in tomllib.loads(FLOORS.read_text())["floors"].items()}
 
 
-def room_of(path: str, rooms: Sequence[str]) -> str:
+def package_of(path: str, rooms: Sequence[str]) -> str:
     """Return the package of a module, the innermost of those listed; otherwise its top-level name."""
     inside = path.rpartition(PACKAGE)[2].removesuffix(".py")
     found = [room for room in rooms if inside == room or inside.startswith(f"{room}/")]
     return max(found, key=len) if found else inside.partition("/")[0]
 
 
-def measured(report: Mapping[str, Any], least: Mapping[str, float]) -> list[Covered]:
+def measured(report: Mapping[str, Any], least: Mapping[str, float]) -> list[PackageCoverage]:
     """Return the rooms of a report, in the order of their names; a room without a floor has to be covered completely."""
     ran: Counter[str] = Counter()
     all_: Counter[str] = Counter()
     for path, file in report["files"].items():
-        room, summary = room_of(path, list(least)), file["summary"]
+        room, summary = package_of(path, list(least)), file["summary"]
         ran[room] += summary["covered_lines"] + summary["covered_branches"]
         all_[room] += summary["num_statements"] + summary["num_branches"]
-    return [Covered(room, ran[room], all_[room], least.get(room, 100.0)) for room in sorted(all_)]
+    return [PackageCoverage(room, ran[room], all_[room], least.get(room, 100.0)) for room in sorted(all_)]
 
 
 def missing(report: Mapping[str, Any], room: str, rooms: Sequence[str]) -> list[str]:
@@ -60,7 +60,7 @@ def missing(report: Mapping[str, Any], room: str, rooms: Sequence[str]) -> list[
     found = []
     for path, file in sorted(report["files"].items()):
         gaps = [*file["missing_lines"], *(f"{start}->{end}" for start, end in file.get("missing_branches", ()))]
-        if gaps and room_of(path, rooms) == room:
+        if gaps and package_of(path, rooms) == room:
             found.append(f"  {path}: {', '.join(str(gap) for gap in gaps)}")
     return found
 

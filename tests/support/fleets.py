@@ -31,9 +31,9 @@ KEY = "k" * 40
 PREFIX = "test"
 LEASE_MS = 500
 WAIT_S = 1.0
-"""So long a fetch waits for the fleet."""
+"""Seconds that a fetch waits for the fleet."""
 ANSWER_S = 10.0
-"""So long the storage server may take to answer: a machine that stalls for a moment does not make it look gone."""
+"""Seconds that the storage server may take to answer. A machine that stalls for a moment does not make it look lost."""
 
 
 class Clock(SystemClock):
@@ -71,7 +71,7 @@ class CountedUpstream:
         return Fetched(None, mine) if etag == mine else Fetched(self.body, mine)
 
 
-class Asking:
+class ReplicaSource:
     """The source of one replica."""
 
     pace: float | None = None
@@ -114,7 +114,7 @@ class Replica:
         )
         self.clock = clock
         self.poller = Poller(
-            FleetSource(Asking(upstream, name), self.fleet, clock, WAIT_S),
+            FleetSource(ReplicaSource(upstream, name), self.fleet, clock, WAIT_S),
             self.holder,
             Preparer(tiny_compile),
             SharedDocumentStorage(self.fleet, self.store, KEY, self.log),

@@ -141,7 +141,7 @@ class FakeTransport(asyncio.Transport):
 
 
 @dataclass
-class Line:
+class ConnectionWithTransport:
     """A connection of the HTTP server with its transport."""
 
     connection: Connection
@@ -168,16 +168,18 @@ class Line:
         self.connection.connection_lost(None)
 
 
-def dial(given: Serving, limits: ConnectionLimits | None = None, **transport: Any) -> Line:
+def dial(given: Serving, limits: ConnectionLimits | None = None, **transport: Any) -> ConnectionWithTransport:
     """Return a connection to a service, in the running loop; `transport` is for FakeTransport."""
-    [line] = crowd(given, 1, limits, **transport)
+    [line] = open_connections(given, 1, limits, **transport)
     return line
 
 
-def crowd(given: Serving, number: int, limits: ConnectionLimits | None = None, **transport: Any) -> list[Line]:
+def open_connections(
+    given: Serving, number: int, limits: ConnectionLimits | None = None, **transport: Any
+) -> list[ConnectionWithTransport]:
     """Return connections of one server. Their answers wait for the end of the turn."""
     make, state = ConnectionFactory(lambda: given.service, limits or ConnectionLimits()), State()
-    lines = [Line(make(None, state, {}), FakeTransport(**transport)) for _ in range(number)]
+    lines = [ConnectionWithTransport(make(None, state, {}), FakeTransport(**transport)) for _ in range(number)]
     for line in lines:
         line.transport.protocol = line.connection
         line.connection.connection_made(line.transport)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from support.option_looks import ask, header, names, status_and_header, statuses
-from support.option_looks_running import looks, overlap
+from support.option_observations import ask, header, names, status_and_header, statuses
+from support.option_observations_running import looks, overlap
 from support.option_ways import Row
 from support.scene import toggle
 

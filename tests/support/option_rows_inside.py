@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 from flagsvc import Context, ContextView, Strategy
 from flagsvc.testing import MemoryStore
-from support import option_looks as see
-from support.option_looks import Notes, ask, names, statuses
+from support import option_observations as see
+from support.option_observations import Notes, ask, names, statuses
 from support.option_ways import Row
 from support.scene import document, toggle
 
-BOSS = """
-class Boss:
+STRATEGY_FILE = """
+class EnabledForUser:
     name = "{name}"
 
     def is_enabled(self, parameters, context):
         return context.user_id == parameters["who"]
 
-strategies = [Boss()]
+strategies = [EnabledForUser()]
 """
 ENRICHER = """
 async def add(context):
@@ -101,7 +101,7 @@ EVALUATION = (
         name="customStrategies",
         text="{folder}/boss.py, {folder}/chef.py",
         native=["{folder}/boss.py", "{folder}/chef.py"],
-        files={"boss.py": BOSS.format(name="boss"), "chef.py": BOSS.format(name="chef")},
+        files={"boss.py": STRATEGY_FILE.format(name="boss"), "chef.py": STRATEGY_FILE.format(name="chef")},
         features=(toggle("on"), custom("boss", "7"), custom("chef", "7"), custom("boss", "8")),
         look=names("/proxy?userId=7"),
         seen=["on", "boss-7", "chef-7"],

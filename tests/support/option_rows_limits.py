@@ -10,8 +10,8 @@ from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.memory import default_request_memory
 from flagsvc.testing import RecordingLog
 from support.frontkit import KEYED, dial, get, head, serving
-from support.option_looks import ask, listening, statuses
-from support.option_ways import Look, Row
+from support.option_observations import ask, listening, statuses
+from support.option_ways import Observe, Row
 from support.scene import Scene
 
 LONG = 1000
@@ -42,7 +42,7 @@ def nested(levels: int) -> object:
     return {"x": value}
 
 
-def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Look:
+def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Observe:
     """See after how many seconds a connection ends on which no more than this comes, and of whose answers so much is taken."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:

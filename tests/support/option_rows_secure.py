@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from support import option_looks_secure as see
-from support.option_looks_secure import AUTHORITY, PAIR, PASSWORD
+from support import option_observations_secure as see
+from support.option_observations_secure import AUTHORITY, PAIR, PASSWORD
 from support.option_ways import Row
 
 FILES = {

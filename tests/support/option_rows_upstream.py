@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from flagsvc.settings.defaults import instance_id
-from support import option_looks as see
-from support import option_looks_running as running
-from support.option_looks import ask, names, statuses
-from support.option_ways import Look, Row, refused
+from support import option_observations as see
+from support import option_observations_running as running
+from support.option_observations import ask, names, statuses
+from support.option_ways import Observe, Row, refused
 from support.scene import document, toggle
 
 
-def keys(header_name: str = "authorization") -> Look:
+def keys(header_name: str = "authorization") -> Observe:
     """See which of three keys are accepted."""
     return statuses(*(ask("/proxy", {header_name: key}) for key in ("one", "two", "unknown")))
 
@@ -89,7 +89,7 @@ LISTENING = (
         text="0",
         native=0,
         beside={"port": "{port}"},
-        look=running.farewell,
+        look=running.answer_after_sigterm,
         seen="refused",
         unset="draining",
     ),

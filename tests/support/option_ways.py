@@ -22,7 +22,7 @@ from flagsvc.settings.render import given_flags
 from flagsvc.settings.table import BY_FIELD, BY_NAME
 from support.scene import KEY, TOKEN, Scene
 
-Look = Callable[[Scene, ProxyOptions], Awaitable[object]]
+Observe = Callable[[Scene, ProxyOptions], Awaitable[object]]
 """Runs a proxy with these options and returns what is seen from outside."""
 
 DEFAULT, DEFAULT_IN_CODE = "default", "default in code"
@@ -48,7 +48,7 @@ class Row:
     """
 
     name: str
-    look: Look
+    look: Observe
     seen: object
     unset: object
     text: str = ""

@@ -34,16 +34,16 @@ class Trap(Strategy):
         return True
 strategies = [Trap()]
 """
-"""A custom strategy that hangs in the processes it is told of, or ends those that ask it, or does not let them start."""
+"""A custom strategy that hangs in given processes, ends a process that evaluates it, or prevents a start. Files request that."""
 CALLERS = 16
 """So many that each worker has some of their connections."""
 PAUSE_S = 0.06
 SLOW_S = 0.3
-"""Whoever waits longer than that for an answer has noticed the outage,"""
+"""A caller that waits longer for an answer has noticed the outage."""
 LOST_S = 1.0
-"""and longer than that, whatever else the machine does."""
+"""A request that takes longer counts as lost."""
 CLOSE_DELAY_S = 1.5
-"""So long nobody waits, and then the outage was over before."""
+"""If no caller has waited for this time, the outage is over."""
 PATIENCE_S = 30.0
 
 

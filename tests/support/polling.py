@@ -21,7 +21,7 @@ REFUSED = UpstreamError("unauthorized", "no", status=401)
 
 
 @dataclass
-class World:
+class PollerScene:
     """A poller and everything around it."""
 
     source: FakeSource
@@ -69,9 +69,9 @@ def stored(body: bytes, etag: str | None) -> MemoryStore:
 
 
 @asynccontextmanager
-async def running(*script: Any, **changes: Any) -> AsyncIterator[World]:
+async def running(*script: Any, **changes: Any) -> AsyncIterator[PollerScene]:
     """Run a poller over a source's script."""
-    world = World(changes.pop("source", None) or FakeSource(*script), **changes)
+    world = PollerScene(changes.pop("source", None) or FakeSource(*script), **changes)
     world.poller.start()
     try:
         yield world

@@ -42,7 +42,7 @@ TIMES = tuple(float(base + step) for base in (1767225600000, 1780272000000) for 
 """Just before, at and just after each of the moments, in epoch milliseconds."""
 
 
-class Asks:
+class FieldReadingStrategy:
     """A custom strategy that keeps its declarations: it reads one field, and perhaps a random number."""
 
     def __init__(self, name: str, pure: bool, reads: frozenset[str] | None, seed: int) -> None:
@@ -60,11 +60,11 @@ class Asks:
         return seen if self.pure else seen ^ (context.now % 2 == 0) ^ (self.random.random() < 0.5)
 
 
-def custom(seed: int) -> dict[str, Asks]:
+def custom(seed: int) -> dict[str, FieldReadingStrategy]:
     """Return custom strategies that promise everything, something and nothing."""
     region = frozenset({"region"})
     ways = (("declared", True, region), ("pure", True, None), ("reads", False, region), ("wild", False, None))
-    return {name: Asks(name, pure, reads, seed) for name, pure, reads in ways}
+    return {name: FieldReadingStrategy(name, pure, reads, seed) for name, pure, reads in ways}
 
 
 texts = st.sampled_from(TEXTS)
@@ -73,7 +73,7 @@ shares = st.sampled_from(["0", "30", "50", "70", "100"])
 
 
 def rare(often: st.SearchStrategy[Any], seldom: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Draw `seldom` once in a while, for what makes a whole configuration volatile would else hide everything beside it."""
+    """Draw `seldom` rarely, because one volatile part makes the whole configuration volatile."""
     return st.integers(0, 11).flatmap(lambda number: seldom if number == 0 else often)
 
 
@@ -229,7 +229,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Ask:
+class GeneratedRequest:
     """One request: what is asked, by whom, when; `names` make a POST a look-up. `p:` stands before what is sent as a property."""
 
     method: bytes
@@ -238,7 +238,7 @@ class Ask:
     names: tuple[str, ...]
     now: float
 
-    def with_body(self) -> Ask:
+    def with_body(self) -> GeneratedRequest:
         """Return the same request, with GET for HEAD."""
         return replace(self, method=b"GET") if self.method == b"HEAD" else self
 
@@ -268,16 +268,18 @@ named = st.lists(st.sampled_from(["flag-0", "flag-1", "un\0known", "flag-1\0"]),
 
 
 @st.composite
-def asks(draw: st.DrawFn) -> Ask:
+def asks(draw: st.DrawFn) -> GeneratedRequest:
     """Draw a request."""
     context = draw(st.dictionaries(sent, texts, max_size=4))
     if draw(st.booleans()):
         context["userId"] = draw(st.sampled_from(["1", "2"]))
-    return Ask(draw(methods), draw(st.booleans()), tuple(sorted(context.items())), draw(named), draw(times))
+    return GeneratedRequest(
+        draw(methods), draw(st.booleans()), tuple(sorted(context.items())), draw(named), draw(times)
+    )
 
 
 @st.composite
-def changed(draw: st.DrawFn, ask: Ask) -> Ask:
+def changed(draw: st.DrawFn, ask: GeneratedRequest) -> GeneratedRequest:
     """Draw a request that differs from another in one thing, which may not count."""
     what = draw(st.integers(0, 7))
     if what == 0:
@@ -298,7 +300,7 @@ def changed(draw: st.DrawFn, ask: Ask) -> Ask:
 
 
 @st.composite
-def sequences(draw: st.DrawFn) -> list[Ask]:
+def sequences(draw: st.DrawFn) -> list[GeneratedRequest]:
     """Draw requests that differ little, some of them repeated."""
     pool = [draw(asks())]
     for _ in range(draw(st.integers(1, 4))):
@@ -306,7 +308,7 @@ def sequences(draw: st.DrawFn) -> list[Ask]:
     return [*pool, *draw(st.lists(st.sampled_from(pool), max_size=4))]
 
 
-def neighbours(ask: Ask) -> list[Ask]:
+def neighbours(ask: GeneratedRequest) -> list[GeneratedRequest]:
     """Return every request that differs in one field, the names, the form or the time, with its body."""
     found = [replace(ask, now=time / 1000.0) for time in TIMES] + [replace(ask, everything=not ask.everything)]
     found += [replace(ask, names=names) for names in ((), ("flag-0", "flag-1"), ("flag-1", "flag-0"), ("flag-0",))]

@@ -17,7 +17,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.testing import RecordingLog
-from support.tagged import Ask, custom
+from support.tagged import GeneratedRequest, custom
 
 
 class Fixed:
@@ -38,17 +38,17 @@ class Fixed:
         raise AssertionError(seconds)
 
 
-class Asked:
-    """A service over one configuration. One that is `doubting` takes every answer for a volatile one and evaluates it."""
+class ServiceUnderTest:
+    """A service over one configuration. With `always_evaluate`, it treats every answer as volatile and evaluates it."""
 
     def __init__(
-        self, document: dict[str, Any], seed: int, *, doubting: bool = False, cache_bytes: int = 1 << 20
+        self, document: dict[str, Any], seed: int, *, always_evaluate: bool = False, cache_bytes: int = 1 << 20
     ) -> None:
         options = CompileOptions(custom_strategies=custom(seed), hostname="here")
-        self.watched = Watched(compile_document(document, options).snapshot, doubting)
+        self.watched = CountingSnapshot(compile_document(document, options).snapshot, always_evaluate)
         self.clock = Fixed()
         self.usage = UsageCounters(lambda: self.watched.names, self.clock.now)
-        holder: Holder[Watched] = Holder()  # type: ignore[type-var]
+        holder: Holder[CountingSnapshot] = Holder()  # type: ignore[type-var]
         holder.replace(self.watched, ConfigurationDocument(b"", ""), 0)
         self.log = RecordingLog()
         self.service = Service(
@@ -60,7 +60,7 @@ class Asked:
             random=Random(seed),
         )
 
-    def answer(self, ask: Ask, tag: bytes | None = None) -> Response:
+    def answer(self, ask: GeneratedRequest, tag: bytes | None = None) -> Response:
         """Return the answer to a request. `tag` is the caller's entity tag."""
         self.clock.time = ask.now
         request, body = ask.request(tag)
@@ -71,7 +71,7 @@ class Asked:
         assert answer.status in (200, 304), self.log.lines
         return answer
 
-    def body(self, ask: Ask) -> bytes:
+    def body(self, ask: GeneratedRequest) -> bytes:
         """Return the body of the answer that a GET, or the POST that it is, would give."""
         return self.answer(ask.with_body()).body
 
@@ -81,14 +81,14 @@ class Asked:
         return {} if bucket is None else {name: (tally.yes, tally.no) for name, tally in bucket.toggles.items()}
 
 
-class Judges:
+class ReferenceServices:
     """Services over the same configuration that evaluate every request, with seeds of their own."""
 
     def __init__(self, document: dict[str, Any], seeds: int = 7) -> None:
-        self.services = [Asked(document, seed, doubting=True) for seed in range(11, 11 + seeds)]
-        self.known: dict[Ask, set[bytes]] = {}
+        self.services = [ServiceUnderTest(document, seed, always_evaluate=True) for seed in range(11, 11 + seeds)]
+        self.known: dict[GeneratedRequest, set[bytes]] = {}
 
-    def bodies(self, ask: Ask) -> set[bytes]:
+    def bodies(self, ask: GeneratedRequest) -> set[bytes]:
         """Return every body that evaluating gives."""
         if ask not in self.known:
             self.known[ask] = {service.body(ask) for service in self.services}
@@ -100,13 +100,13 @@ def tag_of(response: Response) -> bytes:
     return dict(response.own)[b"etag"]
 
 
-class Watched:
+class CountingSnapshot:
     """A snapshot that counts how often it is evaluated."""
 
-    def __init__(self, snapshot: Snapshot, doubting: bool) -> None:
+    def __init__(self, snapshot: Snapshot, always_evaluate: bool) -> None:
         reads = Reads()
         reads.random = reads.custom = True
-        self.cache_keys = CacheKeys(reads, snapshot.revision) if doubting else snapshot.cache_keys
+        self.cache_keys = CacheKeys(reads, snapshot.revision) if always_evaluate else snapshot.cache_keys
         self.memory = snapshot.memory
         self.names = snapshot.names
         self.take_faults = snapshot.take_faults

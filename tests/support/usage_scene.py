@@ -30,7 +30,7 @@ class HangingUpstream(RecordingUpstream):
 
 
 @dataclass
-class World:
+class ReporterScene:
     """A reporter and everything around it."""
 
     upstream: RecordingUpstream = field(default_factory=RecordingUpstream)
@@ -81,9 +81,9 @@ class World:
 
 
 @asynccontextmanager
-async def running(**changes: Any) -> AsyncIterator[World]:
+async def running(**changes: Any) -> AsyncIterator[ReporterScene]:
     """Run a reporter."""
-    world = World(**changes)
+    world = ReporterScene(**changes)
     world.reporter.start()
     await turns()
     try:

@@ -8,12 +8,14 @@ from collections.abc import Callable
 PAUSE_S = 0.01
 
 
-def in_vain() -> str:
+def timeout_message() -> str:
     """Say that nothing came."""
-    return "waited in vain"
+    return "condition not met before the deadline"
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0, complaint: Callable[[], str] = in_vain) -> None:
+def wait_until(
+    condition: Callable[[], object], seconds: float = 20.0, complaint: Callable[[], str] = timeout_message
+) -> None:
     """Return when `condition` holds; fail, with what `complaint` says then, when it does not within `seconds`."""
     end = time.monotonic() + seconds
     while not condition():

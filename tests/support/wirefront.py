@@ -14,15 +14,15 @@ NO_PATH = "http://proxy"
 """A target without a path."""
 
 if TYPE_CHECKING:
-    from support.wirekit import Answer, Asked
+    from support.wirekit import Answer, PendingRequest
 
 
-def through_front(service: Service, asked: Asked) -> Answer:
+def through_front(service: Service, asked: PendingRequest) -> Answer:
     """Put the request to a connection of the front, without a socket."""
     return asyncio.run(ask(service, asked))
 
 
-async def ask(service: Service, asked: Asked) -> Answer:
+async def ask(service: Service, asked: PendingRequest) -> Answer:
     """Send the request piece by piece, until there is an answer; return it."""
     from support.wirekit import GONE, SECONDS, Answer
 
@@ -47,7 +47,7 @@ async def ask(service: Service, asked: Asked) -> Answer:
     return Answer(status, fields, body)
 
 
-def pieces(asked: Asked) -> Iterator[bytes]:
+def pieces(asked: PendingRequest) -> Iterator[bytes]:
     """Give what goes over the connection, the body as it is asked for; `taken` counts its pieces."""
     fields = [f"{name}: {value}" for name, value in asked.headers]
     host = () if any(name.lower() == "host" for name, _ in asked.headers) else ("Host: proxy",)

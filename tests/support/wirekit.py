@@ -81,7 +81,7 @@ GONE = Answer(0, [], b"")
 
 
 @dataclass
-class Asked:
+class PendingRequest:
     """A request on its way: `chunks` are the pieces its body comes in; `taken` counts those that were fetched.
 
     `gone` tells that the caller leaves before its body is there.
@@ -100,11 +100,11 @@ class Asked:
 class Transport(Protocol):
     """A way to put a request to a service."""
 
-    def __call__(self, service: Service, asked: Asked) -> Answer:
+    def __call__(self, service: Service, asked: PendingRequest) -> Answer:
         """Return the answer."""
 
 
-def in_process(service: Service, asked: Asked) -> Answer:
+def in_process(service: Service, asked: PendingRequest) -> Answer:
     """Call the application as an ASGI server does, without a socket."""
     return asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS))
 
@@ -114,7 +114,7 @@ def application(service: Service) -> AsgiApp:
     return AsgiApp(service, nothing, nothing)
 
 
-async def call(app: AsgiApp, asked: Asked) -> Answer:
+async def call(app: AsgiApp, asked: PendingRequest) -> Answer:
     """Play an ASGI server for one request; checks that the application keeps ASGI's rules."""
     sent: list[Any] = []
 
@@ -142,7 +142,7 @@ async def call(app: AsgiApp, asked: Asked) -> Answer:
     return Answer(start["status"], fields, rest[0]["body"])
 
 
-def scope_of(asked: Asked) -> dict[str, Any]:
+def scope_of(asked: PendingRequest) -> dict[str, Any]:
     """Return the ASGI scope of a request."""
     path, _, query = asked.target.partition("?")
     return {
@@ -179,7 +179,7 @@ class Wire:
     usage: UsageCounters
     log: RecordingLog
     clock: FakeClock
-    last: Asked | None = None
+    last: PendingRequest | None = None
 
     @property
     def app(self) -> AsgiApp:
@@ -209,7 +209,7 @@ class Wire:
         elif content and not any(name.lower() == "content-length" for name, _ in given):
             given.append(("content-length", str(len(content))))
         pieces = list(chunks) if chunks is not None else [content] if content else []
-        self.last = Asked(method, target, given, pieces, peer, root, gone)
+        self.last = PendingRequest(method, target, given, pieces, peer, root, gone)
         return self.transport(self.service, self.last)
 
     def get(self, target: str, headers: dict[str, str] | None = None, **more: Any) -> Answer:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from flagsvc.server.api.admin import context_fields, segments, strategy_types, tag_types, tags
+from support.admin_call_rows import STRATEGIES
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.noun_calls import STRATEGIES
-from support.noun_twins import GIVEN, MEMBER_SECRET, OWNER_SECRET, OurTwin
+from support.server_pair import GIVEN, MEMBER_SECRET, OWNER_SECRET, OurServer
 
 ADMIN = "/api/admin"
 SEGMENT = {"name": "beta", "constraints": []}
@@ -76,7 +76,7 @@ STEPS: tuple[Any, ...] = (
 def client(sqlite_url: str) -> Iterator[AppClient]:
     """Give a server with some features and what they use."""
     with app_client(sqlite_url, given=GIVEN) as client:
-        OurTwin(client)
+        OurServer(client)
         yield client
 
 
@@ -86,7 +86,7 @@ def test_every_route_does_its_work(database_url: str) -> None:
         route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES
     ]
     with app_client(database_url, given=GIVEN) as client:
-        OurTwin(client)
+        OurServer(client)
         for method, path, body, status, place in STEPS:
             answer = client.ask(method, ADMIN + path, body)
             assert (answer.status, answer.headers.get("location")) == (status, place), (method, path, answer.body)

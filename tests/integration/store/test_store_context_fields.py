@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 from flagsvc.server.store.resources import context_fields
-from support.noun_calls import STRATEGIES
-from support.noun_store import NOW, Nouns, nouns_in
+from support.admin_call_rows import STRATEGIES
+from support.seeded_store import NOW, SeededStore, open_seeded_store
 
 
 @pytest.fixture
-def nouns(database_url: str) -> Iterator[Nouns]:
+def seeded(database_url: str) -> Iterator[SeededStore]:
     """Give the state in each kind of database."""
-    with nouns_in(database_url) as nouns:
-        yield nouns
+    with open_seeded_store(database_url) as seeded:
+        yield seeded
 
 
-def test_a_field_is_made_and_shown(nouns: Nouns) -> None:
+def test_a_field_is_made_and_shown(seeded: SeededStore) -> None:
     """A field has the given members and defaults for the others; it has a project only if it belongs to one."""
-    least = nouns.write(context_fields.create, {"name": "tier"})
+    least = seeded.write(context_fields.create, {"name": "tier"})
     assert least == {
         "name": "tier",
         "description": None,
@@ -36,33 +36,33 @@ def test_a_field_is_made_and_shown(nouns: Nouns) -> None:
         "legalValues": [{"value": "a"}],
         "project": "other",
     }
-    assert nouns.write(context_fields.create, {"name": "full", **given, "extra": 1}) == {
+    assert seeded.write(context_fields.create, {"name": "full", **given, "extra": 1}) == {
         "name": "full",
         **given,
         "createdAt": NOW,
     }
-    assert nouns.read(context_fields.find, "full")["project"] == "other"
-    assert nouns.told() == [("context-field-created",)] * 2
+    assert seeded.read(context_fields.find, "full")["project"] == "other"
+    assert seeded.told() == [("context-field-created",)] * 2
 
 
-def test_what_cannot_be_made(nouns: Nouns) -> None:
+def test_what_cannot_be_made(seeded: SeededStore) -> None:
     """A name in use is reported before other problems; only the first problem is reported."""
     create = context_fields.create
-    assert nouns.refusal(create, {"name": "userId", "description": "d" * 251})[:2] == (409, "NameExistsError")
-    assert nouns.refusal(create, {"name": "a b", "description": "d" * 251})[2] == [
+    assert seeded.refusal(create, {"name": "userId", "description": "d" * 251})[:2] == (409, "NameExistsError")
+    assert seeded.refusal(create, {"name": "a b", "description": "d" * 251})[2] == [
         '"name" must be URL friendly. You provided "a b".'
     ]
     twice = {"name": "t", "legalValues": [{"value": "a"}, {"value": "a", "description": "d"}]}
-    assert nouns.refusal(create, twice) == (
+    assert seeded.refusal(create, twice) == (
         400,
         "BadDataError",
         ['"legalValues[1]" contains a duplicate value. You provided {"value":"a","description":"d"}.'],
     )
-    assert nouns.refusal(create, {"name": "t", "project": "nosuch"})[2] == ["Project 'nosuch' does not exist"]
-    assert nouns.refusal(create, {"name": "t", "project": ""})[2] == ['"project" is not allowed to be empty.']
+    assert seeded.refusal(create, {"name": "t", "project": "nosuch"})[2] == ["Project 'nosuch' does not exist"]
+    assert seeded.refusal(create, {"name": "t", "project": ""})[2] == ['"project" is not allowed to be empty.']
 
 
-def test_a_field_is_written_anew(nouns: Nouns) -> None:
+def test_a_field_is_written_anew(seeded: SeededStore) -> None:
     """Stickiness, legal values and sort order are reset if absent; description and project stay."""
     given = {
         "description": "d",
@@ -71,48 +71,48 @@ def test_a_field_is_written_anew(nouns: Nouns) -> None:
         "legalValues": [{"value": "a"}],
         "project": "other",
     }
-    nouns.write(context_fields.create, {"name": "full", **given})
-    nouns.write(context_fields.change, "full", {})
-    found = nouns.read(context_fields.find, "full")
+    seeded.write(context_fields.create, {"name": "full", **given})
+    seeded.write(context_fields.change, "full", {})
+    found = seeded.read(context_fields.find, "full")
     assert (found["stickiness"], found["legalValues"], found["sortOrder"]) == (False, [], 0)
     assert (found["description"], found["project"]) == ("d", "other")
-    assert nouns.refusal(context_fields.change, "nosuch", {"description": "d" * 251})[0] == 404
-    assert nouns.refusal(context_fields.change, "full", {"description": "d" * 251})[0] == 400
+    assert seeded.refusal(context_fields.change, "nosuch", {"description": "d" * 251})[0] == 404
+    assert seeded.refusal(context_fields.change, "full", {"description": "d" * 251})[0] == 400
 
 
-def test_legal_values(nouns: Nouns) -> None:
+def test_legal_values(seeded: SeededStore) -> None:
     """A new value is added at the end, an existing one gets a new description; removing an unknown one is not an error."""
     change, remove = context_fields.set_legal_value, context_fields.remove_legal_value
-    nouns.write(change, "plan", {"value": "wood", "description": "d"})
-    nouns.write(change, "plan", {"value": "gold", "description": "first"})
-    nouns.write(remove, "plan", "silver")
-    nouns.write(remove, "plan", "nosuch")
-    assert nouns.read(context_fields.find, "plan")["legalValues"] == [
+    seeded.write(change, "plan", {"value": "wood", "description": "d"})
+    seeded.write(change, "plan", {"value": "gold", "description": "first"})
+    seeded.write(remove, "plan", "silver")
+    seeded.write(remove, "plan", "nosuch")
+    assert seeded.read(context_fields.find, "plan")["legalValues"] == [
         {"value": "gold", "description": "first"},
         {"value": "wood", "description": "d"},
     ]
-    assert nouns.read(context_fields.find, "plan")["sortOrder"] == 10
-    assert nouns.refusal(change, "plan", {"value": ""})[2] == ['"value" is not allowed to be empty.']
-    assert nouns.refusal(change, "nosuch", {"value": ""})[0] == 404
-    assert nouns.refusal(remove, "nosuch", "a")[0] == 404
+    assert seeded.read(context_fields.find, "plan")["sortOrder"] == 10
+    assert seeded.refusal(change, "plan", {"value": ""})[2] == ['"value" is not allowed to be empty.']
+    assert seeded.refusal(change, "nosuch", {"value": ""})[0] == 404
+    assert seeded.refusal(remove, "nosuch", "a")[0] == 404
 
 
-def test_where_a_field_is_used(nouns: Nouns) -> None:
+def test_where_a_field_is_used(seeded: SeededStore) -> None:
     """Strategies of active features count, and keep the field; those of archived features do not."""
     uses = {
         each["name"]: (each["usedInProjects"], each["usedInFeatures"])
-        for each in nouns.read(context_fields.list_fields)
+        for each in seeded.read(context_fields.list_fields)
     }
     assert (uses["plan"], uses["oldfield"], uses["userId"], uses["appName"]) == ((1, 1), (0, 0), (2, 2), (0, 0))
-    assert [each["id"] for each in nouns.read(context_fields.strategies_using, "plan")] == [STRATEGIES["used"]]
-    assert nouns.read(context_fields.strategies_using, "oldfield") == []
-    assert nouns.refusal(context_fields.remove, "plan")[:2] == (409, "ConflictError")
-    nouns.write(context_fields.remove, "oldfield")
-    assert nouns.refusal(context_fields.remove, "oldfield")[0] == 404
-    assert nouns.told() == [("context-field-deleted",)]
+    assert [each["id"] for each in seeded.read(context_fields.strategies_using, "plan")] == [STRATEGIES["used"]]
+    assert seeded.read(context_fields.strategies_using, "oldfield") == []
+    assert seeded.refusal(context_fields.remove, "plan")[:2] == (409, "ConflictError")
+    seeded.write(context_fields.remove, "oldfield")
+    assert seeded.refusal(context_fields.remove, "oldfield")[0] == 404
+    assert seeded.told() == [("context-field-deleted",)]
 
 
-def test_fields_come_by_name(nouns: Nouns) -> None:
+def test_fields_come_by_name(seeded: SeededStore) -> None:
     """The list is sorted by name, not by sort order."""
-    names = [each["name"] for each in nouns.read(context_fields.list_fields)]
+    names = [each["name"] for each in seeded.read(context_fields.list_fields)]
     assert names == sorted(names)

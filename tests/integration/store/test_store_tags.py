@@ -9,16 +9,16 @@ import pytest
 
 from flagsvc.server.store.resources import tag_types, tags
 from flagsvc.server.store.schema import feature_tags
-from support.noun_store import ACTOR, Nouns, nouns_in
+from support.seeded_store import ACTOR, SeededStore, open_seeded_store
 
 NO_FEATURE = (404, "NotFoundError", ["No feature flag found"])
 
 
 @pytest.fixture
-def nouns(database_url: str) -> Iterator[Nouns]:
+def seeded(database_url: str) -> Iterator[SeededStore]:
     """Give the state in each kind of database."""
-    with nouns_in(database_url) as nouns:
-        yield nouns
+    with open_seeded_store(database_url) as seeded:
+        yield seeded
 
 
 def tag(value: str, kind: str = "simple", **given: Any) -> dict[str, Any]:
@@ -26,108 +26,110 @@ def tag(value: str, kind: str = "simple", **given: Any) -> dict[str, Any]:
     return {"type": kind, "value": value, **given}
 
 
-def values(nouns: Nouns, feature: str = "web") -> list[str]:
+def values(seeded: SeededStore, feature: str = "web") -> list[str]:
     """Return the values of a feature's tags."""
-    return [each["value"] for each in nouns.read(tags.tags_of, feature)]
+    return [each["value"] for each in seeded.read(tags.tags_of, feature)]
 
 
-def test_a_tag_is_made(nouns: Nouns) -> None:
+def test_a_tag_is_made(seeded: SeededStore) -> None:
     """White space at the ends is removed, as JavaScript defines it; type and value identify a tag."""
-    assert nouns.write(tags.create, tag("\ufeff\u00a0 two words\n", color="#000000")) == tag("two words")
-    assert nouns.read(tags.list_tags) == nouns.read(tags.list_tags, "simple") == [tag("two words")]
-    assert nouns.read(tags.list_tags, "team") == []
-    assert nouns.read(tags.find, "simple", "two words") == tag("two words")
-    assert nouns.refusal(tags.find, "simple", "other")[2] == ["No tag with type: [simple] and value [other]"]
-    assert nouns.refusal(tags.create, tag("two words"))[:2] == (409, "NameExistsError")
-    assert nouns.refusal(tags.create, tag("one", "nosuch"))[2] == ["Tag type 'nosuch' does not exist"]
-    assert nouns.refusal(tags.create, tag(" x ", "a b"))[2] == [
+    assert seeded.write(tags.create, tag("\ufeff\u00a0 two words\n", color="#000000")) == tag("two words")
+    assert seeded.read(tags.list_tags) == seeded.read(tags.list_tags, "simple") == [tag("two words")]
+    assert seeded.read(tags.list_tags, "team") == []
+    assert seeded.read(tags.find, "simple", "two words") == tag("two words")
+    assert seeded.refusal(tags.find, "simple", "other")[2] == ["No tag with type: [simple] and value [other]"]
+    assert seeded.refusal(tags.create, tag("two words"))[:2] == (409, "NameExistsError")
+    assert seeded.refusal(tags.create, tag("one", "nosuch"))[2] == ["Tag type 'nosuch' does not exist"]
+    assert seeded.refusal(tags.create, tag(" x ", "a b"))[2] == [
         '"value" length must be at least 2 characters long. You provided "x".',
         '"type" must be URL friendly. You provided "a b".',
     ]
-    assert nouns.told("data") == [("tag-created", tag("two words"))]
+    assert seeded.told("data") == [("tag-created", tag("two words"))]
 
 
-def test_a_deleted_tag_is_gone_from_every_feature(nouns: Nouns) -> None:
+def test_a_deleted_tag_is_gone_from_every_feature(seeded: SeededStore) -> None:
     """Deleting a tag that does not exist is no error and changes nothing."""
     for feature in ("web", "app"):
-        nouns.write(tags.add_to_feature, feature, tag("both"))
-    nouns.write(tags.remove, "simple", "both")
-    assert values(nouns) == values(nouns, "app") == []
-    before = nouns.told()
-    nouns.write(tags.remove, "simple", "both")
-    assert nouns.told() == before
+        seeded.write(tags.add_to_feature, feature, tag("both"))
+    seeded.write(tags.remove, "simple", "both")
+    assert values(seeded) == values(seeded, "app") == []
+    before = seeded.told()
+    seeded.write(tags.remove, "simple", "both")
+    assert seeded.told() == before
 
 
-def test_a_feature_is_tagged(nouns: Nouns) -> None:
+def test_a_feature_is_tagged(seeded: SeededStore) -> None:
     """A missing tag is created, a repeated one counts once, archived features can be tagged, and the author is stored."""
-    assert nouns.write(tags.add_to_feature, "web", tag("new", color="#000000")) == tag("new")
-    nouns.write(tags.add_to_feature, "web", tag("new"))
-    nouns.write(tags.add_to_feature, "old", tag("red", "team"))
-    assert nouns.read(tags.tags_of, "web") == [tag("new", color="#FFFFFF")]
-    assert nouns.read(tags.tags_of, "old") == [tag("red", "team", color=None)]
-    assert nouns.told("feature", "project")[:2] == [("tag-created", None, None), ("feature-tagged", "web", "default")]
-    with nouns.store.reading() as tx:
+    assert seeded.write(tags.add_to_feature, "web", tag("new", color="#000000")) == tag("new")
+    seeded.write(tags.add_to_feature, "web", tag("new"))
+    seeded.write(tags.add_to_feature, "old", tag("red", "team"))
+    assert seeded.read(tags.tags_of, "web") == [tag("new", color="#FFFFFF")]
+    assert seeded.read(tags.tags_of, "old") == [tag("red", "team", color=None)]
+    assert seeded.told("feature", "project")[:2] == [("tag-created", None, None), ("feature-tagged", "web", "default")]
+    with seeded.store.reading() as tx:
         assert {row.created_by_id for row in tx.db.execute(feature_tags.select())} == {ACTOR.id}
 
 
-def test_what_cannot_be_tagged(nouns: Nouns) -> None:
+def test_what_cannot_be_tagged(seeded: SeededStore) -> None:
     """A missing feature is reported first; if one tag of a list fails, none is stored."""
-    assert nouns.refusal(tags.add_to_feature, "nosuch", tag("x", "a b")) == NO_FEATURE
-    assert nouns.refusal(tags.remove_from_feature, "nosuch", "simple", "x") == NO_FEATURE
-    assert nouns.refusal(tags.change_tags_of_feature, "nosuch", [tag("xx")], []) == NO_FEATURE
-    assert nouns.refusal(tags.change_tags_of_feature, "nosuch", [], [])[2] == [
+    assert seeded.refusal(tags.add_to_feature, "nosuch", tag("x", "a b")) == NO_FEATURE
+    assert seeded.refusal(tags.remove_from_feature, "nosuch", "simple", "x") == NO_FEATURE
+    assert seeded.refusal(tags.change_tags_of_feature, "nosuch", [tag("xx")], []) == NO_FEATURE
+    assert seeded.refusal(tags.change_tags_of_feature, "nosuch", [], [])[2] == [
         "Could not find feature with name nosuch"
     ]
-    assert nouns.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("bad", "nosuch")], [])[0] == 400
-    assert nouns.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("b" * 51)], [])[0] == 400
-    assert values(nouns) == []
-    assert nouns.read(tags.list_tags) == []
+    assert seeded.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("bad", "nosuch")], [])[0] == 400
+    assert seeded.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("b" * 51)], [])[0] == 400
+    assert values(seeded) == []
+    assert seeded.read(tags.list_tags) == []
 
 
-def test_tags_of_a_feature_change(nouns: Nouns) -> None:
+def test_tags_of_a_feature_change(seeded: SeededStore) -> None:
     """Tags are added first, then removed; only actual changes write events."""
-    nouns.write(tags.add_to_feature, "web", tag("first"))
-    found = nouns.write(
+    seeded.write(tags.add_to_feature, "web", tag("first"))
+    found = seeded.write(
         tags.change_tags_of_feature, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")]
     )
     assert [each["value"] for each in found] == ["second"]
-    assert nouns.told("data")[-2:] == [("feature-untagged", tag("first")), ("feature-untagged", tag("third"))]
-    nouns.write(tags.remove_from_feature, "web", "simple", "second")
-    assert values(nouns) == []
-    assert nouns.read(tags.find, "simple", "second") == tag("second")
+    assert seeded.told("data")[-2:] == [("feature-untagged", tag("first")), ("feature-untagged", tag("third"))]
+    seeded.write(tags.remove_from_feature, "web", "simple", "second")
+    assert values(seeded) == []
+    assert seeded.read(tags.find, "simple", "second") == tag("second")
 
 
-def test_tags_of_several_features_change(nouns: Nouns) -> None:
+def test_tags_of_several_features_change(seeded: SeededStore) -> None:
     """All features are in the project, or nothing changes."""
-    nouns.write(tags.change_tags_of_features, "default", ["web", "app", "web"], [tag("a " * 9), tag("bb")], [tag("bb")])
-    assert values(nouns) == values(nouns, "app") == ["a " * 9]
+    seeded.write(
+        tags.change_tags_of_features, "default", ["web", "app", "web"], [tag("a " * 9), tag("bb")], [tag("bb")]
+    )
+    assert values(seeded) == values(seeded, "app") == ["a " * 9]
     for names in (["web", "nosuch"], ["web", "elsewhere"]):
-        assert nouns.refusal(tags.change_tags_of_features, "default", names, [tag("cc")], []) == NO_FEATURE
-    assert nouns.refusal(tags.change_tags_of_features, "default", ["web"], [tag("cc", "nosuch")], [])[0] == 400
-    nouns.write(tags.change_tags_of_features, "default", [], [tag("dd")], [])
-    assert values(nouns) == ["a " * 9]
+        assert seeded.refusal(tags.change_tags_of_features, "default", names, [tag("cc")], []) == NO_FEATURE
+    assert seeded.refusal(tags.change_tags_of_features, "default", ["web"], [tag("cc", "nosuch")], [])[0] == 400
+    seeded.write(tags.change_tags_of_features, "default", [], [tag("dd")], [])
+    assert values(seeded) == ["a " * 9]
 
 
-def test_more_features_than_a_statement_takes_names(nouns: Nouns) -> None:
+def test_more_features_than_a_statement_takes_names(seeded: SeededStore) -> None:
     """Long lists of names are read in chunks."""
     names = [f"no-{number}" for number in range(40_000)]
-    assert nouns.refusal(tags.change_tags_of_features, "default", names, [tag("aa")], []) == NO_FEATURE
+    assert seeded.refusal(tags.change_tags_of_features, "default", names, [tag("aa")], []) == NO_FEATURE
 
 
-def test_a_tag_type_is_made_and_changed(nouns: Nouns) -> None:
+def test_a_tag_type_is_made_and_changed(seeded: SeededStore) -> None:
     """What was given comes back; what is not given stays; nothing to change, and nothing to be changed, is no error."""
-    assert nouns.write(tag_types.create, {"name": "squad", "icon": None}) == {"name": "squad", "icon": None}
-    nouns.write(tag_types.change, "squad", {"description": "d", "color": "#123456"})
-    nouns.write(tag_types.change, "squad", {"icon": "i"})
-    nouns.write(tag_types.change, "squad", {})
-    nouns.write(tag_types.change, "nosuch", {"icon": "i"})
+    assert seeded.write(tag_types.create, {"name": "squad", "icon": None}) == {"name": "squad", "icon": None}
+    seeded.write(tag_types.change, "squad", {"description": "d", "color": "#123456"})
+    seeded.write(tag_types.change, "squad", {"icon": "i"})
+    seeded.write(tag_types.change, "squad", {})
+    seeded.write(tag_types.change, "nosuch", {"icon": "i"})
     expected = {"name": "squad", "description": "d", "icon": "i", "color": "#123456"}
-    assert nouns.read(tag_types.find, "squad") == expected
-    assert {each["name"] for each in nouns.read(tag_types.list_types)} == {"simple", "team", "squad"}
-    assert nouns.told() == [("tag-type-created",), ("tag-type-updated",), ("tag-type-updated",)]
+    assert seeded.read(tag_types.find, "squad") == expected
+    assert {each["name"] for each in seeded.read(tag_types.list_types)} == {"simple", "team", "squad"}
+    assert seeded.told() == [("tag-type-created",), ("tag-type-updated",), ("tag-type-updated",)]
 
 
-def test_names_of_tag_types(nouns: Nouns) -> None:
+def test_names_of_tag_types(seeded: SeededStore) -> None:
     """A name has 2 to 50 characters that need no escape in a path, and is not in use."""
     for name, problem in (
         ("x", "at least 2"),
@@ -135,16 +137,16 @@ def test_names_of_tag_types(nouns: Nouns) -> None:
         ("a b", "URL friendly"),
         ("", "empty"),
     ):
-        status, _, (message,) = nouns.refusal(tag_types.create, {"name": name})
+        status, _, (message,) = seeded.refusal(tag_types.create, {"name": name})
         assert status == 400 and problem in message
-    assert nouns.refusal(tag_types.change, "x", {})[0] == 400
-    assert nouns.refusal(tag_types.check_new_name, "team")[2] == ["There already exists a tag-type with the name team"]
+    assert seeded.refusal(tag_types.change, "x", {})[0] == 400
+    assert seeded.refusal(tag_types.check_new_name, "team")[2] == ["There already exists a tag-type with the name team"]
 
 
-def test_a_deleted_tag_type_takes_its_tags_along(nouns: Nouns) -> None:
+def test_a_deleted_tag_type_takes_its_tags_along(seeded: SeededStore) -> None:
     """Deleting a tag type deletes its tags, from every feature too."""
-    nouns.write(tags.change_tags_of_feature, "web", [tag("red", "team"), tag("kept")], [])
-    nouns.write(tag_types.remove, "team")
-    assert values(nouns) == ["kept"]
-    assert nouns.read(tags.list_tags, "team") == []
-    assert nouns.refusal(tag_types.remove, "team") == (404, "NotFoundError", ["Could not find tag-type"])
+    seeded.write(tags.change_tags_of_feature, "web", [tag("red", "team"), tag("kept")], [])
+    seeded.write(tag_types.remove, "team")
+    assert values(seeded) == ["kept"]
+    assert seeded.read(tags.list_tags, "team") == []
+    assert seeded.refusal(tag_types.remove, "team") == (404, "NotFoundError", ["Could not find tag-type"])

@@ -17,7 +17,7 @@ SOON_S = 0.02
 LONG_S = 60.0
 
 
-class Told:
+class CallCounter:
     """Counts how often it is called."""
 
     def __init__(self) -> None:
@@ -81,9 +81,9 @@ async def test_work_that_ends_in_time() -> None:
     """Its result and its error come through, and nothing is left."""
     before = asyncio.all_tasks()
     deadline = Deadline(LONG_S)
-    assert await deadline.wait_for(gives("a"), Told()) == "a"
+    assert await deadline.wait_for(gives("a"), CallCounter()) == "a"
     with pytest.raises(KeyError):
-        await deadline.wait_for(fails(), Told())
+        await deadline.wait_for(fails(), CallCounter())
     assert asyncio.all_tasks() == before
 
 
@@ -91,7 +91,7 @@ async def test_work_that_ends_in_time() -> None:
 async def test_work_that_takes_too_long() -> None:
     """The work is cancelled, and the caller gets the error at once. Work that then ends is not reported."""
     before = asyncio.all_tasks()
-    work, told, deadline = Hanging(), Told(), Deadline(SOON_S)
+    work, told, deadline = Hanging(), CallCounter(), Deadline(SOON_S)
     with pytest.raises(OverdueError):
         await deadline.wait_for(work.run(), told)
     await until(lambda: asyncio.all_tasks() == before)
@@ -103,7 +103,7 @@ async def test_work_whose_waiter_is_gone() -> None:
     """Is cancelled with it."""
     before = asyncio.all_tasks()
     work, deadline = Hanging(), Deadline(LONG_S)
-    waiting = asyncio.create_task(deadline.wait_for(work.run(), Told()))
+    waiting = asyncio.create_task(deadline.wait_for(work.run(), CallCounter()))
     await until(lambda: work.begun == 1)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -116,7 +116,7 @@ async def test_work_whose_waiter_is_gone() -> None:
 async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient: None) -> None:
     """The caller continues. Work that still runs is reported and counted until it ends."""
     before = asyncio.all_tasks()
-    work, told, deadline = Hanging(stubborn=True), Told(), Deadline(LONG_S if gone else SOON_S)
+    work, told, deadline = Hanging(stubborn=True), CallCounter(), Deadline(LONG_S if gone else SOON_S)
     waiting = asyncio.create_task(deadline.wait_for(work.run(), told))
     await until(lambda: work.begun == 1)
     if gone:
@@ -137,7 +137,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
     works, deadline = [Hanging(stubborn=True) for _ in range(2)], Deadline(SOON_S)
     for work in works:
         with pytest.raises(OverdueError):
-            await deadline.wait_for(work.run(), Told())
+            await deadline.wait_for(work.run(), CallCounter())
     await until(lambda: deadline.stuck == 2)
     with pytest.raises(CrowdedError):
         deadline.check()
@@ -151,7 +151,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
 async def test_work_that_is_cancelled_from_inside() -> None:
     """The work has failed, but the caller is not cancelled."""
     with pytest.raises(CancelledInsideError):
-        await Deadline(LONG_S).wait_for(is_cancelled(), Told())
+        await Deadline(LONG_S).wait_for(is_cancelled(), CallCounter())
 
 
 async def stays() -> bool:

@@ -17,7 +17,7 @@ from flagsvc.process import shutdown as ending
 from flagsvc.process.shutdown import ShutdownGrace, handle_signals
 
 
-class Ending:
+class SignalRecorder:
     """Notes the signals that come."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def test_what_cuts_it_short(signals: list[int], is_cut_short: bool) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_have_one_effect(number: int) -> None:
     """A signal is taken, and nothing else happens; afterwards the former handlers are back."""
-    before, server = signal.getsignal(number), Ending()
+    before, server = signal.getsignal(number), SignalRecorder()
     with handle_signals(server):
         os.kill(os.getpid(), number)
         assert server.got == [number]
@@ -110,7 +110,7 @@ def test_signals_belong_to_the_main_thread() -> None:
     seen: list[object] = []
 
     def run() -> None:
-        with handle_signals(Ending()):
+        with handle_signals(SignalRecorder()):
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=run)
@@ -123,7 +123,7 @@ def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGHUP of a closed terminal ends the server. While the terminal is open, SIGHUP reloads."""
     there = [True]
     monkeypatch.setattr(ending, "has_terminal", lambda: there[0])
-    server = Ending()
+    server = SignalRecorder()
     with handle_signals(server):
         os.kill(os.getpid(), signal.SIGHUP)
         there[0] = False

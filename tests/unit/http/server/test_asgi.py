@@ -17,7 +17,7 @@ from support.aio import asynchronous, until
 from support.serving import Serving
 
 
-class Ends:
+class LifespanRecorder:
     """A start and a stop that are written down, or raise."""
 
     def __init__(self, fault: str = "") -> None:
@@ -35,9 +35,9 @@ class Ends:
         return run
 
 
-def app(serving: Serving | None = None, ends: Ends | None = None) -> AsgiApp:
+def app(serving: Serving | None = None, ends: LifespanRecorder | None = None) -> AsgiApp:
     """Return the application of a service."""
-    ends = ends or Ends()
+    ends = ends or LifespanRecorder()
     return AsgiApp((serving or Serving()).service, ends.step("start"), ends.step("stop"))
 
 
@@ -112,7 +112,7 @@ def test_headers_in_any_form() -> None:
 
 def test_lifespan() -> None:
     """Start and stop are called at its ends."""
-    ends = Ends()
+    ends = LifespanRecorder()
     events = run(app(ends=ends), {"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
     assert [event["type"] for event in events] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     assert ends.seen == ["start", "stop"]
@@ -122,7 +122,7 @@ def test_lifespan() -> None:
 def test_a_lifespan_that_fails(fault: str, event: str) -> None:
     """The server gets the reason."""
     messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-    last = run(app(ends=Ends(fault)), {"type": "lifespan"}, *messages)[-1]
+    last = run(app(ends=LifespanRecorder(fault)), {"type": "lifespan"}, *messages)[-1]
     assert last == {"type": f"lifespan.{event}.failed", "message": f"{fault} went wrong"}
 
 

@@ -12,7 +12,17 @@ import pytest
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.states import ANSWERING
 from support.aio import asynchronous
-from support.frontkit import KEYED, FakeTransport, crowd, dial, get, head, parse_answer, parse_answers, serving
+from support.frontkit import (
+    KEYED,
+    FakeTransport,
+    dial,
+    get,
+    head,
+    open_connections,
+    parse_answer,
+    parse_answers,
+    serving,
+)
 
 BIG: dict[str, Any] = {
     "version": 2,
@@ -248,7 +258,7 @@ def client_hello() -> bytes:
 async def test_tls_on_a_port_of_plain_http() -> None:
     """The caller gets a plain 400 that names it; the log says so once in a while, with how many there were."""
     given, hello = serving(), client_hello()
-    line, other, third = crowd(given, 3)
+    line, other, third = open_connections(given, 3)
     assert line.send(hello).answers() == [400] and line.transport.ended
     assert b"speaks plain HTTP" in bytes(line.transport.data) and b"TLS" in bytes(line.transport.data)
     other.send(hello)

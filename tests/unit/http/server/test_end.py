@@ -8,7 +8,18 @@ from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEA
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from support.aio import asynchronous
-from support.frontkit import KEYED, FakeTransport, Line, Serving, crowd, dial, get, head, parse_answer, serving
+from support.frontkit import (
+    KEYED,
+    ConnectionWithTransport,
+    FakeTransport,
+    Serving,
+    dial,
+    get,
+    head,
+    open_connections,
+    parse_answer,
+    serving,
+)
 
 LIMITS = ConnectionLimits(keep_alive_s=50, head_s=5, body_s=10, write_s=3, linger_s=2, shutdown_s=1)
 HEALTH = get("/proxy/health")
@@ -87,7 +98,7 @@ async def test_a_caller_who_takes_nothing_is_counted() -> None:
 async def test_no_room() -> None:
     """One more than there is room for is answered 503 and closed; when one goes, there is room for another."""
     given = serving()
-    lines = crowd(given, 3, ConnectionLimits(connections=2))
+    lines = open_connections(given, 3, ConnectionLimits(connections=2))
     lines[0].connection.shared.writer.flush()
     status, fields, body, rest = parse_answer(bytes(lines[2].transport.data))
     assert (status, body, rest) == (503, b"too many connections", b"")
@@ -105,14 +116,14 @@ async def test_no_room() -> None:
     again = Connection(lines[1].connection.shared, given.service, lines[1].connection.parser.names)
     transport = FakeTransport()
     again.connection_made(transport)
-    assert Line(again, transport).send(HEALTH).answers() == [200]
+    assert ConnectionWithTransport(again, transport).send(HEALTH).answers() == [200]
 
 
 @asynchronous
 async def test_no_room_to_say_so() -> None:
     """Beyond some that wait for their end, connections are closed without a word; all of them are counted, none is forgotten."""
     given = serving()
-    lines = crowd(given, 10, ConnectionLimits(connections=1, rejected=3))
+    lines = open_connections(given, 10, ConnectionLimits(connections=1, rejected=3))
     lines[0].connection.shared.writer.flush()
     assert [line.transport.ended for line in lines] == [False] + [True] * 3 + [False] * 6
     assert [line.transport.aborted for line in lines] == [False] * 4 + [True] * 6

@@ -12,7 +12,7 @@ import pytest
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
-from support.frontkit import Serving, crowd, dial, get, serving
+from support.frontkit import Serving, dial, get, open_connections, serving
 from support.waiting import wait_until
 from unit.http.server.test_served import dialled, loop, served
 
@@ -27,7 +27,7 @@ async def test_the_enricher_ends_with_its_caller() -> None:
     """A connection that is lost takes its task and its enricher along; another's go on."""
     given = serving(slow=True)
     before = len(asyncio.all_tasks())
-    lines = crowd(given, CALLERS)
+    lines = open_connections(given, CALLERS)
     for line in lines:
         line.send(ASKED)
     await until(lambda: given.waiting == CALLERS)

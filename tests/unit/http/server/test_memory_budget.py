@@ -10,27 +10,27 @@ from flagsvc.http.reached_limits import MEMORY
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.memory_budget import SMALL
 from support.aio import asynchronous
-from support.frontkit import KEYED, Line, Serving, crowd, get, head, parse_answer, serving
+from support.frontkit import KEYED, ConnectionWithTransport, Serving, get, head, open_connections, parse_answer, serving
 
 LIMITS = ConnectionLimits(memory=100_000)
 HALF_A_HEAD = head("GET /proxy HTTP/1.1", KEYED, "X-Long: " + "x" * 9_000)[:-4]
 HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 20000") + b"{" + b" " * 9_000
 
 
-def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[Line]:
+def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[ConnectionWithTransport]:
     """Return connections to one server, each from a network of its own."""
-    lines = crowd(given, number, limits, quiet=True)
+    lines = open_connections(given, number, limits, quiet=True)
     for at, line in enumerate(lines):
         line.connection.parser.peer = f"198.51.100.{at}"
     return lines
 
 
-def held(line: Line) -> int:
+def held(line: ConnectionWithTransport) -> int:
     """Return the charged bytes of all connections."""
     return int(line.connection.shared.budget.total)
 
 
-def gone(lines: list[Line]) -> list[int]:
+def gone(lines: list[ConnectionWithTransport]) -> list[int]:
     """Return which connections were ended."""
     return [at for at, line in enumerate(lines) if line.transport.over]
 
@@ -117,7 +117,7 @@ async def test_answers_that_are_not_taken() -> None:
         ],
     }
     given = serving(document)
-    lines = crowd(given, 12, LIMITS, takes=1_000, quiet=True)
+    lines = open_connections(given, 12, LIMITS, takes=1_000, quiet=True)
     for at, line in enumerate(lines):
         line.connection.parser.peer = f"198.51.100.{at}"
         line.send(get())

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.http.server.writer import MAX_ANSWERS, MAX_BYTES
 from support.aio import asynchronous
-from support.frontkit import KEYED, Serving, crowd, get, head, parse_answers, serving
+from support.frontkit import KEYED, Serving, get, head, open_connections, parse_answers, serving
 
 HEALTH = get("/proxy/health")
 MIDDLING = {
@@ -27,7 +27,7 @@ class Crowd:
     """Connections to one server."""
 
     def __init__(self, given: Serving, number: int) -> None:
-        self.members = [(line.connection, line.transport) for line in crowd(given, number)]
+        self.members = [(line.connection, line.transport) for line in open_connections(given, number)]
 
     def ask(self, data: bytes) -> None:
         """Send the same on every connection."""

@@ -13,7 +13,7 @@ from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore, turns
 from flagsvc.testing.sources import etag_of
 from support.aio import asynchronous, until
-from support.polling import DOWN, EMPTY, ONE, TWO, World, running, stored
+from support.polling import DOWN, EMPTY, ONE, TWO, PollerScene, running, stored
 from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
 
 # ---- storage and bootstrap
@@ -265,7 +265,7 @@ async def test_stopping_ends_a_storage_that_hangs() -> None:
 @asynchronous
 async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
     """Storage, bootstrap and a single empty document do not replace it, because it may be newer."""
-    world = World(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
+    world = PollerScene(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
     handed_over = Preparer(tiny_compile).prepare(document("newer"), None)
     world.holder.replace(handed_over.snapshot, handed_over.document, 0)
     world.poller.start()

@@ -10,7 +10,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import reporter
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.usage_scene import DOWN, HangingUpstream, World, running, tally
+from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 LOST = "usage metrics are lost: they could be neither sent nor stored"
 
@@ -35,7 +35,7 @@ async def test_registration_follows_the_first_synchronisation() -> None:
 @asynchronous
 async def test_registration_is_retried_until_it_succeeds() -> None:
     """The back-off grows, Retry-After is obeyed, and the failure is logged once."""
-    world = World()
+    world = ReporterScene()
     faults = [DOWN] * 8 + [UpstreamError("throttled", "x", status=429, retry_after=1000)]
     world.upstream.faults = list(faults)
     world.usage.drain()

@@ -14,7 +14,7 @@ from flagsvc.proxy.usage.record import UnsentRecord, unpack
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from support.aio import asynchronous
-from support.usage_scene import DOWN, HangingUpstream, World, running, tally
+from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
 
 INTERVAL_S = 30.0
 
@@ -98,7 +98,7 @@ async def test_an_outage_is_kept_in_storage_interval_by_interval() -> None:
 async def test_a_killed_process_is_survived_by_its_counts() -> None:
     """Another one with the same storage sends them once, after a while in which the killed one has not written."""
     record_store = MemoryRecordStore()
-    killed = World(record_store=record_store)
+    killed = ReporterScene(record_store=record_store)
     killed.upstream.faults = [DOWN]
     killed.usage.count("a", True)
     await killed.reporter._send()

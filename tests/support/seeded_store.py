@@ -14,16 +14,16 @@ from flagsvc.server.store.schema import events, strategies
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
-from support.noun_calls import STRATEGIES
-from support.noun_twins import GIVEN, USES
+from support.admin_call_rows import STRATEGIES
+from support.server_pair import GIVEN, USES
 
 NOW = "2025-06-15T15:06:40.000Z"
 """The moment that the clock of these tests shows."""
 ACTOR = Actor(7, "somebody", root_role="admin")
 
 
-class Nouns:
-    """A store in the state of `noun_twins`: features web, app, old (archived), elsewhere, each with one strategy."""
+class SeededStore:
+    """A store in the state of `server_pair`: features web, app, old (archived), elsewhere, each with one strategy."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -55,7 +55,7 @@ class Nouns:
 
 
 @contextmanager
-def nouns_in(database: str) -> Iterator[Nouns]:
+def open_seeded_store(database: str) -> Iterator[SeededStore]:
     """Give the state in an empty database."""
     store = open_store(database, FakeClock(1_750_000_000.0), RecordingLog())
     try:
@@ -63,6 +63,6 @@ def nouns_in(database: str) -> Iterator[Nouns]:
             apply_seed(tx, parse_seed(GIVEN))
             for name, feature, _, _ in USES:
                 tx.db.execute(update(strategies).where(strategies.c.feature == feature).values(id=STRATEGIES[name]))
-        yield Nouns(store)
+        yield SeededStore(store)
     finally:
         store.close()

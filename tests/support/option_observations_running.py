@@ -14,7 +14,7 @@ from flagsvc.settings.load import Resolved
 from flagsvc.settings.options import OPTIONS
 from flagsvc.testing import RecordingLog, turns
 from support.aio import until
-from support.option_looks import listening
+from support.option_observations import listening
 from support.processes import ask
 from support.scene import Scene
 
@@ -23,7 +23,7 @@ PAUSE_S = 0.02
 """After so many probes with such pauses a process without a time of grace is surely gone, and one with the usual is not."""
 
 
-async def farewell(scene: Scene, options: ProxyOptions) -> object:
+async def answer_after_sigterm(scene: Scene, options: ProxyOptions) -> object:
     """Observe the answer to a new caller a while after SIGTERM."""
     servers: list[UvicornServer] = []
     async with listening(options, servers) as line:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.noun_calls import ADMIN, READER, WRITER, Ours, get, post
+from support.admin_call_rows import ADMIN, READER, WRITER, IntendedDifference, get, post
 
 PATH = "/api/admin/user-admin"
-TAKEN = Ours(
+TAKEN = IntendedDifference(
     400, "User already exists", 500, "a user name twice beside another mail address: the real database refuses it"
 )
-NO_PASSWORDS = Ours(400, "This server has no passwords", 201, "a password that opens nothing is not taken")
+NO_PASSWORDS = IntendedDifference(
+    400, "This server has no passwords", 201, "a password that opens nothing is not taken"
+)
 
 
 def user(role: Any = 3, **given: Any) -> dict[str, Any]:
@@ -39,7 +41,7 @@ USERS = [
     post(PATH, user(username="new", email="no address")),
     post(PATH, user(username="anna", name="")),
     post(PATH, user(username="late", password="s3cret"), ours=NO_PASSWORDS),
-    post(PATH, user(username="late"), ours=Ours(201, '"late"', 400, "the call before made no user here")),
+    post(PATH, user(username="late"), ours=IntendedDifference(201, '"late"', 400, "the call before made no user here")),
     *[post(PATH, user(role, username="new")) for role in ("Nosuch", -1, "")],
     post(PATH, {"username": "new"}),
     post(PATH, user(username="new", extra=1)),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.noun_calls import ADMIN, OWNER, READER, WRITER, Ours, delete, get, post, put
-from support.noun_calls_segments import no_project
+from support.admin_call_rows import ADMIN, OWNER, READER, WRITER, IntendedDifference, delete, get, post, put
+from support.admin_call_rows_segments import no_project
 
 PATH = "/api/admin/context"
 TYPES = "/api/admin/strategies"
 TOO_LONG = "d" * 251
 A_AND_A = [{"value": "a"}, {"value": "a"}]
-BUILT_IN = Ours(403, "Cannot edit strategy default", 500, "that a built-in one stays is no failure of the server")
+BUILT_IN = IntendedDifference(
+    403, "Cannot edit strategy default", 500, "that a built-in one stays is no failure of the server"
+)
 
 
 def field(name: str, **given: Any) -> dict[str, Any]:
@@ -62,7 +64,9 @@ FIELDS = [
     post(
         PATH,
         field("so", sortOrder=3_000_000_000),
-        ours=Ours(400, "The `/body/sortOrder` property must be <= 2147483647", 500, "beyond what is stored"),
+        ours=IntendedDifference(
+            400, "The `/body/sortOrder` property must be <= 2147483647", 500, "beyond what is stored"
+        ),
     ),
     post(PATH, field("owned", project="default")),
     post(PATH, field("owned 2", project="default")),
@@ -135,7 +139,9 @@ WHO_MAY = [
         f"{PATH}/tier",
         {"project": "default"},
         OWNER,
-        ours=Ours(403, "you need one of", 200, "an owner of one project does not take a field from the others"),
+        ours=IntendedDifference(
+            403, "you need one of", 200, "an owner of one project does not take a field from the others"
+        ),
     ),
     delete(f"{PATH}/o", OWNER),
     post(PATH, field("w"), WRITER),

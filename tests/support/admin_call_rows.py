@@ -19,7 +19,7 @@ STRATEGIES = {
 
 
 @dataclass(frozen=True)
-class Ours:
+class IntendedDifference:
     """An intended difference: our status, a part of our message, the real server's status, and the reason."""
 
     status: int
@@ -37,7 +37,7 @@ class Step:
     body: Any = None
     who: str = BOSS
     keep: str = ""
-    ours: Ours | None = None
+    ours: IntendedDifference | None = None
 
 
 def get(path: str, who: str = BOSS) -> Step:

@@ -12,8 +12,8 @@ import psycopg
 from sqlalchemy import update
 
 from flagsvc.server.store.schema import strategies
+from support.admin_call_rows import STRATEGIES, Step, filled
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.noun_calls import STRATEGIES, Step, filled
 from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
 
 FEATURES = (
@@ -81,7 +81,7 @@ CLEARED = (
 )
 
 
-class OurTwin:
+class OurServer:
     """A server of ours in the state."""
 
     def __init__(self, client: AppClient) -> None:
@@ -96,13 +96,13 @@ class OurTwin:
 
 
 @contextmanager
-def our_twin(database: str) -> Iterator[OurTwin]:
+def our_twin(database: str) -> Iterator[OurServer]:
     """Run a server of ours on an empty database, in the state."""
     with app_client(database, given=GIVEN) as client:
-        yield OurTwin(client)
+        yield OurServer(client)
 
 
-class RealTwin:
+class RealServer:
     """A running real server, whose state is set by SQL."""
 
     def __init__(self, url: str, database: psycopg.Connection[Any]) -> None:
@@ -166,13 +166,13 @@ class RealTwin:
 
 
 @contextmanager
-def real_twin() -> Iterator[RealTwin]:
+def real_twin() -> Iterator[RealServer]:
     """Run the real server until the block ends."""
     with postgresql() as url, unleash_server(url) as server, psycopg.connect(url, autocommit=True) as database:
-        yield RealTwin(server.url, database)
+        yield RealServer(server.url, database)
 
 
-def play(twin: OurTwin | RealTwin, steps: Sequence[Step]) -> list[Answer]:
+def play(twin: OurServer | RealServer, steps: Sequence[Step]) -> list[Answer]:
     """Send the steps to a server one after the other, and return its answers."""
     known: dict[str, Any] = dict(STRATEGIES)
     answers = []

@@ -24,7 +24,7 @@ from flagsvc.process.serve import serve
 from flagsvc.testing import turns
 from support.aio import GIVEN_UP_S, fate, until
 from support.loopback import reply, silence, tunnel
-from support.option_ways import Look
+from support.option_ways import Observe
 from support.processes import answers
 from support.scene import KEY, Proxy, Scene
 
@@ -43,7 +43,7 @@ def ask(target: str, headers: Mapping[str, str] | None = None, *, method: str = 
 # ---- towards callers
 
 
-def statuses(*asks: Ask) -> Look:
+def statuses(*asks: Ask) -> Observe:
     """See the status of each answer."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
@@ -53,7 +53,7 @@ def statuses(*asks: Ask) -> Look:
     return look
 
 
-def header(name: str, *asks: Ask) -> Look:
+def header(name: str, *asks: Ask) -> Observe:
     """See one header of each answer."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
@@ -64,7 +64,7 @@ def header(name: str, *asks: Ask) -> Look:
     return look
 
 
-def status_and_header(name: str, each: Ask) -> Look:
+def status_and_header(name: str, each: Ask) -> Observe:
     """See the status and one header of an answer."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
@@ -75,7 +75,7 @@ def status_and_header(name: str, each: Ask) -> Look:
     return look
 
 
-def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> Look:
+def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> Observe:
     """See the names of the toggles in a list answer."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
@@ -124,7 +124,7 @@ async def authorization(scene: Scene, options: ProxyOptions) -> object:
     return {request.headers.get("authorization") for request in scene.upstream.requests}
 
 
-def identity(field_name: str, header_name: str) -> Look:
+def identity(field_name: str, header_name: str) -> Observe:
     """See under which name the proxy asks, registers and sends metrics, and which toggles are on for callers without one."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:

@@ -8,7 +8,7 @@ import socket
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.settings.storage import server_at
 from support.aio import until
-from support.option_ways import Look, named_in
+from support.option_ways import Observe, named_in
 from support.pki import Authority
 from support.redises import redis_server
 from support.scene import Scene
@@ -28,7 +28,7 @@ def port_of(options: ProxyOptions) -> int | None:
     return None if server is None else server.port
 
 
-def stored(*, password: str | None = None, tls: Authority | None = None, clients: str = "no") -> Look:
+def stored(*, password: str | None = None, tls: Authority | None = None, clients: str = "no") -> Observe:
     """Observe the beginnings of the names that a proxy stores on the server, or the refused option."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:

@@ -1,4 +1,4 @@
-"""Observations of the options of TLS, Unix sockets and the operators' address; see `option_looks`."""
+"""Observations of the options of TLS, Unix sockets and the operators' address; see `option_observations`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.cli.probing import ProbeTarget, probe_status
 from support.aio import fate, until
-from support.option_looks import can_connect, listening
-from support.option_ways import Look
+from support.option_observations import can_connect, listening
+from support.option_ways import Observe
 from support.pki import HOST, Authority
 from support.processes import answers
 from support.scene import Scene
@@ -122,7 +122,7 @@ async def admin_address_server(scene: Scene, options: ProxyOptions) -> object:
     return here, there
 
 
-def upstream(reason: str = "") -> Look:
+def upstream(reason: str = "") -> Observe:
     """See whether the first attempt to reach the upstream works; and if not, whether the log has the reason."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:

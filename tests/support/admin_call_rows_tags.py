@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.noun_calls import ADMIN, MEMBER, READER, WRITER, Ours, delete, get, post, put
+from support.admin_call_rows import ADMIN, MEMBER, READER, WRITER, IntendedDifference, delete, get, post, put
 
 TYPES = "/api/admin/tag-types"
 PATH = "/api/admin/tags"
@@ -29,9 +29,11 @@ def bulk(*features: str, added: tuple[Any, ...] = (), removed: tuple[Any, ...] =
     return {"features": list(features), "tags": changes(added, removed)}
 
 
-def no_feature(real: int) -> Ours:
+def no_feature(real: int) -> IntendedDifference:
     """Return how our server refuses a feature that is not in the project."""
-    return Ours(404, "No feature flag found", real, "only features of the project that the path names are changed")
+    return IntendedDifference(
+        404, "No feature flag found", real, "only features of the project that the path names are changed"
+    )
 
 
 TAG_TYPES = [
@@ -59,7 +61,7 @@ TAG_TYPES = [
     get(f"{TYPES}/squad"),
     put(f"{TYPES}/squad", {"icon": None}),
     get(f"{TYPES}/squad"),
-    put(f"{TYPES}/squad", {}, ours=Ours(200, "", 500, "to change nothing is no failure")),
+    put(f"{TYPES}/squad", {}, ours=IntendedDifference(200, "", 500, "to change nothing is no failure")),
     put(f"{TYPES}/squad", {"color": "red"}),
     put(f"{TYPES}/squad", {"color": None}),
     put(f"{TYPES}/nosuch", {"description": "x"}),
@@ -85,9 +87,17 @@ TAG_TYPES = [
 TAGS = [
     get(PATH),
     post(PATH, tag("one")),
-    post(PATH, tag("one"), ours=Ours(409, "A tag of simple:one already exists", 409, "theirs shows no value")),
-    post(PATH, tag("one", "nosuch"), ours=Ours(400, "Tag type 'nosuch' does not exist", 500, "a reference to nothing")),
-    post(PATH, tag("😀😀"), ours=Ours(201, "", 500, "theirs puts it into a header as it is")),
+    post(
+        PATH,
+        tag("one"),
+        ours=IntendedDifference(409, "A tag of simple:one already exists", 409, "theirs shows no value"),
+    ),
+    post(
+        PATH,
+        tag("one", "nosuch"),
+        ours=IntendedDifference(400, "Tag type 'nosuch' does not exist", 500, "a reference to nothing"),
+    ),
+    post(PATH, tag("😀😀"), ours=IntendedDifference(201, "", 500, "theirs puts it into a header as it is")),
     *[
         post(PATH, tag(value))
         for value in (

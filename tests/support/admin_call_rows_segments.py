@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.noun_calls import ADMIN, MEMBER, OWNER, READER, WRITER, Ours, Step, delete, get, post, put
+from support.admin_call_rows import (
+    ADMIN,
+    MEMBER,
+    OWNER,
+    READER,
+    WRITER,
+    IntendedDifference,
+    Step,
+    delete,
+    get,
+    post,
+    put,
+)
 
 PATH = "/api/admin/segments"
 OF = f"{PATH}/strategies"
@@ -37,9 +49,11 @@ def use(strategy: str, *numbers: Any, who: str = "boss", **given: Any) -> Step:
     return post(OF, body | given, who, ours=ours)
 
 
-def no_project(name: str) -> Ours:
+def no_project(name: str) -> IntendedDifference:
     """Return how our server refuses a project that does not exist."""
-    return Ours(400, f"Project '{name}' does not exist", 500, "a reference to nothing is no failure of the server")
+    return IntendedDifference(
+        400, f"Project '{name}' does not exist", 500, "a reference to nothing is no failure of the server"
+    )
 
 
 MAKING = [
@@ -165,10 +179,21 @@ WITH_STRATEGIES = [
     use("{used}", "{second}"),
     get(f"{OF}/{{used}}"),
     use(
-        "nosuch", ours=Ours(404, "Could not find strategy with id nosuch", 201, "nothing is set of what does not exist")
+        "nosuch",
+        ours=IntendedDifference(
+            404, "Could not find strategy with id nosuch", 201, "nothing is set of what does not exist"
+        ),
     ),
-    use("nosuch", "{first}", ours=Ours(404, "Could not find strategy with id nosuch", 500, "nor with segments")),
-    use("{used}", 99999, ours=Ours(404, 'No segment exists with ID "99999"', 500, "a reference to nothing")),
+    use(
+        "nosuch",
+        "{first}",
+        ours=IntendedDifference(404, "Could not find strategy with id nosuch", 500, "nor with segments"),
+    ),
+    use(
+        "{used}",
+        99999,
+        ours=IntendedDifference(404, 'No segment exists with ID "99999"', 500, "a reference to nothing"),
+    ),
     use("{used}", 1, 2, 3, 4, 5, 6),
     use("{used}", "x"),
     post(OF, {"projectId": "default", "environmentId": "development", "segmentIds": []}),
@@ -196,7 +221,9 @@ WITH_STRATEGIES = [
     get(PATH),
 ]
 
-TO_ALL = Ours(403, "UPDATE_PROJECT_SEGMENT", 204, "an owner would give to all what belongs to the project")
+TO_ALL = IntendedDifference(
+    403, "UPDATE_PROJECT_SEGMENT", 204, "an owner would give to all what belongs to the project"
+)
 WHO_MAY = [
     post(PATH, segment("every"), keep="every"),
     post(PATH, segment("r"), READER),
