@@ -192,14 +192,12 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], bytes, str, str]:
     return arguments, draw(contents), where, draw(encodings)
 
 
-def evaluate_row(admin_address_server: CommandFolder, given: tuple[list[str], bytes, str, str]) -> None:
+def evaluate_row(folder: CommandFolder, given: tuple[list[str], bytes, str, str]) -> None:
     """The exit code is 0, 1 or 2, problems are in words, and the output of `--json` is JSON."""
     arguments, content, where, encoding = given
-    admin_address_server.odd.write_bytes(content)
-    place = str(admin_address_server.odd) if where == "odd" else admin_address_server.filled(where)
-    called = admin_address_server.call(
-        ["evaluate", place, *map(admin_address_server.filled, arguments)], {}, given=content, encoding=encoding
-    )
+    folder.odd.write_bytes(content)
+    place = str(folder.odd) if where == "odd" else folder.filled(where)
+    called = folder.call(["evaluate", place, *map(folder.filled, arguments)], {}, given=content, encoding=encoding)
     check_call(called)
     if called.code == 0 and "--json" in arguments and "--help" not in arguments:
         assert isinstance(json.loads(called.out)["toggles"], list)
@@ -245,15 +243,15 @@ tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".joi
 configurations = st.tuples(variables, flags, st.none() | tables, encodings)
 
 
-def config_row(admin_address_server: CommandFolder, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
+def config_row(folder: CommandFolder, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
     """The exit code is 0 or 2 and no secret is shown; what is accepted makes an application that answers."""
     changed, arguments, table, encoding = given
-    names = {name: admin_address_server.filled(value) for name, value in changed.items()}
+    names = {name: folder.filled(value) for name, value in changed.items()}
     env = {name: value for name, value in {**ENOUGH, **names}.items() if "\0" not in value}
     if table is not None:
-        admin_address_server.odd.write_bytes(table)
-        env.setdefault("FLAGSVC_CONFIG", str(admin_address_server.odd))
-    called = admin_address_server.call(["config", *arguments], env, encoding=encoding)
+        folder.odd.write_bytes(table)
+        env.setdefault("FLAGSVC_CONFIG", str(folder.odd))
+    called = folder.call(["config", *arguments], env, encoding=encoding)
     check_call(called)
     assert SECRET not in called.out + called.err
     if called.code == 0 and not arguments:

@@ -21,7 +21,7 @@ from support.processes import scratch
 
 
 @contextmanager
-def admin_address_server() -> Iterator[CommandFolder]:
+def command_folder() -> Iterator[CommandFolder]:
     """Give a folder with odd files."""
     with scratch() as folder:
         yield CommandFolder(folder)
@@ -35,7 +35,7 @@ SUITES: tuple[tuple[str, tuple[Row[Any], ...], Open], ...] = (
     ("storage", stored.FILES, scratch),
     ("deltas", stored.DELTAS, nullcontext),
     ("other processes", others.ROWS, nullcontext),
-    ("commands", commands.ROWS, admin_address_server),
+    ("commands", commands.ROWS, command_folder),
     ("sockets", sockets.ROWS, sockets.target),
 )
 CASES = [pytest.param(row, world, id=f"{suite}: {row}") for suite, rows, world in SUITES for row in rows]

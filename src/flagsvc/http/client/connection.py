@@ -23,8 +23,7 @@ DRAIN_BYTES = 65_536
 DRAIN_S = 1.0
 PIECE_BYTES = 16_384
 """
-
-eceived bytes are parsed in pieces of this size, and requests are answered in between: decompressing a large document takes
+Received bytes are parsed in pieces of this size, and requests are answered in between: decompressing a large document takes
 milliseconds.
 """
 

@@ -15,8 +15,7 @@ from flagsvc.proxy.api.wire_format import WireFormat
 NEVER: Final = b"no-store"
 KEPT_BY_ITS_OWNER: Final = b"private, no-cache"
 """
-
-or an answer that depends on the key: no shared cache keeps it, and a private cache asks each time whether it is still current.
+For an answer that depends on the key: no shared cache keeps it, and a private cache asks each time whether it is still current.
 """
 ASK_AGAIN: Final = b"no-cache"
 

@@ -17,8 +17,7 @@ PROBES = (
     ("/internal-backstage/ready", "ready", "/proxy/ready", "text/plain"),
 )
 """
-
-iveness and readiness at the paths of Kubernetes and of the Rust successor: path, handler, the same route below /proxy, media type.
+Liveness and readiness at the paths of Kubernetes and of the Rust successor: path, handler, the same route below /proxy, media type.
 """
 
 WELCOME = ProxyRoute(
