@@ -27,29 +27,29 @@ def report(folder: Path, **files: dict[str, Any]) -> str:
     return str(path)
 
 
-def test_every_floor_is_of_a_room() -> None:
+def test_every_floor_is_of_a_package() -> None:
     """Each minimum names an existing package, so that renaming a package must rename its minimum."""
-    rooms = coverage_floors.floors()
-    assert all((PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").is_file() for room in rooms)
-    assert all(0 <= floor <= 100 for floor in rooms.values())
+    packages = coverage_floors.floors()
+    assert all((PACKAGE / package).is_dir() or (PACKAGE / f"{package}.py").is_file() for package in packages)
+    assert all(0 <= floor <= 100 for floor in packages.values())
 
 
 @pytest.mark.parametrize(
-    ("path", "room"),
+    ("path", "package"),
     [
         ("src/flagsvc/engine/values/cidr.py", "engine"),
         ("/lib/src/flagsvc/server/store/schema.py", "server/store"),
         ("src/flagsvc/server/routes.py", "server"),
         ("src/flagsvc/core/log.py", "core/log"),
-        ("src/flagsvc/new/room.py", "new"),
+        ("src/flagsvc/new/package.py", "new"),
     ],
 )
-def test_the_innermost_room_counts(path: str, room: str) -> None:
-    """A module counts for one room."""
-    assert coverage_floors.package_of(path, ["engine", "server", "server/store", "core/log"]) == room
+def test_the_innermost_package_counts(path: str, package: str) -> None:
+    """A module counts for one package."""
+    assert coverage_floors.package_of(path, ["engine", "server", "server/store", "core/log"]) == package
 
 
-def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is an error, and the output names the lines and branches that did not run."""
     assert coverage_floors.main([report(tmp_path, engine_run=file(10, 4), engine_parse=file(9, 4))]) == 1
     printed = capsys.readouterr().out
@@ -57,8 +57,8 @@ def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "  src/flagsvc/engine/parse.py: 9\n" in printed and "run.py" not in printed
 
 
-def test_rooms_at_their_floors(tmp_path: Path) -> None:
+def test_packages_at_their_floors(tmp_path: Path) -> None:
     """A package without a minimum must be covered completely; only requested packages count."""
-    path = report(tmp_path, engine_run=file(10, 4), process_serve=file(10, 3), new_room=file(9, 4))
+    path = report(tmp_path, engine_run=file(10, 4), process_serve=file(10, 3), new_folder=file(9, 4))
     assert coverage_floors.main([path]) == 1
     assert coverage_floors.main([path, "engine", "process"]) == 0

@@ -59,7 +59,7 @@ http {{
   }}
 }}
 """
-"""It asks nobody: that a proxy is gone, or not ready yet, it learns from a refusal or a 503, and then takes another one."""
+"""nginx makes no health checks. If a proxy refuses a connection or answers 503, nginx sends the request to another proxy."""
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Branch coverage room by room, beside the floor of each: `python tests/support/coverage_floors.py REPORT [ROOM …]`.
+"""Branch coverage of each package, beside its floor: `python tests/support/coverage_floors.py REPORT [PACKAGE …]`.
 
-REPORT is what `coverage json` writes. A room is a folder or a module of the package; the floors stand in `coverage_floors.toml`, in
-percent of all lines and branches together. The exit code is 1 where a room is below its floor; with ROOM only those are looked at.
+REPORT is what `coverage json` writes. A package here is a folder or a module of flagsvc. The floors are in
+`coverage_floors.toml`, in percent of all lines and branches together. The exit code is 1 if a package is below its floor. With
+PACKAGE, only those are checked.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ PACKAGE = "src/flagsvc/"
 
 
 class PackageCoverage(NamedTuple):
-    """A room: how many of its lines and branches ran, of how many, and the least percentage there may be."""
+    """A package: how many of its lines and branches ran, of how many, and the lowest percentage that passes."""
 
-    room: str
+    package: str
     ran: int
     all: int
     floor: float
@@ -33,34 +34,36 @@ class PackageCoverage(NamedTuple):
 
 
 def floors() -> dict[str, float]:
-    """Return the floor of each room."""
-    return {room: float(floor) for room, floor in tomllib.loads(FLOORS.read_text())["floors"].items()}
+    """Return the floor of each package."""
+    return {package: float(floor) for package, floor in tomllib.loads(FLOORS.read_text())["floors"].items()}
 
 
-def package_of(path: str, rooms: Sequence[str]) -> str:
+def package_of(path: str, packages: Sequence[str]) -> str:
     """Return the package of a module, the innermost of those listed; otherwise its top-level name."""
     inside = path.rpartition(PACKAGE)[2].removesuffix(".py")
-    found = [room for room in rooms if inside == room or inside.startswith(f"{room}/")]
+    found = [package for package in packages if inside == package or inside.startswith(f"{package}/")]
     return max(found, key=len) if found else inside.partition("/")[0]
 
 
 def measured(report: Mapping[str, Any], least: Mapping[str, float]) -> list[PackageCoverage]:
-    """Return the rooms of a report, in the order of their names; a room without a floor has to be covered completely."""
+    """Return the packages of a report, in the order of their names. A package without a floor must be covered completely."""
     ran: Counter[str] = Counter()
     all_: Counter[str] = Counter()
     for path, file in report["files"].items():
-        room, summary = package_of(path, list(least)), file["summary"]
-        ran[room] += summary["covered_lines"] + summary["covered_branches"]
-        all_[room] += summary["num_statements"] + summary["num_branches"]
-    return [PackageCoverage(room, ran[room], all_[room], least.get(room, 100.0)) for room in sorted(all_)]
+        package, summary = package_of(path, list(least)), file["summary"]
+        ran[package] += summary["covered_lines"] + summary["covered_branches"]
+        all_[package] += summary["num_statements"] + summary["num_branches"]
+    return [
+        PackageCoverage(package, ran[package], all_[package], least.get(package, 100.0)) for package in sorted(all_)
+    ]
 
 
-def missing(report: Mapping[str, Any], room: str, rooms: Sequence[str]) -> list[str]:
-    """Return the modules of a room that did not run completely, each with its lines and branches that did not."""
+def missing(report: Mapping[str, Any], package: str, packages: Sequence[str]) -> list[str]:
+    """Return the modules of a package that did not run completely, each with the lines and branches that did not run."""
     found = []
     for path, file in sorted(report["files"].items()):
         gaps = [*file["missing_lines"], *(f"{start}->{end}" for start, end in file.get("missing_branches", ()))]
-        if gaps and package_of(path, rooms) == room:
+        if gaps and package_of(path, packages) == package:
             found.append(f"  {path}: {', '.join(str(gap) for gap in gaps)}")
     return found
 
@@ -69,15 +72,15 @@ def main(arguments: Sequence[str]) -> int:
     """Print the packages of a report. Returns 1 if one is below its floor."""
     path, *wanted = arguments
     report, least = json.loads(Path(path).read_text()), floors()
-    rooms = [each for each in measured(report, least) if each.room in wanted or not wanted]
-    low = [each.room for each in rooms if each.percent < each.floor]
-    print(f"{'room':24} {'covered':>8} {'floor':>6}")
-    for each in rooms:
+    packages = [each for each in measured(report, least) if each.package in wanted or not wanted]
+    low = [each.package for each in packages if each.percent < each.floor]
+    print(f"{'package':24} {'covered':>8} {'floor':>6}")
+    for each in packages:
         print(
-            f"{each.room:24} {each.percent:7.2f}% {each.floor:5.0f}%{'  below its floor' if each.room in low else ''}"
+            f"{each.package:24} {each.percent:7.2f}% {each.floor:5.0f}%{'  below its floor' if each.package in low else ''}"
         )
-    for room in low:
-        print(f"what did not run in {room}:", *missing(report, room, list(least)), sep="\n")
+    for package in low:
+        print(f"what did not run in {package}:", *missing(report, package, list(least)), sep="\n")
     return 1 if low else 0
 
 

@@ -120,7 +120,7 @@ TAKEN = {
     "an upgrade that comes last": post("Content-Length: 2", "Connection: upgrade", "Upgrade: websocket") + b"{}",
     "an upgrade that nobody asks for": post("Upgrade: websocket", "Content-Length: 2") + b"{}",
 }
-"""Requests that are one and end where they should: what comes behind them is the next."""
+"""Single requests with a clear end: the bytes after them are the next request."""
 
 TOO_LARGE = {
     f"{name} behind {filling} bytes": large(*fields, filling=filling) + body

@@ -251,7 +251,7 @@ class Serving:
 
 
 async def take_turns(context: Context) -> Context:
-    """Take some turns of the loop, the more the longer the user's name."""
+    """Yield to the event loop three times for each character of the user id."""
     for _ in range(len(context.user_id or "") * 3):
         await asyncio.sleep(0)
     return context

@@ -1,9 +1,9 @@
-"""Stores one generation after the other in a folder, as fast as it can, in a process that is there to be killed.
+"""Stores one generation after the other in a folder, as fast as it can, in a process that a test kills.
 
-`python storage_writer.py FOLDER`: for each line on standard input, `NUMBER HOW AT`, a child begins with that generation. `moment`:
-it goes on until somebody kills it. `byte`: once the first is stored, the kernel ends it as soon as a file has so many bytes.
-`step`: it kills itself before the so-manieth step on files after the first. Standard output has `pid N` when it begins, the
-number of each generation when it is stored, and `ended` when the child is gone.
+`python storage_writer.py FOLDER`: each line on standard input, `NUMBER HOW AT`, starts a child that begins with that generation.
+HOW tells how the child ends. `moment`: the test kills it. `byte`: after the first generation, the kernel kills it when a file has
+AT bytes. `step`: after the first generation, it kills itself before step number AT on files. Standard output has `pid N` at its
+start, the number of each generation when it is stored, and `ended` when the child has ended.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Fault:
 
 
 WORSE = json.dumps({"version": 2, "features": [{"name": "never", "enabled": True, "strategies": []}]}).encode()
-"""A document that nobody may ever be served from."""
+"""A document that must never be used for an answer."""
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 TOO_MUCH = 65 * 1024 * 1024
@@ -197,7 +197,7 @@ def connections() -> list[Fault]:
         Fault("silence", silence, slow=True),
         Fault("silence after the head", then_silence(whole[: -len(WORSE)]), slow=True),
         Fault("silence in the body", then_silence(half), slow=True),
-        Fault("drips", drip(whole[:-1], 0.05), slow=True),  # whoever is patient does not get a document either
+        Fault("drips", drip(whole[:-1], 0.05), slow=True),  # the last byte never comes
         Fault("an endless body", endless, slow=True),
     ]
 

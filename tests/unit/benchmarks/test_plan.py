@@ -1,4 +1,4 @@
-"""How long a run takes at most: every part is gone through with a clock that only the planned time moves."""
+"""How long a run of the benchmarks takes at most. A fake clock moves by the planned time of each part."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from harness.prepared import LIST, Routes
 from harness.results import CLOSE, EDGE, EDGE_ONE, OURS, REFERENCE, Cell
 
 ASIDE_S = 0.03
-"""What a run of the load generator takes beside what is planned: to start it, read the requests, count the servers' CPU."""
+"""Seconds that a run of the load generator takes besides its planned time: its start, reading requests, measuring CPU time."""
 STARTED_S = 0.4
-"""Start and end of a server, on average."""
+"""Seconds for the start and the end of a server, on average."""
 ENGINE_ASIDE_S = 15.0
 COSTS_US = {REFERENCE: (250.0, 10.0), EDGE_ONE: (70.0, 4.5), EDGE: (35.0, 2.3)}
 """Microseconds of a request, and more of them for each flag: what is outstanding at the end of a run is awaited.
@@ -30,7 +30,7 @@ Edge as it comes answers with two cores. With these figures a run of 20 minutes 
 """
 OURS_US = (15.0, 0.06)
 ALONE_US = 60.0
-"""What a request takes longer that is alone on its way, as those are whose tags are learnt."""
+"""Microseconds that a single request takes longer than one of many. The requests that fetch entity tags are single."""
 
 
 @dataclass
@@ -41,11 +41,11 @@ class Planned(Measuring):
     shots: int = 0
 
     def __post_init__(self) -> None:
-        """Go by the planned time."""
+        """Advance the clock by the planned time."""
         self.clock = lambda: self.at
 
     def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> LoadResult:
-        """Let the time pass that a run takes; each costs more than the one before."""
+        """Advance the clock by the time of a run. Each run costs more than the one before."""
         fixed, each = COSTS_US.get(server.name, OURS_US)
         cost = fixed + each * (0 if task.unchanged and server.name not in COSTS_US else flags)
         outstanding = plan.connections * cost / 1e6
@@ -59,12 +59,12 @@ class Planned(Measuring):
         return LoadResult(max(1, int(rate * plan.seconds)), plan.seconds, shown, 1, 0, {}, latency, 1, 1.0)
 
     def footprint(self, flags: int, running: list[servers.Server], when: str) -> None:
-        """Take no time."""
+        """Return at once."""
 
 
 @dataclass
 class Idle:
-    """A server that does not run."""
+    """A stand-in for a server: no process runs."""
 
     name: str
     routes: Routes
@@ -80,7 +80,7 @@ class Idle:
 
 
 def starting(stand: Planned) -> Callable[..., servers.Start]:
-    """Return what takes the place of the functions that say how to start a server: it lets the time pass, and starts nothing."""
+    """Return a replacement for the functions that start a server: it advances the clock and starts nothing."""
 
     def named(name: str, *arguments: str, **env: str) -> servers.Start:
         @contextmanager
@@ -94,7 +94,7 @@ def starting(stand: Planned) -> Callable[..., servers.Start]:
 
 
 def planned(scale: Scale, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Planned:
-    """Return the plan after all parts."""
+    """Run all parts with the fake clock and return the plan."""
     stand = Planned(Path(), Path(), scale, lambda line: None)
     named = starting(stand)
     for name in ("ours", "ours_here", "ours_twice", "ours_mounted"):
@@ -127,18 +127,18 @@ def test_a_whole_run_takes_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Noisy(Planned):
-    """The rounds of two servers have given costs."""
+    """Gives the rounds of two servers the given costs."""
 
     rounds: dict[str, list[float]]
 
     def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> LoadResult:
-        """Take a second, and the next of the server's costs."""
+        """Advance the clock by a second and return the next cost of the server."""
         self.at += 1.0
         return LoadResult(1, 1.0, self.rounds[server.name].pop(0), 1, 0, {}, {}, 1, 1.0)
 
 
 def noisy(scale: Scale, **rounds: list[float]) -> list[Cell]:
-    """Return the cells of two servers that were measured beside each other."""
+    """Return the cells of two servers that are measured in turn."""
     stand = Noisy(Path(), Path(), scale, lambda line: None)
     stand.rounds = rounds
     stand.cell(10, [Idle(name, servers.FAMILY) for name in rounds], Task("matrix", LIST))  # type: ignore[misc]
@@ -146,7 +146,7 @@ def noisy(scale: Scale, **rounds: list[float]) -> list[Cell]:
 
 
 def test_a_group_is_measured_again_until_all_of_it_is_steady() -> None:
-    """One server's noise has all of them measured again, so that all have equally many rounds; every round is kept."""
+    """If one server's costs vary, all servers are measured again: all have the same number of rounds. Every round is kept."""
     scale = replace(FULL, share=10.0)
     a, b = noisy(scale, a=[20.0, 10.0, 15.0, 10.5, 1.0], b=[7.0, 7.1, 7.2, 9.0, 1.0])
     assert (a.cpu, b.cpu) == ([20.0, 10.0, 15.0, 10.5], [7.0, 7.1, 7.2, 9.0])

@@ -1,4 +1,4 @@
-"""Connections over TLS are counted from before their handshake on, each once, and until it is over."""
+"""A connection over TLS is counted once, from before its handshake until it is closed."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ class Counting:
         self.opening = self.made = self.over = 0
 
     def __call__(self) -> Hello:
-        """Return one."""
+        """Return a protocol."""
         return Hello(self)
 
 
 class Hello(asyncio.Protocol):
-    """Says a word."""
+    """Sends one word and closes the connection."""
 
     def __init__(self, counting: Counting) -> None:
         self.counting = counting
 
     def handshake_begins(self) -> bool:
-        """Count it."""
+        """Count the connection."""
         if self.counting.opening >= self.counting.room:
             return False
         self.counting.opening += 1
         return True
 
     def handshake_over(self) -> None:
-        """Count it no longer."""
+        """Stop counting the connection."""
         self.counting.opening -= 1
         self.counting.over += 1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say it, and end."""
+        """Send the word and close the connection."""
         self.counting.made += 1
         cast("asyncio.Transport", transport).write(b"hello")
         transport.close()
@@ -86,7 +86,7 @@ async def said(port: int, context: ssl.SSLContext) -> bytes:
 
 
 async def ended(reader: asyncio.StreamReader) -> bool:
-    """Return whether nothing was said before the end."""
+    """Return whether the connection ended without any bytes."""
     try:
         return await reader.read() == b""
     except OSError:
@@ -94,12 +94,12 @@ async def ended(reader: asyncio.StreamReader) -> bool:
 
 
 async def silence(port: int, number: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Return connections on which nothing is said."""
+    """Return open connections on which no bytes are sent."""
     return [await asyncio.open_connection(HOST, port) for _ in range(number)]
 
 
 async def counted() -> None:
-    """Count silent connections, one that talks, and one too many."""
+    """Open silent connections, one that talks, and one above the limit; check their counts."""
     counting, context = Counting(room=3), OURS.client()
     async with serving(counting) as (_, port):
         assert await said(port, context) == b"hello"
@@ -124,7 +124,7 @@ async def counted() -> None:
 
 
 async def timed() -> None:
-    """Have the time of silent ones pass."""
+    """Advance the time until silent connections are closed."""
     counting = Counting()
     async with serving(counting, 0.1) as (_, port):
         silent = await silence(port, 2)
@@ -160,12 +160,12 @@ async def test_a_closed_one_takes_nobody() -> None:
 
 
 class Refusing(socket.socket):
-    """A listening socket that the system has no room for another connection of, as long as it has errors left."""
+    """A listening socket whose `accept` raises each of its errors once before it accepts connections."""
 
     errors: list[int]
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Take one, or raise."""
+        """Accept a connection, or raise the next error."""
         if self.errors:
             raise OSError(self.errors.pop(), "no")
         return super().accept()
