@@ -55,7 +55,7 @@ def test_workers_that_hang(upstream: FakeUpstream, tmp_path: Path) -> None:
         assert stopped not in around.workers()
         assert around.told(moment) == ["ready"]
         assert re.search(
-            rf"a worker does not answer and is ended worker=[01] pid={stopped} silent_s=1\.", output(around)
+            rf"a worker does not answer and is killed worker=[01] pid={stopped} silent_s=1\.", output(around)
         )
         assert hung(around) == (1, 1)
         endless, moment = around.workers(), time.monotonic()

@@ -6,7 +6,7 @@ Failures back off with a cap and jitter, and `Retry-After` is obeyed (behaviour:
 from __future__ import annotations
 
 STEPS = 10
-"""A back-off grows to this many intervals. An upstream that refuses the token is asked once in this many intervals."""
+"""A back-off grows to this many intervals. An upstream that refuses the token is asked after half to all of them."""
 CEILING_S = 300.0
 """The longest back-off in seconds, unless the interval itself is longer."""
 RETRY_AFTER_CEILING_S = 3600.0

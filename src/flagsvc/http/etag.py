@@ -31,7 +31,7 @@ class Tagger:
 
 
 def etag(body: bytes) -> bytes:
-    """Return the weak entity tag of a body: 128 bits of its SHA-256."""
+    """Return the weak entity tag of a body: 128 bits of its SHA-256. `Tagger` needs no body."""
     return b'W/"' + sha256(body).hexdigest()[:HEX_DIGITS].encode() + b'"'
 
 

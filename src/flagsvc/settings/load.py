@@ -38,7 +38,7 @@ LONGEST_PATH = 4096
 """The most characters of a path that a message shows. The end of a path says most, so the limit is higher than for a value."""
 
 LARGEST_SECRET = 65_536
-"""The most bytes that a file may have that holds a secret."""
+"""The most characters of a file that holds a secret."""
 
 
 class Loaded(NamedTuple):
@@ -53,8 +53,8 @@ class Loaded(NamedTuple):
 class Resolved(NamedTuple):
     """What was found, valid or not: values and sources by option name, each problem under the name it is about.
 
-    A refused value is replaced by its default. A problem that is about no option (UNREADABLE, an unknown key or flag) has a
-    name in angle brackets. `files` holds the files that were read, and those that could not be read.
+    A refused value is replaced by its default. The name of a problem that concerns no option (UNREADABLE, an unknown key or
+    flag) is in angle brackets. `files` holds the files that were read, and those that could not be read.
     """
 
     values: dict[str, Any]
@@ -74,7 +74,8 @@ class Candidate(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a configuration file holds: values by option name, how it is named as a source, the folder its paths go by."""
+    """What a configuration file holds: values by option name, its name in messages, and the folder that its relative
+    paths start from."""
 
     values: Mapping[str, object]
     source: str
@@ -82,7 +83,7 @@ class Tables(NamedTuple):
 
 
 class ProgramOptions(NamedTuple):
-    """What one of the two programs reads: its options, whether they stand in `[server]`, and what else is odd."""
+    """What one of the two programs reads: its options, whether they are in `[server]`, and its further warnings (`odd`)."""
 
     rows: tuple[Option, ...]
     serves_flags: bool
@@ -194,12 +195,12 @@ def _read_secret(path: object, files: Files) -> str:
     if is_blank(text):
         raise ValueError(f"{shown} is empty")
     if len(text) > LARGEST_SECRET:
-        raise ValueError(f"{shown} is longer than {LARGEST_SECRET} bytes")
+        raise ValueError(f"{shown} is longer than {LARGEST_SECRET} characters")
     return text.strip()
 
 
 def _is_surely_a_path(text: str) -> bool:
-    """Return whether `text` is a path in an existing folder other than the root. A secret given by mistake is not."""
+    """Return whether `text` is a path in an existing folder other than the root. A secret given by mistake is not shown."""
     folder = os.path.dirname(text)
     return os.path.isabs(text) and os.path.isdir(folder) and os.path.realpath(folder).strip("/") != ""
 

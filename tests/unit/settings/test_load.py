@@ -272,7 +272,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         (None, "cannot read `{path}`: no such file or directory"),
         (b" \n", "`{path}` is empty"),
         (b"\xff", "cannot read `{path}`: it is not UTF-8"),
-        (b"x" * (LARGEST_SECRET + 1), f"`{{path}}` is longer than {LARGEST_SECRET} bytes"),
+        (b"x" * (LARGEST_SECRET + 1), f"`{{path}}` is longer than {LARGEST_SECRET} characters"),
     ],
 )
 def test_a_file_of_a_secret_that_cannot_be_used(content: bytes | None, reason: str, tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ class Evaluator:
         They get the caller's context with its address. Their result is copied, because an enricher may keep it and return it again.
         """
         context.now = self.clock.now() * 1000.0
-        answer_enriched = await enrichment.apply(context)
-        return self.evaluate(call, answer_enriched.replace(), names, everything)
+        enriched = await enrichment.apply(context)
+        return self.evaluate(call, enriched.replace(), names, everything)
 
     def complete(self, context: Context) -> None:
         """Fill in what caller and enrichers left out (behaviour: Default context)."""
@@ -119,7 +119,7 @@ class Evaluator:
         self.headers = answers.personal if addressed else answers.evaluation
 
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
-        """Complete a context and return its answer. It is not evaluated if the caller or the cache already has the answer."""
+        """Return the answer to a context, without evaluation if the caller or the cache has it already (decision 0022)."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()

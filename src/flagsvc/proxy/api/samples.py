@@ -2,7 +2,7 @@
 
 A row of KEPT is read in the process that keeps the configuration, a row of SERVED in every process that answers requests. In one
 process both are read there. With several workers, the process that keeps the configuration sums the readings of SERVED and writes
-the text. A new metric needs only its row. `prometheus` writes the rows.
+the text. A new metric of a number that `Sources` has needs only its row. `prometheus` writes the rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ SPECIFIED: tuple[Row, ...] = (
     Row(
         "last_metrics_fetch_epoch_timestamp_ms",
         "gauge",
-        "Epoch milliseconds of the last check for updates.",
+        "Epoch milliseconds of the last successful check for updates.",
         lambda sources: {(): sources.holder.last_fetch_ms},
         bare=True,
     ),
@@ -193,7 +193,7 @@ KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_upstream_answers",
         "counter",
-        "What the checks for updates brought.",
+        "Checks for updates by result, such as fetched, not-modified (304), refused (401, 403) and failed.",
         lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),

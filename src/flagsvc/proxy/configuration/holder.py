@@ -28,7 +28,7 @@ class Holder(Generic[S]):
 
     `current` is None until there is a first configuration; a request reads it once. `document` belongs to it. `state` is
     one of `lifecycle.State`; `problems` the number of malformed features left out; `last_fetch_ms` and `last_update_ms` the
-    epoch ms of the upstream's last answer and last new document, 0.0 when never (specification: GET
+    epoch ms of the last successful check of the upstream and of the last new document, 0.0 when never (specification: GET
     /proxy/internal-backstage/prometheus).
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The

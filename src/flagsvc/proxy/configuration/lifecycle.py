@@ -43,7 +43,7 @@ class Event(StrEnum):
     SAME = "same"
     """A poll returned, byte for byte, the document that is served."""
     NOT_MODIFIED = "not-modified"
-    """A poll returned that the document with the sent ETag is current."""
+    """A poll returned 304: the document with the sent ETag is current. Also for a file that has not changed."""
     EMPTY = "empty"
     """A poll returned a document without toggles, for the first time, while there were some before."""
     REJECTED = "rejected"
@@ -79,7 +79,7 @@ class Pace(Enum):
     BACK_OFF = "back-off"
     """After growing pauses, up to a ceiling."""
     SLOW = "slow"
-    """After the longest pause from the first failure on."""
+    """After half to all of the longest pause, already after the first failure."""
 
 
 class Transition(NamedTuple):

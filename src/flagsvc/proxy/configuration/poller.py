@@ -36,7 +36,7 @@ from flagsvc.proxy.upstream import Fetched
 WITHOUT_INTERVAL_S = 5.0
 """Seconds between attempts before the first success, if refreshInterval is 0."""
 CHEAP_STEPS = 4
-"""The back-off of a source with its own pace grows to this many times its pace."""
+"""The longest back-off of a source that sets its own interval (a file), in intervals."""
 HEAD_START_S = 0.25
 """Seconds that storage has before the first poll. A stored document comes with an ETag, which the poll can send."""
 NAMED_PROBLEMS = 20

@@ -132,7 +132,7 @@ class Upstream:
     def _failure(self, answer: Answer, url: str) -> UpstreamError:
         """Return the error for an answer.
 
-        Some flag servers answer 403 outside of their API, so for an address without `/api` the error doubts the address.
+        Some flag servers answer 403 outside of their API. So the message of a 403 may say that the address lacks `/api`.
         """
         doubted = answer.status == 403 and len(self._bases()) > 1
         hint = f"; {refused_token(self._token)}" if answer.status in REFUSING else ""
@@ -199,7 +199,7 @@ class Upstream:
 def broken(making: asyncio.Task[Transport]) -> bool:
     """Return whether making a transport has failed.
 
-    An event loop that ends cancels it, and the last usage metrics are sent after that.
+    An event loop that ends cancels the task. The last usage metrics are sent later and need a new transport.
     """
     return making.cancelling() > 0 or (making.done() and making.exception() is not None)
 

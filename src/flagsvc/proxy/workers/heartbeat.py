@@ -56,7 +56,7 @@ class WorkerHeartbeat:
     def _check(self, slot: WorkerSlot, seconds: float) -> None:
         """Ping a worker, or kill it.
 
-        What counts is its silence up to the previous check: an answer that arrived while the parent was delayed is read by now.
+        The time since the previous check is added only after this test. So an answer that arrived meanwhile is read first.
         """
         pulse = slot.pulse
         if pulse.is_given_up:
@@ -71,6 +71,6 @@ class WorkerHeartbeat:
         pulse.is_given_up = True
         self.hangs += 1
         self._log.error(
-            "a worker does not answer and is ended", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1)
+            "a worker does not answer and is killed", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1)
         )
         slot.kill()

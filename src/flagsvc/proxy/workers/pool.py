@@ -28,7 +28,7 @@ STEADY_S = 10.0
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """The bounds of the pause before the next start of a worker, from its second failed start in a row on."""
 IDLE_POOL_S = 1.0
-"""While no worker takes connections, a pause ends this many seconds after the last start of any worker."""
+"""If no worker takes connections, the next one starts at the latest this many seconds after the last start of any worker."""
 PAUSE_STEP_S = 0.1
 """Seconds between two checks whether a pause must end early."""
 
@@ -40,8 +40,8 @@ ProgressMessage = messages.Serving | messages.Prepared | messages.Switched | mes
 class PoolTimeouts(NamedTuple):
     """How many seconds the parent waits for workers.
 
-    `late`: for the slowest worker to prepare a document or to take new keys, before the others go on. `stuck`: after that, before
-    it replaces the slowest worker. `report`: for the counts of all. `leave`: for all to end.
+    `late`: for the slowest worker to prepare a document or to take new keys, before the others go on. `stuck`: longer than
+    `late`, before the slowest worker is replaced. `report`: for the counts of all. `leave`: for all to end.
     """
 
     late: float = 5.0

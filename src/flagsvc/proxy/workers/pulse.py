@@ -21,7 +21,7 @@ class ProcessPulse:
         self.has_answered, self.is_awaiting_answer, self.silent_s = True, False, 0.0
 
     def advance(self, seconds: float) -> bool:
-        """Let time pass. Return whether to send a ping now; the ping then counts as sent."""
+        """Add time to the silence if a ping is unanswered, and return False. Otherwise return True: the caller sends a ping."""
         if self.is_awaiting_answer:
             self.silent_s += seconds
             return False

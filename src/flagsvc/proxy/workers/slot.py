@@ -59,7 +59,7 @@ class Conditions:
 class WorkerSlot:
     """The place of one worker in the pool, whose process may be replaced.
 
-    `is_serving` tells that the worker takes connections. `is_vacant` tells that its process has ended, until a new one takes
+    `is_serving` tells that the worker takes connections. `is_vacant`: its process has ended, and no new one takes
     connections. `sent_documents` are the numbers of the documents that the process was sent and still keeps. `prepared_document` is
     the number of the newest document that it has prepared, `served_document` that of the one it serves. `last_report` and
     `last_reload` are the numbers of the last report and of the last options that it has acknowledged. `pulse` tells whether the

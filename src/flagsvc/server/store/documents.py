@@ -46,7 +46,7 @@ GZIP_WINDOW_BITS = 31
 
 @dataclass(frozen=True)
 class DocumentQuery:
-    """What a document contains; None if a filter is not set. `inline`: for SDKs without segments."""
+    """What a document contains; None if a filter is not set. `inline`: strategies contain their segments' constraints."""
 
     environment: str
     projects: tuple[str, ...] | None = None
@@ -123,7 +123,8 @@ class DocumentCache:
 class Documents:
     """The documents of a store. Safe to use from any thread; `get_cached` never waits for the database, `get` may.
 
-    A document requested after a commit of this server contains the change: the store calls `require_revision` before it returns.
+    A document requested after a commit of this server contains the change: the store calls `require_revision` before
+    `writing` returns.
     """
 
     def __init__(self, store: Store, clock: Clock, log: Logger) -> None:

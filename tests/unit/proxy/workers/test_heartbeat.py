@@ -51,7 +51,7 @@ async def test_a_silent_worker_is_replaced() -> None:
         assert not scene.made[0].killed and scene.made[0].received_of(messages.Adopt), (
             "the other worker takes the connections that wait"
         )
-        ended = [line for line in scene.log.lines if line.event == "a worker does not answer and is ended"]
+        ended = [line for line in scene.log.lines if line.event == "a worker does not answer and is killed"]
         assert ended[0].fields == {"worker": 1, "pid": scene.made[1].pid, "silent_s": 2.0}
 
 

@@ -97,12 +97,12 @@ class DatabaseFacts:
 
 def read_database_facts(tx: Tx, data: DataSet) -> DatabaseFacts:
     """Read the facts that matter to a data set."""
-    built_in = tx.db.execute(select(strategy_types.c.name, strategy_types.c.built_in))
+    types = tx.db.execute(select(strategy_types.c.name, strategy_types.c.built_in))
     return DatabaseFacts(
         project=read_project(tx, data.project),
         environment=has_environment(tx, data.environment),
         features=read_features(tx, [*data.names, *data.parents]),
-        strategy_types={row.name: not row.built_in for row in built_in},
+        strategy_types={row.name: not row.built_in for row in types},
         context_fields=_read_context_fields(tx),
         segments=_read_segments(tx),
         tag_types=frozenset(tx.db.execute(select(tag_types.c.name)).scalars()),
