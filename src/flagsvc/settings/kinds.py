@@ -133,9 +133,10 @@ def whole_number(value: object) -> int:
     """Return an integer given as one or as decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if not isinstance(value, str) or not re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+    digits = value.strip() if isinstance(value, str) else ""
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", digits):
         raise RefusedError
-    return int(value)
+    return int(digits)
 
 
 def integer(low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer") -> Kind:

@@ -28,7 +28,9 @@ def test_no_booleans(value: object) -> None:
         of.parse_boolean(value)
 
 
-@pytest.mark.parametrize(("value", "expected"), [("0", 0), (" 7 ", 7), ("+7", 7), ("007", 7), (7, 7), ("100", 100)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [("0", 0), (" 7 ", 7), ("+7", 7), ("007", 7), (7, 7), ("100", 100), ("7\x1f", 7)]
+)
 def test_integers(value: object, expected: int) -> None:
     """An integer is read from digits or given as one."""
     assert of.integer(0, 100).parse(value) == expected
