@@ -180,7 +180,7 @@ def close_abandoned(opening: asyncio.Future[ServerRuntime]) -> None:
 
 
 class ClosedContract(Contract):
-    """The contract while there is no database: 503 for every request, also /health."""
+    """The contract before the database could be opened for the first time: 503 for every request, also /health."""
 
     def __init__(self, log: Logger) -> None:
         super().__init__(HEADER_TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)

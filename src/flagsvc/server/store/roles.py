@@ -49,7 +49,7 @@ ROOT_ROLES = {
     ),
     "viewer": Role(),
 }
-"""Root role → its permissions; those for a project apply to the default project only."""
+"""Root role → its permissions. An editor's permissions for a project hold in the project `default` only."""
 
 PROJECT_ROLES = {
     "owner": Role(
