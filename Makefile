@@ -89,10 +89,11 @@ types: install ## run mypy, strict
 docs: install ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
+# Extras stay in the pins: the pip of Python 3.11 does not apply a pin of `coverage` to `coverage[toml]`, and takes a newer release.
 lock: $(VENV)/.created ## pin the requirements again, with hashes
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
+	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
+	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
+	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
 
 bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
 	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)

@@ -103,8 +103,8 @@ def test_what_is_declared_is_what_is_pinned() -> None:
     for name in ("runtime", "dev"):
         pinned = (ROOT / "requirements" / f"{name}.txt").read_text()
         assert "://" not in pinned
-        pins = re.findall(r"^([a-z0-9_.-]+)==", pinned, re.MULTILINE | re.IGNORECASE)
-        assert pins
+        pins = re.findall(r"^([a-z0-9_.-]+(?:\[\w+\])?)==", pinned, re.MULTILINE | re.IGNORECASE)
+        assert "psycopg[binary]" in pins, "without its extra in the pin, pip may take a newer release, and refuse it"
         assert len(re.findall(r"^    --hash=sha256:", pinned, re.MULTILINE)) >= len(pins)
 
 

@@ -79,8 +79,10 @@ def source(folder: Path) -> Path:
 def environment() -> Iterator[Path]:
     """Give the folder of programs of an environment with the plain package, interpreted, its packages at the pinned versions."""
     with scratch() as folder:
-        pins = re.findall(r"^([\w.-]+==\S+)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
-        (folder / "pins.txt").write_text("\n".join(pins))
+        pins = re.findall(
+            r"^([\w.-]+)(?:\[\w+\])?(==\S+)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE
+        )
+        (folder / "pins.txt").write_text("\n".join(map("".join, pins)))
         pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source(folder / "source"))
         [wheel] = folder.glob("flagsvc-*.whl")
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "plain"], check=True, timeout=SECONDS)
