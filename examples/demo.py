@@ -14,10 +14,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -60,23 +61,40 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 def run(folder: Path) -> None:
     """Start the flag server, fill it, start the proxy, tell what to try, and watch both; raises FailedError."""
-    server_port, proxy_port = free_port(4242), free_port(3000)
-    server_url, proxy_url = f"http://127.0.0.1:{server_port}", f"http://localhost:{proxy_port}/proxy"
-    with program("server", server_environment(server_port, folder)) as server:
-        wait_ready(server, "flag server", f"{server_url}/health")
+    with listening("server", 4242, lambda port: server_environment(port, folder)) as (server, server_port):
+        server_url = f"http://127.0.0.1:{server_port}"
+        wait_ready(server, f"{server_url}/health")
         fill(server_url)
-        with program("proxy", proxy_environment(proxy_port, server_url)) as proxy:
-            wait_ready(proxy, "proxy", f"{proxy_url}/health")
+        with listening("proxy", 3000, lambda port: proxy_environment(port, server_url)) as (proxy, proxy_port):
+            proxy_url = f"http://localhost:{proxy_port}/proxy"
+            wait_ready(proxy, f"{proxy_url}/health")
             show(proxy_url, server_url)
-            watch({"flag server": server, "proxy": proxy})
+            watch(server, proxy)
 
 
-def free_port(first: int) -> int:
-    """Return the first port from `first` on without a listener."""
+@contextlib.contextmanager
+def listening(name: str, first: int, environment: Callable[[int], dict[str, str]]) -> Iterator[tuple[Program, int]]:
+    """Run a command on the first free port from `first` on. If another program takes the port in between, try the next one.
+
+    Raises FailedError.
+    """
     for port in range(first, first + 100):
-        with contextlib.suppress(OSError), everywhere(port):
-            return port
+        if not is_free(port):
+            continue
+        with program(name, environment(port)) as started:
+            if started.wait_listening():
+                yield started, port
+                return
+        if is_free(port):
+            raise FailedError(f"the {name} did not start")
     raise FailedError(f"no free port from {first} to {first + 99}")
+
+
+def is_free(port: int) -> bool:
+    """Return whether nobody listens on a port."""
+    with contextlib.suppress(OSError), everywhere(port):
+        return True
+    return False
 
 
 def everywhere(port: int) -> socket.socket:
@@ -121,38 +139,78 @@ def proxy_environment(port: int, server_url: str) -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def program(name: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of flagsvc; end it, and wait until it has ended, when the block is left."""
-    process = subprocess.Popen([sys.executable, "-m", "flagsvc", name], env=dict(environment), start_new_session=True)
-    try:
-        yield process
-    finally:
-        process.terminate()
+class Program:
+    """A running command of flagsvc. What it prints is passed on."""
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "flagsvc", name],
+            env=dict(environment),
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.told = threading.Event()
+        self.listens = False
+        self.reader = threading.Thread(target=self.pass_on, daemon=True)
+        self.reader.start()
+
+    def pass_on(self) -> None:
+        """Print what the command prints, until it ends."""
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+                if b" listening on " in line:
+                    self.listens = True
+                    self.told.set()
+        self.told.set()
+
+    def wait_listening(self) -> bool:
+        """Return whether the command listens, as soon as it says so, or ends, or takes too long."""
+        self.told.wait(READY_SECONDS)
+        return self.listens
+
+    def stop(self) -> None:
+        """End the command, and wait until it has ended and all that it printed is passed on."""
+        self.process.terminate()
         try:
-            process.wait(STOP_SECONDS)
+            self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self.process.kill()
+            self.process.wait()
+        self.reader.join()
 
 
-def wait_ready(process: subprocess.Popen[bytes], name: str, url: str) -> None:
-    """Return when `url` answers; raises FailedError when the process ended or took too long."""
+@contextlib.contextmanager
+def program(name: str, environment: Mapping[str, str]) -> Iterator[Program]:
+    """Run a command of flagsvc until the block is left."""
+    started = Program(name, environment)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def wait_ready(started: Program, url: str) -> None:
+    """Return when `url` answers; raises FailedError when the command ended or took too long."""
     end = time.monotonic() + READY_SECONDS
-    while process.poll() is None and time.monotonic() < end:
+    while started.process.poll() is None and time.monotonic() < end:
         with contextlib.suppress(urllib.error.URLError, OSError):
             get(url)
             return
         time.sleep(0.05)
-    raise FailedError(f"the {name} did not become ready")
+    raise FailedError(f"the {started.name} did not become ready")
 
 
-def watch(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
-    """Wait until one of the processes ends, which nothing asked it to; raises FailedError."""
+def watch(*programs: Program) -> None:
+    """Wait until one of the commands ends, which nothing asked it to; raises FailedError."""
     while True:
-        for name, process in processes.items():
+        for each in programs:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                raise FailedError(f"the {name} ended with exit code {process.wait(0.2)}")
+                raise FailedError(f"the {each.name} ended with exit code {each.process.wait(0.2)}")
 
 
 def get(url: str) -> bytes:

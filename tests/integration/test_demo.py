@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import re
 import signal
@@ -85,6 +86,24 @@ def test_two_demos() -> None:
     with scratch() as one, scratch() as two, demo(one) as first, demo(two, **other) as second:
         assert len({*ports_of(first), *ports_of(second)}) == 4
         assert "13 toggles" in second.output()
+
+
+def test_a_port_that_somebody_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another program takes the port after the demo found it free, the demo takes the next one."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    demo_module = importlib.import_module("demo")
+    found = iter([True])  # of the first port, which is taken by now
+    monkeypatch.setattr(
+        demo_module, "is_free", lambda port, really=demo_module.is_free: next(found, None) or really(port)
+    )
+    with scratch() as folder, demo_module.everywhere(0) as taken:
+        first = taken.getsockname()[1]
+        with demo_module.listening("server", first, lambda port: demo_module.server_environment(port, folder)) as (
+            _,
+            port,
+        ):
+            assert first < port < first + 100
+            assert not refused(port)
 
 
 def steps(text: str) -> dict[str, str]:
