@@ -12,8 +12,16 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import KEY, TOKEN, Fuzzed
 from fuzzing.rows import Row
 
-EVALUATING = (b"/proxy", b"/proxy/all", b"/PROXY/")
-POSTED = (*EVALUATING, b"/proxy/client/metrics", b"/proxy/all/client/metrics", b"/proxy/client/register")
+EVALUATING = (
+    b"/proxy",
+    b"/proxy/all",
+    b"/PROXY/",
+    b"/api/frontend",
+    b"/api//frontend/all/",
+    b"/api/frontend/features/on",
+)
+REPORTED = (b"/client/metrics", b"/all/client/metrics", b"/client/register")
+POSTED = (*EVALUATING, *(url + path for url in (b"/proxy", b"/api/frontend") for path in REPORTED))
 READ = (
     *EVALUATING,
     b"/proxy/client/features",
@@ -219,7 +227,7 @@ def query_row(proxy: Fuzzed, given: tuple[bytes, bytes]) -> None:
     """A query string is answered with toggles or 400, or 414 where it is too long."""
     path, query = given
     got = proxy.ask(proxy.keyed(Sent(path=path, query=query)))
-    allowed = {414} if len(query) > 16 * 1024 else {200, 400, 501}
+    allowed = {414} if len(query) > 16 * 1024 else {200, 400, 404, 501}
     assert got.status in allowed, (got.status, got.body)
 
 
@@ -228,7 +236,7 @@ def body_row(proxy: Fuzzed, given: Any) -> None:
     path, key, (described, parts) = given
     got = proxy.ask(proxy.keyed(Sent("POST", path, headers=described, body=parts), key))
     large = head_size((proxy.key_header, key), *described) > 16 * 1024
-    assert got.status in ({431} if large else {200, 400, 401, 413, 415, 501}), (got.status, got.body)
+    assert got.status in ({431} if large else {200, 400, 401, 403, 404, 413, 415, 501}), (got.status, got.body)
 
 
 def header_row(proxy: Fuzzed, given: Any) -> None:
@@ -256,7 +264,7 @@ def json_row(proxy: Fuzzed, given: Any) -> None:
     body = json.dumps(value).encode()
     described = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
     got = proxy.ask(proxy.keyed(Sent("POST", path, headers=described, body=(body,))))
-    assert got.status in {200, 501} or (got.status == 400 and got.json()["error"]), (got.status, got.body)
+    assert got.status in {200, 404, 501} or (got.status == 400 and got.json().keys() & {"error", "message"}), got
 
 
 methods = st.sampled_from(METHODS) | st.text(st.characters(max_codepoint=255), max_size=5)

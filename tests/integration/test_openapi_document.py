@@ -15,7 +15,7 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import Fuzzed, fuzzed
 
 EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True}
-STATUSES = {200, 204, 304, 400, 401, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
+STATUSES = {200, 204, 304, 400, 401, 403, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
 """Every status of the contract (behaviour: Statuses and bodies; Size limits; Rate limits; Caching; CORS)."""
 OF_NO_OPERATION = {204, 404, 405, 501}
 """Statuses of preflights, of what is no operation, and of an operation that is switched off."""
@@ -53,14 +53,13 @@ def test_what_is_no_openapi_is_found(document: dict[str, Any]) -> None:
 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
-    """Every row of the route table that is listed is an operation, and there is no other; the files of the page and the probes'
-    second names are not listed."""
+    """Every row of the route table that is listed is an operation, and there is no other; the files of the page, and the
+    second names of probes and of the frontend API, are not listed."""
     told = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
     assert told == {(row.place(document["base"]), row.method) for row in ROUTES if row.listed}
     files = {f"/docs/openapi/{name}" for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")}
-    assert {row.path for row in ROUTES if not row.listed} == files | {
-        f"/internal-backstage/{name}" for name in ("health", "ready")
-    }
+    seconds = {f"/internal-backstage/{name}" for name in ("health", "ready")}
+    assert {row.path for row in ROUTES if not row.listed and not row.path.startswith("/api/proxy")} == files | seconds
 
 
 def test_every_status_is_there(document: dict[str, Any]) -> None:
@@ -68,7 +67,7 @@ def test_every_status_is_there(document: dict[str, Any]) -> None:
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
     at_operations = {int(status) for operation in operations for status in operation["responses"]}
     in_words = {int(status) for status in re.findall(r"\b\d{3}\b", document["info"]["description"])}
-    assert at_operations == STATUSES - OF_NO_OPERATION
+    assert at_operations == STATUSES - OF_NO_OPERATION | {404}  # of a name in a path, and of any other path
     assert in_words == OF_NO_OPERATION
 
 

@@ -68,6 +68,14 @@ CALLERS = (
         unset=[501, 501],
     ),
     Row(
+        name="dialects",
+        text="Frontend",
+        native=["frontend"],
+        look=statuses(ask("/proxy"), ask("/api/frontend")),
+        seen=[404, 200],
+        unset=[200, 200],
+    ),
+    Row(
         name="bodyLimit",
         text="2 kB",
         native=2048,

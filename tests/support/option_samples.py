@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import cast
 
 from flagsvc.settings import headers
 from flagsvc.settings import kinds as of
@@ -62,6 +63,9 @@ def sample(option: Option) -> Sample:
         return str(option.default + 1), option.default + 1
     if option.kind.metavar == "FILES":
         return "a.py,b.py", ("a.py", "b.py")
+    if option.kind.expects.startswith("some of "):
+        words = cast("tuple[str, ...]", option.default)
+        return words[-1].upper(), words[-1:]
     word = next(word for word in option.kind.words if word != option.default)
     return word.upper(), word
 

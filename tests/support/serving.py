@@ -8,6 +8,7 @@ from typing import Any
 
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.http.call import Call
@@ -42,19 +43,20 @@ class FakeSnapshot:
         self.cache_keys = CacheKeys(reads, "revision")
         self.contexts: list[Context] = []
         self.memory = Memory(0, 0, False)
+        self.names: dict[str, frozenset[str]] = {"known": frozenset()}
 
-    def enabled(self, context: Context) -> bytes:
+    def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Note the context."""
         self.contexts.append(context)
-        return self.body
+        return shape.fragment(self.body, True)
 
-    def all(self, context: Context) -> bytes:
+    def all(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Note the context."""
-        return self.enabled(context)
+        return self.enabled(context, shape)
 
-    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+    def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Note the context; every second toggle is on."""
-        return self.enabled(context), [index % 2 == 0 for index in range(len(names))]
+        return self.enabled(context, shape), [index % 2 == 0 for index in range(len(names))]
 
     def take_faults(self) -> list[tuple[str, Exception]]:
         """Return and forget the faults."""
@@ -117,8 +119,10 @@ class Serving:
         self.usage = FakeUsage()
         self.log = RecordingLog()
         self.clock = FakeClock()
+        given: dict[str, Any] = {"client_keys": ("k",), "server_tokens": ("t",)}
+        given["dialects"] = tuple(dialect.name for dialect in dialects)
         self.service = Service(
-            ServiceSettings(**{"client_keys": ("k",), "server_tokens": ("t",), **settings}),
+            ServiceSettings(**given | settings),
             holder=self.holder,
             usage=self.usage,
             log=self.log,

@@ -8,6 +8,7 @@ from typing import Any
 from flagsvc import Context
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
@@ -113,17 +114,17 @@ class CountingSnapshot:
         self.snapshot = snapshot
         self.evaluated = 0
 
-    def enabled(self, context: Context) -> bytes:
+    def enabled(self, context: Context, shape: AnswerShape) -> bytes:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.enabled(context)
+        return self.snapshot.enabled(context, shape)
 
-    def all(self, context: Context) -> bytes:
+    def all(self, context: Context, shape: AnswerShape) -> bytes:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.all(context)
+        return self.snapshot.all(context, shape)
 
-    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+    def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.named(context, names)
+        return self.snapshot.named(context, names, shape)

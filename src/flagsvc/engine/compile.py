@@ -17,7 +17,8 @@ from flagsvc.engine.changes import NOT_THERE, Matcher
 from flagsvc.engine.dependencies import DependencyLinker
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.list_entries import ListBuilder
+from flagsvc.engine.fragments import PLAIN
+from flagsvc.engine.list_entries import ListViews, ListViewsBuilder
 from flagsvc.engine.model import DocumentProblem
 from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
@@ -245,25 +246,21 @@ class Compilation:
                 merged.add(id(part.reads))
                 reads.merge(part.reads)
             yield LIST_COST
-        before = self.previous
-        listed = ListBuilder(False, [] if before is None else before.listed, toggles)
-        for toggle in toggles.values():
-            listed.add(toggle)
-            yield JOIN_COST
-        listed.finish()
-        complete = ListBuilder(True, [] if before is None else before.complete, toggles)
-        for toggle in toggles.values():
-            complete.add(toggle)
-            yield JOIN_COST
-        complete.finish()
+        views: dict[bytes, ListViews] = {}
+        known = [ListViews(PLAIN, [], [])] if self.previous is None else list(self.previous.views.values())
+        for view in known:
+            builder = ListViewsBuilder(view.shape, view, toggles)
+            for toggle in toggles.values():
+                builder.add(toggle)
+                yield 2 * JOIN_COST
+            views[view.shape.name] = builder.finish()
         pool = self.known.pool
         memory = Memory(int(pool.slots), linker.memo_count, self.options.hash_encoding == "utf8")
         self.snapshot = Snapshot(
             self.revision,
             toggles,
             names,
-            listed.entries,
-            complete.entries,
+            views,
             memory,
             reads,
             self.options.variant_feature_state,

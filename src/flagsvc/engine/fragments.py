@@ -1,6 +1,7 @@
 """Pre-encoded JSON of one toggle in one outcome (specification: Toggle; Variant).
 
-Every fragment begins with the comma that separates it from the one before. The answer drops the first comma.
+Every fragment begins with the comma that separates it from the one before. The answer drops the first comma. A dialect with another
+shape of toggles derives its fragments from these, once for each outcome and not once for each answer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 from typing import Final
 
 import msgspec
+from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.model import VariantSpec
 
@@ -16,7 +18,28 @@ NAMED: Final = b',{"name":'
 """The beginning of every fragment."""
 OPEN: Final = b'{"toggles":['
 CLOSE: Final = b"]}"
-EMPTY: Final = OPEN + CLOSE
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AnswerShape:
+    """The shape of an answer. This class is the shape of `/proxy`; another shape is a subclass.
+
+    `name` is short, and different for each shape: cached answers and entity tags contain it. `opening` and `closing` surround the
+    toggles.
+    """
+
+    def __init__(self, name: bytes = b"", opening: bytes = OPEN, closing: bytes = CLOSE) -> None:
+        self.name = name
+        self.opening = opening
+        self.closing = closing
+
+    def fragment(self, plain: bytes, enabled: bool) -> bytes:
+        """Return the fragment of a toggle in this shape. `plain` is the one of `/proxy`, and `enabled` its state."""
+        return plain
+
+
+PLAIN: Final = AnswerShape()
+"""The shape of `/proxy`."""
 
 
 def encode(value: object) -> bytes:
@@ -48,10 +71,10 @@ def fragment(
     )
 
 
-def joined(parts: list[bytes]) -> bytes:
+def joined(parts: list[bytes], shape: AnswerShape) -> bytes:
     """Return the answer with these fragments."""
     if not parts:
-        return EMPTY
-    parts[0] = OPEN + parts[0][1:]
-    parts.append(CLOSE)
+        return shape.opening + shape.closing
+    parts[0] = shape.opening + parts[0][1:]
+    parts.append(shape.closing)
     return b"".join(parts)

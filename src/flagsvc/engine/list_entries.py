@@ -11,6 +11,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
+from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import CompiledStrategy
 
@@ -54,11 +55,14 @@ class ListEntry:
 class ListBuilder:
     """Makes the entries of one list answer from the toggles in their order, a few at a time.
 
-    `everything` also lists the toggles that are off. `known` are the entries of the previous snapshot. `toggles` are the
-    toggles of the new snapshot by name; they show which known toggles are gone.
+    `everything` also lists the toggles that are off. `known` are the entries of the previous snapshot in the same shape. `toggles`
+    are the toggles of the new snapshot by name; they show which known toggles are gone.
     """
 
-    def __init__(self, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]) -> None:
+    def __init__(
+        self, shape: AnswerShape, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]
+    ) -> None:
+        self.shape = shape
         self.everything = everything
         self.known = known
         self.toggles = toggles
@@ -99,7 +103,7 @@ class ListBuilder:
 
     def piece(self, outcome: ToggleOutcome) -> bytes:
         """Return the bytes of one outcome in this list, without the static toggles before it."""
-        return outcome.fragment if self.everything or outcome.enabled else b""
+        return self.shape.fragment(outcome.fragment, outcome.enabled) if self.everything or outcome.enabled else b""
 
     def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:
         """Return the entry of the previous snapshot for the same toggle and the same front; None if there is none at this place."""
@@ -113,6 +117,35 @@ class ListBuilder:
                 return None
             self.at += 1
         return None
+
+
+class ListViews:
+    """The list answers in one shape: the entries of the toggles that are on (`listed`), and of every toggle (`complete`)."""
+
+    def __init__(self, shape: AnswerShape, listed: list[ListEntry], complete: list[ListEntry]) -> None:
+        self.shape = shape
+        self.listed = listed
+        self.complete = complete
+
+
+class ListViewsBuilder:
+    """Makes the list answers in one shape, toggle by toggle. `known` are those of the previous snapshot, or None."""
+
+    def __init__(self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle]) -> None:
+        self.shape = shape
+        self.listed = ListBuilder(shape, False, [] if known is None else known.listed, toggles)
+        self.complete = ListBuilder(shape, True, [] if known is None else known.complete, toggles)
+
+    def add(self, toggle: Toggle) -> None:
+        """Add the next toggle."""
+        self.listed.add(toggle)
+        self.complete.add(toggle)
+
+    def finish(self) -> ListViews:
+        """Return the list answers."""
+        self.listed.finish()
+        self.complete.finish()
+        return ListViews(self.shape, self.listed.entries, self.complete.entries)
 
 
 def constant(piece: bytes) -> ListEntry:

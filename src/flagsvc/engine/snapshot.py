@@ -7,8 +7,8 @@ from typing import Final
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle, ToggleOutcome
-from flagsvc.engine.fragments import NAMED, encode, fragment, joined
-from flagsvc.engine.list_entries import ListEntry
+from flagsvc.engine.fragments import NAMED, PLAIN, AnswerShape, encode, fragment, joined
+from flagsvc.engine.list_entries import ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory, Run
@@ -25,7 +25,7 @@ class Snapshot:
 
     `revision` is a hex digest, equal in all replicas and after restarts. `names` maps each toggle to the names of its variants.
     `cache_keys` knows what of a context decides the answer, so that equal answers are found without an evaluation. The next
-    configuration can reuse `lineage`.
+    configuration can reuse `lineage`. `views` are the list answers of each shape that was asked for, by its name.
     """
 
     def __init__(
@@ -33,8 +33,7 @@ class Snapshot:
         revision: str,
         toggles: dict[str, Toggle],
         names: dict[str, frozenset[str]],
-        listed: list[ListEntry],
-        complete: list[ListEntry],
+        views: dict[bytes, ListViews],
         memory: Memory,
         reads: Reads,
         feature_state: bool,
@@ -43,33 +42,43 @@ class Snapshot:
         self.revision = revision
         self.toggles = toggles
         self.names = names
-        self.listed = listed
-        self.complete = complete
+        self.views = views
         self.memory = memory
         # the text after the name of an unknown toggle
         self.unknown_suffix: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
 
-    def enabled(self, context: Context) -> bytes:
+    def view(self, shape: AnswerShape) -> ListViews:
+        """Return the list answers in a shape. The first request makes them; later snapshots have them from the start."""
+        found = self.views.get(shape.name)
+        if found is None:
+            builder = ListViewsBuilder(shape, None, self.toggles)
+            for toggle in self.toggles.values():
+                builder.add(toggle)
+            found = builder.finish()
+            self.views[shape.name] = found
+        return found
+
+    def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Return the JSON list of the toggles that are on for the context (specification: GET /proxy)."""
         run = Run(context, self.memory)
         parts: list[bytes] = []
-        for entry in self.listed:
+        for entry in self.view(shape).listed:
             piece = entry.encode_outcome(run)
             if len(piece) > 0:
                 parts.append(piece)
-        return joined(parts)
+        return joined(parts, shape)
 
-    def all(self, context: Context) -> bytes:
+    def all(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Return the JSON list of every toggle, on or off (specification: GET /proxy/all)."""
         run = Run(context, self.memory)
         parts: list[bytes] = []
-        for entry in self.complete:
+        for entry in self.view(shape).complete:
             parts.append(entry.encode_outcome(run))
-        return joined(parts)
+        return joined(parts, shape)
 
-    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+    def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the requested toggles, in their order, and whether each is on (specification: POST /proxy).
 
         An unknown name is off. A repeated name is decided once, also an unknown one, because the time of an answer must not
@@ -85,11 +94,11 @@ class Snapshot:
                 toggle = self.toggles.get(name)
                 outcome = self.unknown_outcome(name) if toggle is None else toggle.outcomes[toggle.outcome(run)]
                 outcomes[name] = outcome
-            parts.append(outcome.fragment)
+            parts.append(shape.fragment(outcome.fragment, outcome.enabled))
             states.append(outcome.enabled)
         if sum([len(part) for part in parts]) > MAX_NAMED:
             return b"", states
-        return joined(parts), states
+        return joined(parts, shape), states
 
     def unknown_outcome(self, name: str) -> ToggleOutcome:
         """Return the outcome of an unknown name."""
@@ -116,12 +125,14 @@ class Snapshot:
         Once the snapshot is out of use, emptying these lists in slices releases the memory in slices.
         """
         lineage = self.lineage
-        return [
-            list(self.listed),
-            list(self.complete),
+        contents: list[list[object]] = [
             list(self.toggles.values()),
             list(self.names.values()),
             list(lineage.parts),
             list(lineage.sources),
             list(lineage.pool.predicates.values()),
         ]
+        for view in self.views.values():
+            contents.append(list(view.listed))
+            contents.append(list(view.complete))
+        return contents

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
-from flagsvc.http.keys import KeySet
+from flagsvc.http.keys import KeyCheck
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError, Request, Response
 
@@ -184,22 +184,35 @@ class Handler:
 class Endpoint:
     """One method of one route: its keys, the limit of its body, and its handler.
 
-    `key_set` has the keys that open it; None if no key is needed. `limit` is the most bytes of body; 0 if none is read. `off` tells
-    how to switch the endpoint on; empty if it is on.
+    `key_check` checks the key; None if no key is needed. `limit` is the most bytes of body; 0 if none is read. With `typed`, a
+    body must have a Content-Type. `off` tells how to switch the endpoint on; empty if it is on.
     """
 
-    def __init__(self, handler: Handler, key_set: KeySet | None, limit: int, off: str, counts: StatusCounts) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        key_check: KeyCheck | None,
+        limit: int,
+        off: str,
+        counts: StatusCounts,
+        typed: bool = False,
+    ) -> None:
         self.handler = handler
-        self.key_set = key_set
+        self.key_check = key_check
         self.limit = limit
+        self.typed = typed
         self.off = off
         self.counts = counts
 
 
 class Resource:
-    """One path: its endpoints by method, and whether it answers while there is no configuration."""
+    """One path: its endpoints by method, and whether it answers while there is no configuration.
 
-    def __init__(self, always: bool) -> None:
+    With `merges_slashes`, doubled slashes in the path do not matter.
+    """
+
+    def __init__(self, always: bool, merges_slashes: bool = False) -> None:
         self.always = always
+        self.merges_slashes = merges_slashes
         self.endpoints: dict[bytes, Endpoint] = {}
         self.allow: bytes = b""

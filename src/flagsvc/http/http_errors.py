@@ -26,14 +26,24 @@ def unauthorized() -> HttpError:
     return HttpError(401, "Unauthorized", [])
 
 
+def wrong_key_type() -> HttpError:
+    """Return the 403 for a key that opens other routes."""
+    return HttpError(403, "invalid token: expected a different token type for this endpoint", [])
+
+
 def duplicate_key(header: str) -> HttpError:
     """Return the 400 for a request with two keys: another program may read the other key, and admit somebody else."""
     return HttpError(400, f"the header `{header}` came more than once", [])
 
 
-def unknown_path(path: bytes) -> HttpError:
-    """Return the 404 for a path that is not a route."""
-    return HttpError(404, f"there is nothing at `{to_printable(path)}`", [])
+def unknown_path(path: bytes, hint: str = "") -> HttpError:
+    """Return the 404 for a path that is not a route. `hint` tells what the caller may have meant."""
+    return HttpError(404, f"there is nothing at `{to_printable(path)}`" + (f": {hint}" if hint else ""), [])
+
+
+def unknown_toggle(path: bytes) -> HttpError:
+    """Return the 404 for a path that names a toggle which the configuration does not have."""
+    return HttpError(404, f"there is no toggle with the name in `{to_printable(path)}`", [])
 
 
 def wrong_method(method: bytes, path: bytes) -> HttpError:

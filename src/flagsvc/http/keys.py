@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 from hmac import compare_digest
+from typing import Final
 
-from mypy_extensions import mypyc_attr
+from flagsvc.http import http_errors
+
+SCHEME: Final = b"bearer "
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class KeySet:
     """The keys that open a route. Only digests are kept, and a check takes equally long for a wrong and a right key."""
 
@@ -49,3 +51,29 @@ class Keys:
         self.client.replace(clients)
         self.server.replace(servers)
         self.either.replace(clients + servers)
+
+
+class KeyCheck:
+    """The check of the key of a route: one of `accepted` opens it.
+
+    With `bearer`, a key may stand behind the word `Bearer`. `others` are the keys for other routes: they get a 403 and not the 401;
+    None if every wrong key gets the 401.
+    """
+
+    def __init__(self, accepted: KeySet, others: KeySet | None = None, bearer: bool = False) -> None:
+        self.accepted = accepted
+        self.others = others
+        self.bearer = bearer
+
+    def find_key(self, sent: bytes | None) -> bytes:
+        """Return the key in a header with blanks around it removed, if it opens the route. Raises HttpError (401, 403)."""
+        if sent is None:
+            raise http_errors.unauthorized()
+        key = sent.strip(b" \t")
+        if self.bearer and key[: len(SCHEME)].lower() == SCHEME:
+            key = key[len(SCHEME) :].strip(b" \t")
+        if self.accepted.contains(key):
+            return key
+        if self.others is not None and self.others.contains(key):
+            raise http_errors.wrong_key_type()
+        raise http_errors.unauthorized()

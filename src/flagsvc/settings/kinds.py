@@ -228,6 +228,12 @@ def choice(words: tuple[str, ...], aliases: Mapping[str, str]) -> Kind:
     return Kind(f"one of {', '.join(words)}", "WORD", parse, words=words)
 
 
+def choices(words: tuple[str, ...]) -> Kind:
+    """Return the kind of a list of `words`, any letter case."""
+    listed = ", ".join(words)
+    return several(choice(words, {}).parse, f"some of {listed}, with commas between")
+
+
 def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
     """Return the question `did you mean …?` with the nearest known name, or the empty text if no name is near.
 

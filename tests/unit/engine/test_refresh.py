@@ -11,6 +11,7 @@ import pytest
 from flagsvc.engine.changes import NOT_THERE, Matcher
 from flagsvc.engine.compile import POOL_ALLOWANCE, Compilation, Compiled, CompileOptions, Compiler
 from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.parts import Part
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
@@ -79,8 +80,8 @@ def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
         compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("8"))), first
     ).snapshot
     assert (reused(second, first), pool.compiled) == (["a", "b"], 4)
-    assert second.listed[0] is first.listed[0]
-    assert second.complete[0] is first.complete[0]
+    assert second.view(PLAIN).listed[0] is first.view(PLAIN).listed[0]
+    assert second.view(PLAIN).complete[0] is first.view(PLAIN).complete[0]
     assert second.lineage.pool is pool
 
 
@@ -91,11 +92,11 @@ def test_a_list_takes_over_what_is_behind_something_new() -> None:
     first = compiled(compiler, text(*flags)).snapshot
     changed = [flags[0], feature("new", rollout("1")), flags[1], flags[3], feature("static"), flags[4]]
     second = compiled(compiler, text(*changed), first).snapshot
-    kept = [entry in first.listed for entry in second.listed]
+    kept = [entry in first.view(PLAIN).listed for entry in second.view(PLAIN).listed]
     assert kept == [True, False, True, True, False]
     turned = compiled(compiler, text(*reversed(flags)), first).snapshot
     assert list(turned.names) == ["e", "d", "c", "b", "a"]
-    assert turned.complete[0].toggle is first.complete[4].toggle
+    assert turned.view(PLAIN).complete[0].toggle is first.view(PLAIN).complete[4].toggle
 
 
 def test_an_equal_document_stays_the_same_snapshot() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import ON, Toggle, ToggleOutcome
+from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.list_entries import MAX_JOINED_BYTES, ListBuilder
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
 
@@ -64,7 +65,7 @@ def test_gluing_costs_in_proportion_to_the_toggles() -> None:
         str(at): Toggle(str(at), [ToggleOutcome(False, None, b""), ToggleOutcome(True, None, piece)])
         for at in range(100)
     }
-    list_builder = ListBuilder(False, [], made)
+    list_builder = ListBuilder(PLAIN, False, [], made)
     for toggle in made.values():
         toggle.constant = ON
         list_builder.add(toggle)
@@ -97,7 +98,7 @@ def test_a_long_run_of_static_toggles_is_not_copied_into_every_outcome() -> None
     static = [feature(f"static-{at:05d}") for at in range(900)]
     made = snapshot(*static, feature("dynamic", rollout("50", stickiness="userId")))
     assert len(static) * 80 > MAX_JOINED_BYTES
-    assert len(made.listed) == 2
+    assert len(made.view(PLAIN).listed) == 2
     assert len(names(made.all(Context()))) == 901
 
 

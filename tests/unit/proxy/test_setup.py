@@ -37,6 +37,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         trust_proxy=True,
         enable_oas=True,
         enable_all_endpoint=True,
+        dialects="frontend",
         access_log=True,
         admin_address="127.0.0.1:9",
         client_keys_header_name="x-key",

@@ -42,6 +42,7 @@ class Answers:
         self.cors = cors
         self.wire_format = wire_format
         self.negotiator = Negotiator()
+        self.compares_posts: bool = wire_format.compares_posts
         keyed = (b"Accept-Encoding", key_header.encode("latin-1"))
         self.evaluation = ResponseHeaders(cors, JSON, wire_format.cache_control, keyed, [])
         self.personal = ResponseHeaders(cors, JSON, wire_format.personal_cache_control, keyed, [])
@@ -61,10 +62,14 @@ class Answers:
         """
         if tag is None:
             tag = etag(body)
-        condition = call.if_none_match
-        if condition is not None and call.request.method != POST and matches(condition, tag):
+        condition = self.condition(call)
+        if condition is not None and matches(condition, tag):
             return self.not_modified(headers, tag)
         return self.make_response(200, headers, call, body, [(b"etag", tag)])
+
+    def condition(self, call: Call) -> bytes | None:
+        """Return the If-None-Match of a call, or None if it is missing or not read."""
+        return call.if_none_match if self.compares_posts or call.request.method != POST else None
 
     def not_modified(self, headers: ResponseHeaders, tag: bytes) -> Response:
         """Return the 304: the caller has the answer with this tag."""

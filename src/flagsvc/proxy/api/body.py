@@ -88,6 +88,48 @@ def read_context(fields: dict[str, object], longest: int = 0) -> Context:
     return context
 
 
+def read_lenient_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
+    """Return the context and the toggles of a body for the frontend API: `{"context": {…}}`, or the context itself.
+
+    A value that is no scalar is ignored. So is `toggles`, unless it is a list of names. `most` and `longest` are those of
+    read_lookup. Raises HttpError (400) if the body or its `context` is not an object, or there are too many toggles.
+    """
+    if not isinstance(value, dict):
+        raise invalid("/body", None, MUST_BE_OBJECT)
+    fields = value.get("context", value)
+    if not isinstance(fields, dict):
+        raise invalid("/body", "context", MUST_BE_OBJECT)
+    toggles = value.get("toggles")
+    names = [each for each in toggles if isinstance(each, str)] if isinstance(toggles, list) else []
+    if isinstance(toggles, list) and len(names) != len(toggles):
+        names = []
+    if len(names) > most:
+        raise invalid("/body", "toggles", f"must NOT have more than {most} items", TOGGLES)
+    return LookupBody(read_lenient_context(fields, longest), names)
+
+
+def read_lenient_context(fields: dict[str, object], longest: int = 0) -> Context:
+    """Return the context in an object. Values that are no scalars are ignored; `longest` is that of read_context."""
+    context = Context()
+    explicit = fields.get("properties")
+    for name, value in fields.items():
+        if value is None or isinstance(value, list | dict):
+            continue
+        attribute = TEXT_FIELDS.get(name)
+        if attribute is not None:
+            setattr(context, attribute, loose_text(value) or None)
+        elif name == "currentTime":
+            if not (isinstance(value, str) and longest and len(value) > longest):
+                context.current_time = read_time(value, longest)
+        elif name != "properties":
+            context.properties[name] = loose_text(value)
+    if isinstance(explicit, dict):
+        for name, value in explicit.items():
+            if value is not None and not isinstance(value, list | dict):
+                context.properties[name] = loose_text(value)
+    return context
+
+
 def text(place: str, name: str, value: object) -> str | None:
     """Return a scalar as the text that JavaScript writes; None for null. Raises HttpError (400) for an array or an object."""
     if isinstance(value, str) or value is None:

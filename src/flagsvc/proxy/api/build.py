@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from random import Random
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
+from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
-from flagsvc.http.keys import Keys, KeySet
+from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.reached_limits import Reached
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
@@ -53,15 +55,17 @@ class Ports(NamedTuple):
 
 
 class HandledRoute(NamedTuple):
-    """A row, the handler that answers it, and the wire format of its callers."""
+    """A row, and the handler that answers it."""
 
     row: ProxyRoute
     handler: Handler
-    wire_format: WireFormat
 
 
 class ServiceParts(NamedTuple):
     """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint.
+
+    `named_resources` are those whose path ends with a name, by the path before it. `hints` tell for a path that is no route what a
+    caller may have meant.
 
     `answers` makes the answers of all routes without a dialect, and `dialect_answers` those of each dialect, with its path. `keys`
     open routes, `reached` counts refusals by limit, and the metrics are read from `sources`. `readiness` tells whether callers
@@ -73,6 +77,8 @@ class ServiceParts(NamedTuple):
     dialect_answers: list[tuple[bytes, Answers]]
     headers: dict[bytes, int]
     resources: dict[bytes, Resource]
+    named_resources: list[tuple[bytes, Resource]]
+    hints: dict[bytes, str]
     preflights: StatusCounts
     rest: StatusCounts
     keys: Keys
@@ -107,12 +113,14 @@ def build(
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())
-    operations = make_operations(settings, ports, answers, sources, rows)
+    hints = make_hints(settings, rows, dialects)
+    operations = make_operations(settings, ports, answers, sources, rows, hints)
     operations["ready"] = Ready(readiness, answers)
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     served = make_dialects(settings, ports, cors, cache, enrichment, dialects)
     known = [row for row in rows if row.is_known(settings)]
     keys = Keys(settings.client_keys, settings.server_tokens)
+    resources = make_resources(settings, list_handled(known, operations, served), status_counts, keys)
     return ServiceParts(
         cors=cors,
         answers=answers,
@@ -120,7 +128,11 @@ def build(
             (f"{settings.base_path}{dialect.prefix}".lower().encode(), parts.answers) for dialect, parts in served
         ],
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
-        resources=make_resources(settings, list_handled(known, operations, answers, served), status_counts, keys),
+        resources=resources,
+        named_resources=[
+            (path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")
+        ],
+        hints=hints,
         preflights=status_counts[0],
         rest=status_counts[1],
         keys=keys,
@@ -148,11 +160,16 @@ def make_enrichment(
 
 
 def make_operations(
-    settings: ServiceSettings, ports: Ports, answers: Answers, sources: Sources, rows: Sequence[ProxyRoute]
+    settings: ServiceSettings,
+    ports: Ports,
+    answers: Answers,
+    sources: Sources,
+    rows: Sequence[ProxyRoute],
+    hints: dict[bytes, str],
 ) -> dict[str, Handler]:
     """Return the handlers of the routes that belong to no dialect, by the names that the rows use."""
     handlers: dict[str, Handler] = {
-        "welcome": FirstPage(settings, rows, answers),
+        "welcome": FirstPage(settings, rows, answers, hints.get(settings.base_path.lower().encode(), "")),
         "health": Health(answers),
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
@@ -174,61 +191,75 @@ def make_dialects(
     """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
     faults = Throttle(ports.clock, None)
     holder, usage, clock, log, random = ports[:5]
-    served: list[tuple[Dialect, DialectParts]] = []
-    for dialect in dialects:
+
+    def make_parts(dialect: Dialect) -> DialectParts:
         answers = Answers(cors, settings.client_keys_header_name, dialect.wire_format)
-        evaluator = Evaluator(settings, holder, usage, answers, cache, enrichment, clock, random, log, faults)
-        served.append((dialect, DialectParts(evaluator, answers, holder, usage)))
-    return served
+
+        def make_evaluator(shape: AnswerShape) -> Evaluator:
+            return Evaluator(settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, faults)
+
+        evaluator = make_evaluator(dialect.wire_format.shape)
+        return DialectParts(settings, evaluator, answers, holder, usage, make_evaluator)
+
+    return [(dialect, make_parts(dialect)) for dialect in dialects]
+
+
+def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: Sequence[Dialect]) -> dict[bytes, str]:
+    """Return what callers of paths that are no routes may have meant, by path in lower case."""
+    base = settings.base_path
+    spoken = (each for each in dialects if each.name in settings.dialects)
+    pairs = chain(
+        ((row.place(base), row.hint_while_off(settings)) for row in rows),
+        ((f"{base}{path}", text.format(base=base)) for each in spoken for path, text in each.hints.items()),
+    )
+    return {path.rstrip("/").lower().encode(): text for path, text in pairs if text}
 
 
 def list_handled(
     rows: Sequence[ProxyRoute],
     operations: dict[str, Handler],
-    answers: Answers,
     served: Sequence[tuple[Dialect, DialectParts]],
 ) -> list[HandledRoute]:
     """Return rows with their handlers, in their order."""
     made = {
-        row: HandledRoute(row, dialect.handlers[row.handler](parts), dialect.wire_format)
+        row: HandledRoute(row, dialect.handlers[row.handler](parts))
         for dialect, parts in served
         for row in dialect.routes
     }
-    return [made.get(row) or HandledRoute(row, operations[row.handler], answers.wire_format) for row in rows]
+    return [made.get(row) or HandledRoute(row, operations[row.handler]) for row in rows]
 
 
 def make_resources(
     settings: ServiceSettings, handled: Sequence[HandledRoute], status_counts: list[StatusCounts], keys: Keys
 ) -> dict[bytes, Resource]:
     """Return the resources by path, also in lower case. Adds the counts of each endpoint to `status_counts`."""
-    key_sets = key_sets_by_auth(keys)
     resources: dict[bytes, Resource] = {}
     for route in handled:
         row = route.row
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
             status_counts.append(StatusCounts(method, row.template))
-            endpoint = make_endpoint(route, settings, key_sets, status_counts[-1])
+            endpoint = make_endpoint(route, settings, keys, status_counts[-1])
             for place in row.places(settings.base_path):
-                resource = resources.setdefault(place.encode(), Resource(row.always))
+                resource = resources.setdefault(place.encode(), Resource(row.always, row.wire_format.merges_slashes))
                 resource.endpoints[method.encode()] = endpoint
     for resource in resources.values():
         resource.allow = b", ".join([*resource.endpoints, b"OPTIONS"])
     return {path.lower(): resource for path, resource in resources.items()} | resources
 
 
-def key_sets_by_auth(keys: Keys) -> dict[Auth, KeySet | None]:
-    """Return the key set for each kind of authentication."""
-    return {Auth.NONE: None, Auth.CLIENT: keys.client, Auth.SERVER: keys.server, Auth.EITHER: keys.either}
+def make_key_check(row: ProxyRoute, keys: Keys) -> KeyCheck | None:
+    """Return the check of the keys that open a row; None if no key is needed."""
+    accepted: dict[Auth, KeySet] = {Auth.CLIENT: keys.client, Auth.SERVER: keys.server, Auth.EITHER: keys.either}
+    found = accepted.get(row.auth)
+    if found is None:
+        return None
+    form = row.wire_format
+    return KeyCheck(found, keys.either if form.tells_key_types else None, form.reads_bearer)
 
 
-def make_endpoint(
-    route: HandledRoute, settings: ServiceSettings, key_sets: dict[Auth, KeySet | None], counts: StatusCounts
-) -> Endpoint:
+def make_endpoint(route: HandledRoute, settings: ServiceSettings, keys: Keys, counts: StatusCounts) -> Endpoint:
     """Return the endpoint for one method of a row."""
     row = route.row
-    key_set = key_sets[row.auth]
-    if key_set is not None:
-        key_set = route.wire_format.make_key_set(key_set)
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    return Endpoint(route.handler, key_set, limit, off, counts)
+    return Endpoint(route.handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.http_errors import not_ready
+from flagsvc.http.shapes.shape import Shape
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.reports import read_metrics, read_registration
+from flagsvc.proxy.api.reports import METRICS, read_metrics, read_registration
 
 DONE = "OK"
 
 
 class Metrics(Handler):
-    """POST /proxy/client/metrics: counts the usage that an SDK reports, for names that the configuration knows."""
+    """POST /proxy/client/metrics, and the same in other dialects. Counts the usage that an SDK reports, for names that the
+    configuration knows. `shape` is the shape of a report.
+    """
 
-    def __init__(self, usage: UsageCounting, answers: Answers) -> None:
+    def __init__(self, usage: UsageCounting, answers: Answers, shape: Shape = METRICS) -> None:
         self.usage = usage
         self.answers = answers
+        self.shape = shape
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Count a report. Raises HttpError (400, 413) before it counts anything."""
-        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
+        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth), self.shape):
             self.usage.add(name, yes, no, variants)
         self.usage.finish_report()
         return self.answers.respond_text(call, DONE)

@@ -20,6 +20,11 @@ def media(content_type: bytes | None, content_encoding: bytes | None) -> Media:
     return Media(window, charset(content_type.decode("latin-1"))) if content_type else Media(window, UTF8)
 
 
+def untyped() -> HttpError:
+    """Return the 415 for a request without a Content-Type, where a body must have one."""
+    return HttpError(415, f"the header `Content-Type` is missing, `{JSON}` was expected", [])
+
+
 def charset(content_type: str) -> str:
     """Return the codec that a Content-Type names. Raises HttpError (415) for any other media type or charset."""
     name, *parameters = content_type.split(";")

@@ -10,9 +10,10 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
-from flagsvc.http.http_errors import answer_too_large, not_ready
+from flagsvc.http.http_errors import answer_too_large, not_ready, unknown_toggle
 from flagsvc.http.messages import POST, Response
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
@@ -20,7 +21,9 @@ from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
+from flagsvc.proxy.api.paths import single_slashes
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
+from flagsvc.proxy.api.query import unquote
 from flagsvc.proxy.api.settings import ServiceSettings
 
 DEFAULT_ENVIRONMENT: Final = "default"
@@ -40,6 +43,7 @@ class Evaluator:
         holder: ConfigurationHolder,
         usage: UsageCounting,
         answers: Answers,
+        shape: AnswerShape,
         cache: AnswerCache,
         enrichment: Enrichment | None,
         clock: Clock,
@@ -61,7 +65,8 @@ class Evaluator:
             settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit
         )
         self.wire_format = answers.wire_format
-        self.answer_shape: bytes = answers.wire_format.answer_shape
+        self.shape = shape
+        self.completes: bool = answers.wire_format.completes
         self.headers = answers.evaluation
         self.cache_keys: CacheKeys | None = None
         self.clock = clock
@@ -92,12 +97,13 @@ class Evaluator:
 
     def complete(self, context: Context) -> None:
         """Fill in what caller and enrichers left out (behaviour: Default context)."""
-        if context.app_name is None:
-            context.app_name = self.app_name
         if self.forced_environment is not None:
             context.environment = self.forced_environment
-        elif context.environment is None:
-            context.environment = DEFAULT_ENVIRONMENT
+        if self.completes:
+            if context.app_name is None:
+                context.app_name = self.app_name
+            if context.environment is None:
+                context.environment = DEFAULT_ENVIRONMENT
 
     def find_address(self, call: Call) -> str | None:
         """Return the caller's address, or None."""
@@ -135,11 +141,11 @@ class Evaluator:
             key = None
         if key is None:
             return self.answer_volatile(snapshot, call, context, names, everything)
-        if self.answer_shape:
-            key = self.answer_shape + key
+        if self.shape.name:
+            key = self.shape.name + key
         tag = b""
-        condition = call.if_none_match
-        if condition is not None and call.request.method != POST:
+        condition = self.answers.condition(call)
+        if condition is not None:
             tag = self.cache.tagger.tag(key)
             if matches(condition, tag):
                 return self.answers.not_modified(self.headers, tag)
@@ -187,16 +193,12 @@ class Evaluator:
     ) -> CachedAnswer:
         """Return the snapshot's answer, without a tag. Raises HttpError (413) if it would be huge."""
         if not names:
-            body = snapshot.all(context) if everything else snapshot.enabled(context)
-            return CachedAnswer(b"", self.shape_answer(body), self.no_states)
-        body, states = snapshot.named(context, names)
+            body = snapshot.all(context, self.shape) if everything else snapshot.enabled(context, self.shape)
+            return CachedAnswer(b"", body, self.no_states)
+        body, states = snapshot.named(context, names, self.shape)
         if not body:
             raise answer_too_large()
-        return CachedAnswer(b"", self.shape_answer(body), states)
-
-    def shape_answer(self, body: bytes) -> bytes:
-        """Return the engine's answer in the shape of the dialect."""
-        return self.wire_format.shape_answer(body) if self.answer_shape else body
+        return CachedAnswer(b"", body, states)
 
     def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
         """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""
@@ -239,3 +241,26 @@ class Lookup(Handler):
         value = read_json(body, call.media, call.limit, call.depth)
         asked = evaluator.wire_format.read_body(value, evaluator.limits)
         return evaluator.answer_context(call, asked.context, asked.toggles, self.everything)
+
+
+class SingleLookup(Handler):
+    """One toggle by its name, which is the rest of the path below `prefix`, whatever its state is."""
+
+    def __init__(self, evaluator: Evaluator, prefix: str) -> None:
+        self.evaluator = evaluator
+        self.start: int = len(prefix)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the toggle for the context in the query string or in the body. Raises HttpError (400, 404, 413)."""
+        evaluator = self.evaluator
+        path = single_slashes(call.request.path)
+        name = unquote(path[self.start :].rstrip(b"/").decode("utf-8", "replace"))
+        snapshot = evaluator.holder.current
+        if snapshot is None or name not in snapshot.names:
+            raise unknown_toggle(call.request.path)
+        if call.request.method == POST:
+            value = read_json(body, call.media, call.limit, call.depth)
+            context = evaluator.wire_format.read_body(value, evaluator.limits).context
+        else:
+            context = evaluator.wire_format.read_query(call.request.query, evaluator.limits)
+        return evaluator.answer_context(call, context, [name], False)

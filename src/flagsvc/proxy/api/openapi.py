@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from flagsvc.http import openapi
+from flagsvc.http.media import JSON
 from flagsvc.http.openapi import ApiDescription, Json, Operation, content_of, failure, headers_of
 from flagsvc.http.route import Documented
 from flagsvc.http.shapes import json_schema
 from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES, answers_of
-from flagsvc.proxy.api.schemas import ERROR, OPERATION_SHAPES
+from flagsvc.proxy.api.schemas import OPERATION_SHAPES
 from flagsvc.proxy.api.settings import ServiceSettings
 
 SHAPES = (*(shape for dialect in DIALECTS for shape in dialect.shapes), *OPERATION_SHAPES)
@@ -47,23 +50,26 @@ def about(settings: ServiceSettings) -> str:
 
 def operation(row: ProxyRoute, settings: ServiceSettings) -> Operation:
     """Return the operation that describes a row."""
-    failures = {str(each.status): answer(each) for each in answers_of(row)}
+    failures = {str(each.status): answer(each, row) for each in answers_of(row)}
     return Operation(
         row=row,
         path=row.place(settings.base_path),
         name=identifier(row),
         description=row.description,
         schemes=SCHEMES[row.auth],
+        path_parameters=row.parameters,
         answers={"200": {"description": "OK"} | headers_of(HEADERS[200]) | content_of(row)} | failures,
     )
 
 
-def answer(row: Documented[ProxyRoute]) -> Json:
-    """Return the description of an answer other than a 200."""
-    return failure(row, ERROR) | headers_of(HEADERS.get(row.status, {}))
+def answer(answer: Documented[ProxyRoute], row: ProxyRoute) -> Json:
+    """Return the description of an answer of a row other than a 200."""
+    if answer.media and not row.wire_format.text_statuses:
+        answer = answer._replace(media=JSON)
+    return failure(answer, row.error) | headers_of(HEADERS.get(answer.status, {}))
 
 
 def identifier(row: ProxyRoute) -> str:
     """Return the stable name of an operation: `get_proxy_all`."""
-    words = row.path.replace("-", "/").replace(".", "/").strip("/") or row.handler
+    words = re.sub(r"[-.{}/]+", "/", row.path).strip("/") or row.handler
     return "_".join([row.method.lower(), *words.split("/")])

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import Memory
 
 
@@ -21,13 +22,17 @@ class EvaluatedSnapshot(Protocol):
     def memory(self) -> Memory:
         """The state that evaluations share. Each request checks its `faults`, and takes them if there are any."""
 
-    def enabled(self, context: Context) -> bytes:
+    @property
+    def names(self) -> Mapping[str, frozenset[str]]:
+        """The names of the variants of each toggle."""
+
+    def enabled(self, context: Context, shape: AnswerShape) -> bytes:
         """Return the JSON list of the toggles that are on."""
 
-    def all(self, context: Context) -> bytes:
+    def all(self, context: Context, shape: AnswerShape) -> bytes:
         """Return the JSON list of every toggle."""
 
-    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+    def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the named toggles, and whether each is on."""
 
     def take_faults(self) -> list[tuple[str, Exception]]:

@@ -169,12 +169,60 @@ class QueryContext:
         return self.context
 
 
+class LenientQueryContext(QueryContext):
+    """The content of a query string, in which everything that cannot be read is ignored, as the real server has it."""
+
+    def add_standard(self, kind: i64, name: str, value: str) -> None:
+        """Add a standard field. One that comes several times counts as missing."""
+        if kind == PROPERTIES or (kind == CURRENT_TIME and self.longest and len(value) > self.longest):
+            return
+        bit: i64 = 1 << kind
+        if self.seen & bit:
+            self.clear_standard(kind)
+        elif value:
+            self.set_standard(kind, value)
+        self.seen |= bit
+
+    def clear_standard(self, kind: i64) -> None:
+        """Remove a standard field."""
+        context = self.context
+        if kind == USER_ID:
+            context.user_id = None
+        elif kind == SESSION_ID:
+            context.session_id = None
+        elif kind == APP_NAME:
+            context.app_name = None
+        elif kind == ENVIRONMENT:
+            context.environment = None
+        elif kind == REMOTE_ADDRESS:
+            context.remote_address = None
+        elif kind == CURRENT_TIME:
+            context.current_time = None
+
+    def add_segments(self, segments: list[str], value: str) -> None:
+        """Add a parameter by the segments of its name; ignore one with more levels."""
+        if segments[0] == "properties" and len(segments) > 1:
+            if segments[1] and is_list(segments, 2):
+                self.put_explicit(segments[1], value)
+        elif is_list(segments, 1):
+            self.add_plain(segments[0], value)
+
+
 def read_query(query: bytes, longest: int = 0) -> Context:
     """Return the context in a query string. Raises HttpError if a field has the wrong shape.
 
     Its time may have at most `longest` characters; 0 for any number. The caller checks the length of all other values.
     """
-    found = QueryContext(longest)
+    return read_parameters(QueryContext(longest), query)
+
+
+def read_lenient_query(query: bytes, longest: int = 0) -> Context:
+    """Return the context in a query string. What cannot be read is ignored, and so is a time of more than `longest` characters."""
+    return read_parameters(LenientQueryContext(longest), query)
+
+
+def read_parameters(found: QueryContext, query: bytes) -> Context:
+    """Add the parameters of a query string, and return the context."""
     if query:
         text = query.decode("utf-8", "replace")
         if "%5" in text:

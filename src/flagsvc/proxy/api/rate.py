@@ -13,7 +13,7 @@ from typing import Final
 from flagsvc.core.clock import Clock
 from flagsvc.http import http_errors
 from flagsvc.http.call import Call
-from flagsvc.http.keys import KeySet
+from flagsvc.http.keys import KeyCheck
 from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.trust import TrustedProxies
@@ -79,16 +79,14 @@ class RateLimits:
         self.trust = trust
         self.clock = clock
 
-    def admit(self, call: Call, key_set: KeySet) -> None:
-        """Admit a call with one of these keys. Raises HttpError (429, 401)."""
+    def admit(self, call: Call, key_check: KeyCheck) -> None:
+        """Admit a call with a key that opens its route. Raises HttpError (429, 401, 403)."""
         now = self.clock.monotonic()
         if self.addresses is not None:
             self.count_address(call, self.addresses, now)
-        key = call.key
-        if key is None or not key_set.contains(key):
-            raise http_errors.unauthorized()
+        key = key_check.find_key(call.key)
         if self.keys is not None:
-            seconds = self.keys.take_token(sha256(key.strip(b" \t")).digest(), now)
+            seconds = self.keys.take_token(sha256(key).digest(), now)
             if seconds > 0.0:
                 raise http_errors.too_many_requests("with this key", KEY_RATE, seconds)
 

@@ -116,6 +116,16 @@ class ReportedCounts(Record):
         return super().examined(value)
 
 
+class LaxCount(Count):
+    """A number within bounds, of which the whole part counts."""
+
+    rule = f"must be a number from 0 to {MAX_COUNT}"
+
+    def bounded(self, amount: float) -> object:
+        """Return the whole part of a number within bounds."""
+        return int(amount) if 0 <= amount <= MAX_COUNT else MISMATCH
+
+
 TEXT: Final = String()
 DATE: Final = Fitting(MUST_BE_DATE, is_date, {"type": "string", "format": "date-time"})
 NUMBER: Final = Fitting(MUST_BE_NUMBER, is_number, {"type": "number"})
@@ -131,6 +141,21 @@ METRICS: Final = Named(
     Report(
         {"appName": TEXT, "instanceId": TEXT, "environment": Unchecked(TEXT), "bucket": BUCKET},
         required=("appName", "instanceId", "bucket"),
+    ),
+)
+LAX_COUNT: Final = LaxCount()
+LAX_COUNTS: Final = Named(
+    "FrontendCounts", ReportedCounts({"yes": LAX_COUNT, "no": LAX_COUNT, "variants": Members(LAX_COUNT)})
+)
+LAX_BUCKET: Final = Named(
+    "FrontendBucket",
+    Report({"start": DATE, "stop": DATE, "toggles": Members(LAX_COUNTS)}, required=("start", "stop", "toggles")),
+)
+LAX_METRICS: Final = Named(
+    "FrontendMetrics",
+    Report(
+        {"appName": TEXT, "instanceId": Unchecked(TEXT), "environment": Unchecked(TEXT), "bucket": LAX_BUCKET},
+        required=("appName",),
     ),
 )
 REGISTRATION: Final = Named(
@@ -163,10 +188,11 @@ def read_registration(value: object) -> None:
     read(REGISTRATION, value)
 
 
-def read_metrics(value: object) -> list[ReportedUsage]:
+def read_metrics(value: object, shape: Shape = METRICS) -> list[ReportedUsage]:
     """Return the counts of a metrics post by toggle. Raises HttpError (400) before anything is counted."""
-    body = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", read(METRICS, value))
-    return [read_usage(name, counts) for name, counts in body["bucket"]["toggles"].items()]
+    body = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", read(shape, value))
+    bucket = body.get("bucket")
+    return [] if bucket is None else [read_usage(name, counts) for name, counts in bucket["toggles"].items()]
 
 
 def read_usage(name: str, counts: dict[str, object]) -> ReportedUsage:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from flagsvc.http.route import RouteRow
+from flagsvc.http.shapes import Array, Named, Record, String
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.wire_format import WireFormat
+
+TEXT = String()
+PROXY_FORMAT = WireFormat()
 
 
 class Auth(Enum):
@@ -26,6 +31,13 @@ class Limit(Enum):
     METRICS = "metrics_body_limit"
 
 
+PROBLEM = Named(
+    "Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True)
+)
+ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
+"""The shape of the errors of `/proxy`, and of paths that belong to no dialect."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """The switch of a route: a field or property of ServiceSettings. `status` and `hint` are the answer while the route is off."""
@@ -43,7 +55,9 @@ class Condition:
 class ProxyRoute(RouteRow):
     """One method of one path. `path` is below the base path, unless `rooted`. A GET row also answers HEAD.
 
-    `handler` is the name of the handler. An `always` row also answers before the first configuration.
+    `handler` is the name of the handler. An `always` row also answers before the first configuration. `dialect` is the name of the
+    dialect that the row belongs to, or empty. The dialect sets it, `wire_format`, and `error`, the shape of the row's errors. The
+    last segment of `path` may be a name in braces, which stands for the rest of a path.
     """
 
     handler: str
@@ -53,14 +67,29 @@ class ProxyRoute(RouteRow):
     condition: Condition | None = None
     always: bool = False
     rooted: bool = False
+    dialect: str = ""
+    wire_format: WireFormat = PROXY_FORMAT
+    error: Named = ERROR
 
     def on(self, settings: ServiceSettings) -> bool:
         """Return whether the route is switched on."""
-        return self.condition is None or self.condition.holds(settings)
+        return self.is_spoken(settings) and (self.condition is None or self.condition.holds(settings))
+
+    def is_spoken(self, settings: ServiceSettings) -> bool:
+        """Return whether the dialect of the route is switched on."""
+        return not self.dialect or self.dialect in settings.dialects
 
     def is_known(self, settings: ServiceSettings) -> bool:
         """Return whether the path is known. A route that is off answers with its status; with 404 its path is unknown."""
-        return self.condition is None or self.condition.status != 404 or self.condition.holds(settings)
+        return self.on(settings) or (
+            self.is_spoken(settings) and self.condition is not None and self.condition.status != 404
+        )
+
+    def hint_while_off(self, settings: ServiceSettings) -> str:
+        """Return how to switch the route on, if its path is unknown while it is off and callers may know that; else nothing."""
+        if not self.is_spoken(settings):
+            return f"the dialect `{self.dialect}` is switched off (option `dialects`)"
+        return "" if self.condition is None or self.is_known(settings) else self.condition.hint
 
     def place(self, base: str) -> str:
         """Return the path below this base path."""
@@ -70,6 +99,12 @@ class ProxyRoute(RouteRow):
         """Return all paths of the row, without a slash at the end. The first page is at the root and at the base path."""
         place = self.place(base).rstrip("/")
         return tuple({"": None, place: None}) if self.path == "/" else (place,)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters in the path."""
+        name = self.path.rpartition("/")[2]
+        return (name[1:-1],) if name.startswith("{") else ()
 
     @property
     def for_operators(self) -> bool:

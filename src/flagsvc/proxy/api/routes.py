@@ -22,13 +22,25 @@ def routes_of(dialects: Sequence[Dialect]) -> tuple[ProxyRoute, ...]:
 ROUTES = routes_of(DIALECTS)
 
 ANSWERS: tuple[Documented[ProxyRoute], ...] = (
-    Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", ""),
+    Documented(
+        304,
+        "The caller has this answer already (If-None-Match)",
+        lambda row: row.method == "GET" or (row.wire_format.compares_posts and row.result is not None),
+        "",
+    ),
     Documented(
         400,
         "The query string or the body does not fit, or the key came twice",
         lambda row: bool(row.query) or row.body is not None or row.auth is not Auth.NONE,
     ),
     Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain"),
+    Documented(
+        403,
+        "The key is for other endpoints",
+        lambda row: row.wire_format.tells_key_types and row.auth in (Auth.CLIENT, Auth.SERVER),
+    ),
+    Documented(404, "There is no such toggle", lambda row: bool(row.parameters)),
+    Documented(404, "A caller with a key is an SDK with a wrong URL", lambda row: row.handler == "welcome"),
     Documented(413, "The body is too large", lambda row: row.body is not None),
     Documented(414, "The query string is too long", lambda _: True),
     Documented(415, "The media type, charset or content coding is not read", lambda row: row.body is not None),

@@ -9,6 +9,7 @@ from flagsvc.http.shapes.scalars import PLAIN_TEXT
 from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES
 from flagsvc.proxy.api.body import loose_text, read_time
 from flagsvc.proxy.api.reports import TEXT
+from flagsvc.proxy.api.route import ERROR, PROBLEM
 
 FLAG = Boolean()
 NAMES = Array(TEXT)
@@ -121,10 +122,6 @@ FIRST_PAGE = Named(
     ),
 )
 DOCUMENT = Named("Document", Record({"openapi": TEXT, "info": Object(), "paths": Object()}, required=("openapi",)))
-PROBLEM = Named(
-    "Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True)
-)
-ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
 
 OPERATION_SHAPES: tuple[Named, ...] = (ENDPOINT, FIRST_PAGE, DOCUMENT, PROBLEM, ERROR)
 """The named shapes that belong to no dialect, in the order of the OpenAPI document."""

@@ -14,7 +14,7 @@ from typing import Final
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import Answer, Call, Resource, StatusCounts
+from flagsvc.http.call import Answer, Call, Endpoint, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, HttpError, Request, Response
 from flagsvc.http.networks import network_of
@@ -23,8 +23,9 @@ from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.build import Ports, build
 from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.encoding import media, too_large
+from flagsvc.proxy.api.encoding import media, too_large, untyped
 from flagsvc.proxy.api.enrich import EnricherError
+from flagsvc.proxy.api.paths import fold_path, single_slashes
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.rate import make_rate_limits
@@ -77,6 +78,8 @@ class Service(Contract):
         self.answers = parts.answers
         self.dialect_answers = parts.dialect_answers
         self.resources = parts.resources
+        self.named_resources = parts.named_resources
+        self.hints = parts.hints
         self.preflights = parts.preflights
         self.rest = parts.rest
         self.sources = parts.sources
@@ -115,21 +118,21 @@ class Service(Contract):
         if self.holder.current is None and (resource is None or not resource.always):
             raise http_errors.not_ready()
         if resource is None:
-            raise http_errors.unknown_path(request.path)
+            raise http_errors.unknown_path(request.path, self.find_hint(request.path))
         if endpoint is None:
             raise http_errors.wrong_method(request.method, request.path)
-        key_set = endpoint.key_set
-        if key_set is not None:
+        key_check = endpoint.key_check
+        if key_check is not None:
             if call.keyed_twice:
                 raise http_errors.duplicate_key(self.settings.client_keys_header_name)
             if self.rates is not None:
-                self.rates.admit(call, key_set)
-            elif call.key is None or not key_set.contains(call.key):
-                raise http_errors.unauthorized()
+                self.rates.admit(call, key_check)
+            else:
+                key_check.find_key(call.key)
         if endpoint.off:
             raise http_errors.endpoint_disabled(endpoint.off)
         if endpoint.limit:
-            self.check_body(call, endpoint.limit)
+            self.check_body(call, endpoint)
 
     def check_size(self, call: Call) -> None:
         """Refuse a head that is larger than the limits. The end of a large head cannot be relied on."""
@@ -139,22 +142,41 @@ class Service(Contract):
         if len(call.request.query) > self.query_limit:
             raise http_errors.query_too_long(self.query_limit)
 
-    def check_body(self, call: Call, limit: int) -> None:
+    def check_body(self, call: Call, endpoint: Endpoint) -> None:
         """Refuse a body by its headers, else note how to read it."""
+        if endpoint.typed and not call.content_type:
+            raise untyped()
         if not call.has_body():
             return
         call.media = media(call.content_type, call.content_encoding)
-        if call.announced() > limit:
-            raise too_large(limit)
-        call.limit = limit
+        if call.announced() > endpoint.limit:
+            raise too_large(endpoint.limit)
+        call.limit = endpoint.limit
         call.depth = self.depth
 
     def find_resource(self, path: bytes) -> Resource | None:
-        """Return the resource at a path. A slash at the end and the case of letters do not matter."""
+        """Return the resource at a path. Case and a slash at the end do not matter; in some dialects, nor do doubled slashes."""
         resource = self.resources.get(path)
-        if resource is None:
-            resource = self.resources.get(path.lower().rstrip(b"/"))
-        return resource
+        return self.find_unusual(path) if resource is None else resource
+
+    def find_unusual(self, path: bytes) -> Resource | None:
+        """Return the resource at a path that is spelled in another way, or that ends with a name."""
+        folded = fold_path(path)
+        resource = self.resources.get(folded)
+        if resource is not None:
+            return resource
+        folded = single_slashes(folded)
+        resource = self.resources.get(folded)
+        if resource is not None:
+            return resource if resource.merges_slashes else None
+        for prefix, named in self.named_resources:
+            if folded.startswith(prefix) and len(folded) > len(prefix):
+                return named
+        return None
+
+    def find_hint(self, path: bytes) -> str:
+        """Return what a caller may have meant who asks for a path that is not a route; empty if nothing is known."""
+        return self.hints.get(fold_path(single_slashes(path)), "")
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response to an admitted call, or an awaitable of it if there are enrichers. Raises nothing."""
@@ -192,7 +214,7 @@ class Service(Contract):
         if self.settings.cors_preflight_continue:
             resource = self.find_resource(call.request.path)
             if resource is None:
-                raise http_errors.unknown_path(call.request.path)
+                raise http_errors.unknown_path(call.request.path, self.find_hint(call.request.path))
             own.append((b"allow", resource.allow))
             status = 200
         self.preflights.add(status)
@@ -216,7 +238,7 @@ class Service(Contract):
 
     def find_answers(self, path: bytes) -> Answers:
         """Return what makes the errors at a path: those of the dialect that has the path, else those of no dialect."""
-        folded = path.lower()
+        folded = fold_path(single_slashes(path))
         for prefix, answers in self.dialect_answers:
             if folded == prefix or folded.startswith(prefix + b"/"):
                 return answers

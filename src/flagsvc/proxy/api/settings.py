@@ -23,6 +23,7 @@ class ServiceSettings:
     trust_proxy: bool | tuple[str, ...] = False
     enable_oas: bool = False
     enable_all_endpoint: bool = False
+    dialects: tuple[str, ...] = ("proxy", "frontend")
     cors_allowed_headers: tuple[str, ...] = ()
     cors_credentials: bool = False
     cors_exposed_headers: tuple[str, ...] = ("ETag",)

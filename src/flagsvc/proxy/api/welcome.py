@@ -12,6 +12,7 @@ import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
+from flagsvc.http.http_errors import unknown_path
 from flagsvc.http.messages import JSON, TEXT
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
 from flagsvc.proxy.api.route import Auth, ProxyRoute
@@ -29,9 +30,10 @@ VARY = (b"Accept", b"Accept-Encoding")
 
 
 class FirstPage(Handler):
-    """Answers callers who know only the address."""
+    """Answers callers who know only the address. One with a key is an SDK with a wrong URL: it gets a 404 with `hint`."""
 
-    def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers) -> None:
+    def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers, hint: str) -> None:
+        self.hint = hint
         self.answers = answers
         self.base = settings.base_path
         self.rows = [row for row in rows if row.listed and row.path != "/" and told(row, settings)]
@@ -39,7 +41,9 @@ class FirstPage(Handler):
         self.json = ResponseHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the endpoints with the paths that the caller can use."""
+        """Return the endpoints with the paths that the caller can use. Raises HttpError (404) for an SDK."""
+        if call.key is not None:
+            raise unknown_path(call.request.path, self.hint)
         root = quote(call.request.root)
         found = [Place(row.method, root + row.place(self.base), row.summary, KEYS[row.auth]) for row in self.rows]
         if prefers_json(call.accept):
@@ -49,4 +53,4 @@ class FirstPage(Handler):
 
 def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
     """Return whether the first page lists a row: it is on, and not only key holders may know that."""
-    return row.condition is None or (row.condition.status == 404 and row.on(settings))
+    return row.on(settings) and (row.condition is None or row.auth is Auth.NONE)

@@ -8,7 +8,7 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.context import Context
-from flagsvc.http.keys import KeySet
+from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import LookupBody, read_lookup
 from flagsvc.proxy.api.context_limits import ContextLimits
@@ -23,25 +23,32 @@ class WireFormat:
     """The wire format of `/proxy`. Another dialect is a subclass that overrides what differs.
 
     `cache_control` is the value of Cache-Control in evaluation answers; `personal_cache_control` in those that may depend on the
-    caller's address. `text_statuses` are the statuses of errors whose body is a text. `answer_shape` is a short name, different for
-    each dialect that overrides `shape_answer`; empty for the engine's shape.
+    caller's address. `text_statuses` are the statuses of errors whose body is a text. `shape` is the shape of evaluation answers.
+
+    The other attributes tell whether a key may stand behind the word `Bearer` (`reads_bearer`), a key for other routes gets
+    a 403 (`tells_key_types`), a POST without Content-Type gets a 415 (`needs_content_type`), a doubled slash in a
+    path is one (`merges_slashes`), If-None-Match of a POST is read
+    (`compares_posts`), and a context without application or environment gets the proxy's (`completes`).
     """
+
+    reads_bearer: bool = False
+    tells_key_types: bool = False
+    needs_content_type: bool = False
+    merges_slashes: bool = False
+    compares_posts: bool = False
+    completes: bool = True
 
     def __init__(
         self,
         cache_control: bytes = b"public, max-age=2",
         personal_cache_control: bytes = b"private, max-age=2",
         text_statuses: tuple[int, ...] = TEXT_STATUSES,
-        answer_shape: bytes = b"",
+        shape: AnswerShape = PLAIN,
     ) -> None:
         self.cache_control = cache_control
         self.personal_cache_control = personal_cache_control
         self.text_statuses = text_statuses
-        self.answer_shape = answer_shape
-
-    def make_key_set(self, keys: KeySet) -> KeySet:
-        """Return the keys that open a route, for the form in which callers send them."""
-        return keys
+        self.shape = shape
 
     def read_query(self, query: bytes, limits: ContextLimits) -> Context:
         """Return the context in a query string. Raises HttpError (400)."""
@@ -55,10 +62,6 @@ class WireFormat:
         asked = read_lookup(value, limits.toggles, limits.time)
         limits.check(asked.context, "/body/context", "/body/context/properties")
         return asked
-
-    def shape_answer(self, body: bytes) -> bytes:
-        """Return an evaluation answer in the dialect's shape. `body` is the engine's. Called only with an `answer_shape`."""
-        return body
 
     def error_body(self, refused: HttpError) -> bytes:
         """Return the body of an error: a text for `text_statuses`, else JSON."""

@@ -9,6 +9,9 @@ from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Size, Texts, Trusted
 from flagsvc.settings.option import Section, option
 
+DIALECTS = ("proxy", "frontend")
+"""The names of the dialects of the proxy (decision 0046)."""
+
 
 class CallerOptions(Options):
     """The keys of callers, and the limits of a request."""
@@ -61,6 +64,13 @@ class CallerOptions(Options):
         kind=of.BOOLEAN,
         default=False,
         help="answer /proxy/all, which also tells the disabled toggles",
+    )
+    dialects: tuple[str, ...] = option(
+        "dialects",
+        reads=("FLAGSVC_DIALECTS",),
+        kind=of.choices(DIALECTS),
+        default=DIALECTS,
+        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend)",
     )
     body_limit: Size = option(
         "bodyLimit",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.call import Call
-from flagsvc.http.keys import KeySet
+from flagsvc.http.keys import KeyCheck, KeySet
 from flagsvc.http.messages import HttpError
 from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
@@ -106,7 +106,7 @@ def ask(
     call.request.peer = peer
     call.key = key
     call.forwarded = forwarded
-    found = attempt(limits.admit, call, KeySet(["k", "l"]))
+    found = attempt(limits.admit, call, KeyCheck(KeySet(["k", "l"])))
     return (found.status, found.limit, found.retry) if isinstance(found, HttpError) else found
 
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from flagsvc.http.keys import KeySet
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
@@ -55,9 +54,3 @@ def test_a_body_within_the_bounds_is_read() -> None:
     """The toggles and the context are in what is returned."""
     asked = WireFormat().read_body({"toggles": ["a"], "context": {"userId": "1"}}, BOUNDS)
     assert (asked.context.user_id, asked.toggles) == ("1", ["a"])
-
-
-def test_keys_are_sent_as_they_are() -> None:
-    """The key set of a route is the one of the options."""
-    keys = KeySet(("k",))
-    assert WireFormat().make_key_set(keys) is keys

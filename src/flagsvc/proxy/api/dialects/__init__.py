@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.dialects.frontend import FRONTEND
 from flagsvc.proxy.api.dialects.proxy import PROXY
 
-DIALECTS: tuple[Dialect, ...] = (PROXY,)
+DIALECTS: tuple[Dialect, ...] = (PROXY, FRONTEND)

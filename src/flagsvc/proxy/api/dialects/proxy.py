@@ -114,6 +114,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
 )
 
 PROXY = Dialect(
+    name="proxy",
     prefix="/proxy",
     wire_format=WireFormat(),
     routes=ROUTES,

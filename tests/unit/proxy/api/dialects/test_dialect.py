@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from flagsvc.engine.context import Context
-from flagsvc.http.keys import KeySet
+from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.proxy.api.client import Register
 from flagsvc.proxy.api.context_limits import ContextLimits
@@ -21,40 +21,27 @@ from flagsvc.proxy.api.schemas import LOOKUP
 from flagsvc.proxy.api.wire_format import WireFormat
 from support.serving import FakeSnapshot, Serving
 
-SCHEME = b"Bearer "
 
+class ShoutedShape(AnswerShape):
+    """Toggles in capitals."""
 
-class BearerKeys(KeySet):
-    """Keys that callers send behind a word."""
-
-    def __init__(self, keys: KeySet) -> None:
-        super().__init__(())
-        self.keys = keys
-
-    def contains(self, key: bytes) -> bool:
-        """Return whether a header has the word and one of the keys."""
-        return key.startswith(SCHEME) and self.keys.contains(key.removeprefix(SCHEME))
+    def fragment(self, plain: bytes, enabled: bool) -> bytes:
+        """Return the toggle in capitals."""
+        return plain.upper()
 
 
 class ShoutedFormat(WireFormat):
     """Users are in capitals, and so are errors."""
 
     def __init__(self) -> None:
-        super().__init__(b"no-cache", b"no-store", (), answer_shape=b"shouted")
-
-    def make_key_set(self, keys: KeySet) -> KeySet:
-        """Return the keys behind a word."""
-        return BearerKeys(keys)
+        super().__init__(b"no-cache", b"no-store", (), ShoutedShape(b"shouted"))
+        self.reads_bearer = True
 
     def read_query(self, query: bytes, limits: ContextLimits) -> Context:
         """Return a context of one user."""
         context = Context()
         context.user_id = query.decode().upper()
         return context
-
-    def shape_answer(self, body: bytes) -> bytes:
-        """Return the toggles in capitals, under another name."""
-        return json.dumps({"FLAGS": json.loads(body)["toggles"]}).upper().encode()
 
     def error_body(self, refused: HttpError) -> bytes:
         """Return a message in capitals."""
@@ -66,10 +53,11 @@ class PlainShoutedFormat(ShoutedFormat):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer_shape = b""
+        self.shape = PLAIN
 
 
 SHOUTED = Dialect(
+    name="shouted",
     prefix="/shouted",
     wire_format=ShoutedFormat(),
     routes=(
@@ -111,10 +99,11 @@ def test_the_rows_of_a_dialect_stand_before_the_operations() -> None:
 def test_a_dialect_reads_keys_and_contexts_in_its_own_way(serving: Serving) -> None:
     """The engine gets what the dialect read, and the answer has the dialect's headers."""
     answer = serving.ask(b"GET", b"/shouted", b"anna", BEARER)
-    assert (answer.status, answer.body) == (200, b'{"FLAGS": []}')
+    assert (answer.status, answer.body) == (200, b'{"TOGGLES":[]}')
     assert [context.user_id for context in serving.snapshot.contexts] == ["ANNA"]
     assert dict(answer.headers())[b"cache-control"] == b"no-cache"
-    assert serving.ask(b"GET", b"/shouted", b"anna", [(b"authorization", b"k")]).status == 401
+    for key, status in ((b"k", 200), (b"bearer  k", 200), (b"Bearer x", 401), (b"Basic k", 401)):
+        assert serving.ask(b"GET", b"/shouted", b"anna", [(b"authorization", key)]).status == status
 
 
 def test_the_other_dialects_stay_as_they_are(serving: Serving) -> None:
@@ -163,7 +152,7 @@ def test_answers_of_another_shape_are_kept_apart(condition: bytes | None) -> Non
     bodies = {(answer.body, dict(answer.own)[b"etag"]) for answer in found}
     assert len(bodies) == 2
     if condition is None:
-        assert {body for body, _ in bodies} == {b'{"toggles":["a"]}', b'{"FLAGS": ["A"]}'}
+        assert {body for body, _ in bodies} == {b'{"toggles":["a"]}', b'{"TOGGLES":["A"]}'}
         assert len(serving.snapshot.contexts) == 4, "the third requests are answered from the cache"
 
 
