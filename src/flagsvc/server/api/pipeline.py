@@ -14,6 +14,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY, Call
+from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import GET, HTML, OPTIONS, HttpError, Request, Response
 from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
@@ -27,7 +28,7 @@ from flagsvc.server.api.counts import UNKNOWN
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path, read_query
+from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 

@@ -9,15 +9,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from flagsvc.server.api.errors import ApiError, invalid, unknown_path, wrong_method
 from flagsvc.server.api.route import Route
 
 SLASHES = re.compile(r"/{2,}")
 ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-INDEX = re.compile(r"\[\d*\]$")
-MOST_PARAMETERS = 1000
 
 
 @dataclass
@@ -123,12 +121,3 @@ def decoded(value: str) -> str:
 def undecodable(value: str) -> ApiError:
     """Return the 400 for a path's parameter that cannot be decoded."""
     return invalid([{"message": f"Failed to decode param '{value[:100]}'"}])
-
-
-def read_query(query: bytes) -> dict[str, list[str]]:
-    """Return the parameters of a query string, each with its values in order; `tag[]` and `tag[0]` mean `tag`."""
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="utf-8", errors="replace")
-    found: dict[str, list[str]] = {}
-    for name, value in pairs[:MOST_PARAMETERS]:
-        found.setdefault(INDEX.sub("", name), []).append(value)
-    return found

@@ -7,12 +7,12 @@ CallerError that the API answers.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.engine.values.jsnumber import parse as parse_number
+from flagsvc.http.client_query import MAX_NAME_LENGTH, RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.urls import BadUrl, normalized
@@ -24,10 +24,6 @@ INVALID = (
     "Refer to the `details` list for more information."
 )
 """The message of every 400 for a body or a parameter that does not have its shape (import validation 3)."""
-URL_FRIENDLY = re.compile(r"[A-Za-z0-9_.!~*'()-]*\Z")
-RELATIVE_PATHS = (".", "..")
-"""Names that have another meaning in a path."""
-MAX_NAME_LENGTH = 100
 FLEXIBLE_ROLLOUT = "flexibleRollout"
 TOTAL_WEIGHT = 1000
 """The sum of the weights of all variants of a feature's environment or a strategy."""

@@ -5,7 +5,8 @@ Lengths count as JavaScript counts them, in UTF-16 code units.
 
 from __future__ import annotations
 
-from flagsvc.server.store.checks import RELATIVE_PATHS, URL_FRIENDLY, invalid, make_detail
+from flagsvc.http.client_query import RELATIVE_PATHS, URL_FRIENDLY
+from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.errors import Detail
 
 JS_SPACE = (

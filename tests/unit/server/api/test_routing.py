@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from flagsvc.http.client_query import read_query
 from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.routing import Router, allowed, parameters, plain_path, read_query
+from flagsvc.server.api.routing import Router, allowed, parameters, plain_path
 
 
 def route(path: str, method: str = "GET") -> Route:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flagsvc.http.client_query import RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.server.store.batch.dataset import Json
-from flagsvc.server.store.checks import RELATIVE_PATHS, URL_FRIENDLY, make_detail
+from flagsvc.server.store.checks import make_detail
 from flagsvc.server.store.errors import Detail
 
 NAME_LENGTHS = (1, 100)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from flagsvc.engine.operators import OPERATORS
+from flagsvc.http.client_query import MAX_NAME_LENGTH
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
 from flagsvc.server.shapes.strategies import WEIGHT_TYPE
-from flagsvc.server.store.checks import MAX_NAME_LENGTH, name_problem
+from flagsvc.server.store.checks import name_problem
 from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.texts import utf16_length
 

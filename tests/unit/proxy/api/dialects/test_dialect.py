@@ -30,6 +30,14 @@ class ShoutedShape(AnswerShape):
         return plain.upper()
 
 
+class ShapedSnapshot(FakeSnapshot):
+    """A snapshot that knows shapes."""
+
+    def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
+        """Return the body in the shape."""
+        return shape.fragment(super().enabled(context), True)
+
+
 class ShoutedFormat(WireFormat):
     """Users are in capitals, and so are errors."""
 
@@ -86,7 +94,7 @@ BEARER: Headers = [(b"authorization", b"Bearer k")]
 @pytest.fixture(name="serving")
 def _serving() -> Serving:
     """Return a service that speaks the other dialect too."""
-    return Serving(dialects=BOTH, key=b"")
+    return Serving(ShapedSnapshot(), dialects=BOTH, key=b"")
 
 
 def test_the_rows_of_a_dialect_stand_before_the_operations() -> None:
@@ -142,7 +150,7 @@ def test_a_form_inherits_what_it_does_not_override(serving: Serving) -> None:
 @pytest.mark.parametrize("condition", [None, b"*"])
 def test_answers_of_another_shape_are_kept_apart(condition: bytes | None) -> None:
     """The cache and the entity tags tell the shapes of two dialects apart, for the same context."""
-    serving = Serving(FakeSnapshot(b'{"toggles":["a"]}'), dialects=BOTH, key=b"")
+    serving = Serving(ShapedSnapshot(b'{"toggles":["a"]}'), dialects=BOTH, key=b"")
     headers: Headers = [] if condition is None else [(b"if-none-match", condition)]
     found = [
         serving.ask(b"GET", path, query, [(b"authorization", key), *headers])
