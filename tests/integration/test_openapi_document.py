@@ -15,7 +15,7 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import Fuzzed, fuzzed
 
 EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True}
-STATUSES = {200, 204, 304, 400, 401, 403, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
+STATUSES = {200, 202, 204, 304, 400, 401, 403, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
 """Every status of the contract (behaviour: Statuses and bodies; Size limits; Rate limits; Caching; CORS)."""
 OF_NO_OPERATION = {204, 404, 405, 501}
 """Statuses of preflights, of what is no operation, and of an operation that is switched off."""

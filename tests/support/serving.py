@@ -19,6 +19,7 @@ from flagsvc.proxy.api.routes import routes_of
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.usage import UsageSource
 from flagsvc.testing import FakeClock, RecordingLog
 
 EMPTY = b'{"toggles":[]}'
@@ -87,15 +88,22 @@ class FakeUsage:
     def __init__(self) -> None:
         self.counted: list[tuple[str, bool]] = []
         self.added: list[tuple[str, int, int, dict[str, int]]] = []
+        self.sources: list[UsageSource | None] = []
+        self.registered: dict[UsageSource, dict[str, Any]] = {}
         self.reports = 0
 
     def count_all(self, names: list[str], states: list[bool]) -> None:
         """Write a look-up down."""
         self.counted += zip(names, states, strict=True)
 
-    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int], source: UsageSource | None = None) -> None:
         """Write a report down."""
         self.added.append((name, yes, no, variants))
+        self.sources.append(source)
+
+    def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
+        """Write a registration down."""
+        self.registered[source] = registration
 
     def finish_report(self) -> None:
         """Write down that a report is complete."""

@@ -22,7 +22,6 @@ CONTENT_ENCODING: Final = 8
 TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
 CLIENT_SPEC: Final = 11
-"""Only the flag server uses it."""
 ACCEPT: Final = 12
 
 LONGEST_READ: Final = 512
@@ -42,6 +41,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"content-encoding": CONTENT_ENCODING,
     b"transfer-encoding": TRANSFER_ENCODING,
     b"access-control-request-headers": REQUESTED_HEADERS,
+    b"unleash-client-spec": CLIENT_SPEC,
 }
 """The headers that the service reads. The name of the client key's header is an option."""
 
@@ -185,7 +185,8 @@ class Endpoint:
     """One method of one route: its keys, the limit of its body, and its handler.
 
     `key_check` checks the key; None if no key is needed. `limit` is the most bytes of body; 0 if none is read. With `typed`, a
-    body must have a Content-Type. `off` tells how to switch the endpoint on; empty if it is on.
+    body must have a Content-Type. With `counts_address`, a request counts for the rate of its address though it needs no key. `off`
+    tells how to switch the endpoint on; empty if it is on.
     """
 
     def __init__(
@@ -201,6 +202,7 @@ class Endpoint:
         self.key_check = key_check
         self.limit = limit
         self.typed = typed
+        self.counts_address: bool = False
         self.off = off
         self.counts = counts
 

@@ -55,9 +55,11 @@ class ProxyRuntime(UpstreamSync):
                 previous.holder.checked_at,
                 previous.holder.last_fetch_ms,
             )
-        bucket = previous.counters.drain()
-        if bucket is not None:
+        own = previous.counters.drain()
+        for bucket in (*([] if own is None else [own]), *previous.counters.drain_sources()):
             self.counters.merge(bucket)
+        for source, registration in previous.counters.take_registrations().items():
+            self.counters.register(source, registration)
 
     def renew(self, setup: ProxySetup) -> None:
         """Use the keys and tokens of this setup from now on."""

@@ -160,6 +160,15 @@ def make_compile_options(options: ProxyOptions, strategies: Strategies) -> Compi
 
 def make_service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
     """Return the settings of the HTTP service."""
-    names = [each.name for each in fields(ServiceSettings)]
-    values = {name: getattr(options, RENAMED.get(name, name)) for name in names}
-    return ServiceSettings(**values | {"custom_strategies": tuple(strategies.by_name)})
+    made = {
+        "custom_strategies": tuple(strategies.by_name),
+        "upstream_environment": environment_of(options.flagsvc_api_token) or options.environment or "default",
+    }
+    names = [each.name for each in fields(ServiceSettings) if each.name not in made]
+    return ServiceSettings(**made | {name: getattr(options, RENAMED.get(name, name)) for name in names})
+
+
+def environment_of(token: str) -> str:
+    """Return the environment that a token names, as in `project:environment.secret`; empty if it names none."""
+    scope, dot, _ = token.partition(".")
+    return scope.partition(":")[2] if dot else ""

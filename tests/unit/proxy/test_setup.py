@@ -30,7 +30,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
     """Each field of ServiceSettings is an option of the same name, or one that RENAMED names; none is left at its default."""
     given = {field.name for field in fields(ProxyOptions)}
     for field in fields(ServiceSettings):
-        assert RENAMED.get(field.name, field.name) in given | {"custom_strategies"}
+        assert RENAMED.get(field.name, field.name) in given | {"custom_strategies", "upstream_environment"}
     changed = options(
         proxy_base_path="base",
         environment="production",
@@ -38,6 +38,8 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         enable_oas=True,
         enable_all_endpoint=True,
         dialects="frontend",
+        tags="team:web",
+        flagsvc_api_token="*:other.secret",
         access_log=True,
         admin_address="127.0.0.1:9",
         client_keys_header_name="x-key",

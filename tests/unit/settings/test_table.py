@@ -42,7 +42,7 @@ SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
     "storageProvider": ((), None),
     "enableOAS": (("ENABLE_OAS",), False),
     "enableAllEndpoint": (("ENABLE_ALL_ENDPOINT",), False),
-    "dialects": (("FLAGSVC_DIALECTS",), ("proxy", "frontend")),
+    "dialects": (("FLAGSVC_DIALECTS",), ("proxy", "frontend", "client")),
     "cors.allowedHeaders": (("CORS_ALLOWED_HEADERS",), ()),
     "cors.credentials": (("CORS_CREDENTIALS",), False),
     "cors.exposedHeaders": (("CORS_EXPOSED_HEADERS",), ("ETag",)),

@@ -50,6 +50,7 @@ class Answers:
         self.html = self.headers(HTML, b"")
         self.text = self.headers(TEXT, NEVER)
         self.error = self.headers(JSON, NEVER)
+        self.accepted: Headers = self.error.unchanged
 
     def headers(self, content_type: bytes, cache: bytes, more: Headers | None = None) -> ResponseHeaders:
         """Return the headers of a kind of answer that does not depend on the key."""
@@ -100,6 +101,10 @@ class Answers:
     def respond_text(self, call: Call, text: str) -> Response:
         """Return a 200 with a short text that no cache may keep."""
         return self.make_response(200, self.text, call, text.encode(), [])
+
+    def respond_accepted(self) -> Response:
+        """Return a 202 without a body."""
+        return Response(202, self.accepted, [(b"content-length", b"0")], b"")
 
     def refusal(self, call: Call, refused: HttpError, own: Headers) -> Response:
         """Return the response for an error. No cache may keep it."""

@@ -117,15 +117,17 @@ def build(
     operations = make_operations(settings, ports, answers, sources, rows, hints)
     operations["ready"] = Ready(readiness, answers)
     enrichment = make_enrichment(settings, ports, enrichers, reached)
-    served = make_dialects(settings, ports, cors, cache, enrichment, dialects)
-    known = [row for row in rows if row.is_known(settings)]
     keys = Keys(settings.client_keys, settings.server_tokens)
+    served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
+    known = [row for row in rows if row.is_known(settings)]
     resources = make_resources(settings, list_handled(known, operations, served), status_counts, keys)
     return ServiceParts(
         cors=cors,
         answers=answers,
         dialect_answers=[
-            (f"{settings.base_path}{dialect.prefix}".lower().encode(), parts.answers) for dialect, parts in served
+            (f"{settings.base_path}{prefix}".lower().encode(), parts.answers)
+            for dialect, parts in served
+            for prefix in dialect.prefixes
         ],
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
         resources=resources,
@@ -186,6 +188,7 @@ def make_dialects(
     cors: Cors,
     cache: AnswerCache,
     enrichment: Enrichment | None,
+    keys: Keys,
     dialects: Sequence[Dialect],
 ) -> list[tuple[Dialect, DialectParts]]:
     """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
@@ -199,7 +202,7 @@ def make_dialects(
             return Evaluator(settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, faults)
 
         evaluator = make_evaluator(dialect.wire_format.shape)
-        return DialectParts(settings, evaluator, answers, holder, usage, make_evaluator)
+        return DialectParts(settings, evaluator, answers, holder, usage, keys, make_evaluator)
 
     return [(dialect, make_parts(dialect)) for dialect in dialects]
 
@@ -262,4 +265,8 @@ def make_endpoint(route: HandledRoute, settings: ServiceSettings, keys: Keys, co
     row = route.row
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    return Endpoint(route.handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type)
+    endpoint = Endpoint(
+        route.handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type
+    )
+    endpoint.counts_address = row.tells_keys
+    return endpoint

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.etag import matches
 from flagsvc.http.http_errors import not_ready
 from flagsvc.http.shapes.shape import Shape
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
+from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.reports import METRICS, read_metrics, read_registration
 
@@ -43,17 +47,26 @@ class Register(Handler):
         return self.answers.respond_text(call, DONE)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Features(Handler):
     """GET /proxy/client/features: the configuration document, for server-side SDKs and other proxies."""
 
     def __init__(self, holder: ConfigurationHolder, answers: Answers) -> None:
         self.holder = holder
         self.answers = answers
+        self.documents = ClientDocuments()
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the document with its entity tag, which is weak because compression changes the bytes."""
-        document = self.holder.document
-        if document is None:
+        """Return the document. Raises HttpError (400, 503)."""
+        served = self.holder.document
+        if served is None:
             raise not_ready()
-        tag = b"W/" + document.etag.removeprefix("W/").encode("latin-1")
-        return self.answers.respond(self.answers.configuration, call, document.body, tag)
+        found = self.documents.find(served, self.read_filter(call))
+        condition = call.if_none_match
+        if condition is not None and matches(condition, found.tag):
+            return self.answers.not_modified(self.answers.configuration, found.tag)
+        return self.answers.respond_cached(self.answers.configuration, call, found)
+
+    def read_filter(self, call: Call) -> DocumentFilter:
+        """Return what of the document is asked for: here all of it."""
+        return DocumentFilter()

@@ -21,9 +21,8 @@ from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
-from flagsvc.proxy.api.paths import single_slashes
+from flagsvc.proxy.api.paths import named_in
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
-from flagsvc.proxy.api.query import unquote
 from flagsvc.proxy.api.settings import ServiceSettings
 
 DEFAULT_ENVIRONMENT: Final = "default"
@@ -248,13 +247,12 @@ class SingleLookup(Handler):
 
     def __init__(self, evaluator: Evaluator, prefix: str) -> None:
         self.evaluator = evaluator
-        self.start: int = len(prefix)
+        self.prefix = prefix
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggle for the context in the query string or in the body. Raises HttpError (400, 404, 413)."""
         evaluator = self.evaluator
-        path = single_slashes(call.request.path)
-        name = unquote(path[self.start :].rstrip(b"/").decode("utf-8", "replace"))
+        name = named_in(call.request.path, self.prefix)
         snapshot = evaluator.holder.current
         if snapshot is None or name not in snapshot.names:
             raise unknown_toggle(call.request.path)

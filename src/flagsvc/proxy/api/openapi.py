@@ -58,7 +58,7 @@ def operation(row: ProxyRoute, settings: ServiceSettings) -> Operation:
         description=row.description,
         schemes=SCHEMES[row.auth],
         path_parameters=row.parameters,
-        answers={"200": {"description": "OK"} | headers_of(HEADERS[200]) | content_of(row)} | failures,
+        answers={str(row.status): success(row)} | failures,
     )
 
 
@@ -67,6 +67,13 @@ def answer(answer: Documented[ProxyRoute], row: ProxyRoute) -> Json:
     if answer.media and not row.wire_format.text_statuses:
         answer = answer._replace(media=JSON)
     return failure(answer, row.error) | headers_of(HEADERS.get(answer.status, {}))
+
+
+def success(row: ProxyRoute) -> Json:
+    """Return the description of the good answer of a row."""
+    if row.status == 202:
+        return {"description": "Accepted"}
+    return {"description": "OK"} | headers_of(HEADERS[200]) | content_of(row)
 
 
 def identifier(row: ProxyRoute) -> str:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from flagsvc.proxy.api.query import unquote
+
+
+def named_in(path: bytes, prefix: str) -> str:
+    """Return the name that is the rest of a path below `prefix`, decoded."""
+    return unquote(single_slashes(path)[len(prefix) :].rstrip(b"/").decode("utf-8", "replace"))
+
 
 def single_slashes(path: bytes) -> bytes:
     """Return a path with one slash where several follow each other."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import Memory
+from flagsvc.proxy.usage import UsageSource
 
 
 class EvaluatedSnapshot(Protocol):
@@ -113,8 +114,14 @@ class UsageCounting(Protocol):
     def count_all(self, names: list[str], states: list[bool]) -> None:
         """Count a look-up: whether each of these toggles was on, for names that the configuration knows."""
 
-    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
-        """Add the counts of an SDK for a toggle, for names and variants that the configuration knows."""
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int], source: UsageSource | None = None) -> None:
+        """Add the counts of an SDK for a toggle, for names and variants that the configuration knows.
+
+        `source` is the application of a server-side SDK.
+        """
+
+    def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
+        """Note the registration of a server-side application, to be sent upstream."""
 
     def finish_report(self) -> None:
         """Note that an SDK's report is completely added."""

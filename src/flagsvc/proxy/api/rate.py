@@ -81,14 +81,18 @@ class RateLimits:
 
     def admit(self, call: Call, key_check: KeyCheck) -> None:
         """Admit a call with a key that opens its route. Raises HttpError (429, 401, 403)."""
+        self.admit_address(call)
         now = self.clock.monotonic()
-        if self.addresses is not None:
-            self.count_address(call, self.addresses, now)
         key = key_check.find_key(call.key)
         if self.keys is not None:
             seconds = self.keys.take_token(sha256(key).digest(), now)
             if seconds > 0.0:
                 raise http_errors.too_many_requests("with this key", KEY_RATE, seconds)
+
+    def admit_address(self, call: Call) -> None:
+        """Count a request of the caller's address. Raises HttpError (429)."""
+        if self.addresses is not None:
+            self.count_address(call, self.addresses, self.clock.monotonic())
 
     def count_address(self, call: Call, addresses: TokenBuckets, now: float) -> None:
         """Count a request of the caller's address. On a Unix socket there is none. Raises HttpError (429)."""

@@ -127,6 +127,7 @@ class LaxCount(Count):
 
 
 TEXT: Final = String()
+NAME: Final = String(min_length=1)
 DATE: Final = Fitting(MUST_BE_DATE, is_date, {"type": "string", "format": "date-time"})
 NUMBER: Final = Fitting(MUST_BE_NUMBER, is_number, {"type": "number"})
 START: Final = Fitting(MUST_BE_DATE, is_start, {"oneOf": [json_schema(DATE), json_schema(NUMBER)]})
@@ -151,26 +152,54 @@ LAX_BUCKET: Final = Named(
     "FrontendBucket",
     Report({"start": DATE, "stop": DATE, "toggles": Members(LAX_COUNTS)}, required=("start", "stop", "toggles")),
 )
-LAX_METRICS: Final = Named(
-    "FrontendMetrics",
-    Report(
-        {"appName": TEXT, "instanceId": Unchecked(TEXT), "environment": Unchecked(TEXT), "bucket": LAX_BUCKET},
-        required=("appName",),
-    ),
-)
-REGISTRATION: Final = Named(
-    "Registration",
+LAX_MEMBERS: Final = {"instanceId": Unchecked(TEXT), "environment": Unchecked(TEXT), "bucket": LAX_BUCKET}
+LAX_METRICS: Final = Named("FrontendMetrics", Report({"appName": TEXT, **LAX_MEMBERS}, required=("appName",)))
+CLIENT_METRICS: Final = Named("ClientMetrics", Report({"appName": NAME, **LAX_MEMBERS}, required=("appName",)))
+BULK_COUNTS: Final = Named(
+    "BulkCounts",
     Report(
         {
-            "appName": TEXT,
+            "featureName": TEXT,
+            "appName": NAME,
+            "environment": Unchecked(TEXT),
+            "timestamp": Unchecked(DATE),
+            "yes": LAX_COUNT,
+            "no": LAX_COUNT,
+            "variants": Members(LAX_COUNT),
+        },
+        required=("featureName", "appName"),
+    ),
+)
+APPLICATION: Final = Named(
+    "Application",
+    Report(
+        {
+            "appName": NAME,
             "instanceId": TEXT,
             "sdkVersion": Unchecked(TEXT),
-            "interval": NUMBER,
-            "started": START,
             "strategies": Array(TEXT),
+            "started": START,
+            "interval": NUMBER,
         },
-        required=("appName", "interval", "started", "strategies"),
+        required=("appName", "instanceId"),
     ),
+)
+BULK: Final = Named(
+    "BulkMetrics",
+    Report({"applications": Array(APPLICATION), "metrics": Array(BULK_COUNTS)}, required=("applications", "metrics")),
+)
+TOKENS: Final = Named("Tokens", Report({"tokens": Array(TEXT)}, required=("tokens",)))
+REGISTRATION_MEMBERS: Final = {
+    "instanceId": TEXT,
+    "sdkVersion": Unchecked(TEXT),
+    "interval": NUMBER,
+    "started": START,
+    "strategies": Array(TEXT),
+}
+REGISTERED: Final = ("appName", "interval", "started", "strategies")
+REGISTRATION: Final = Named("Registration", Report({"appName": TEXT, **REGISTRATION_MEMBERS}, required=REGISTERED))
+CLIENT_REGISTRATION: Final = Named(
+    "ClientRegistration", Report({"appName": NAME, **REGISTRATION_MEMBERS}, required=REGISTERED)
 )
 
 

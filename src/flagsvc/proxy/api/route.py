@@ -55,7 +55,8 @@ class Condition:
 class ProxyRoute(RouteRow):
     """One method of one path. `path` is below the base path, unless `rooted`. A GET row also answers HEAD.
 
-    `handler` is the name of the handler. An `always` row also answers before the first configuration. `dialect` is the name of the
+    `handler` is the name of the handler. An `always` row also answers before the first configuration.
+    `tells_keys`: the answer tells whether something is a key. `dialect` is the name of the
     dialect that the row belongs to, or empty. The dialect sets it, `wire_format`, and `error`, the shape of the row's errors. The
     last segment of `path` may be a name in braces, which stands for the rest of a path.
     """
@@ -67,6 +68,7 @@ class ProxyRoute(RouteRow):
     condition: Condition | None = None
     always: bool = False
     rooted: bool = False
+    tells_keys: bool = False
     dialect: str = ""
     wire_format: WireFormat = PROXY_FORMAT
     error: Named = ERROR

@@ -129,6 +129,8 @@ class Service(Contract):
                 self.rates.admit(call, key_check)
             else:
                 key_check.find_key(call.key)
+        elif endpoint.counts_address and self.rates is not None:
+            self.rates.admit_address(call)
         if endpoint.off:
             raise http_errors.endpoint_disabled(endpoint.off)
         if endpoint.limit:

@@ -11,7 +11,8 @@ class ServiceSettings:
 
     Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
     characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.
-    `custom_strategies` are names. Keys and tokens are left out of the repr.
+    `custom_strategies` are names, and `upstream_environment` is the environment of the upstream's token. Keys and tokens are left
+    out of the repr.
     """
 
     client_keys: tuple[str, ...] = field(repr=False)
@@ -20,10 +21,12 @@ class ServiceSettings:
     base_path: str = ""
     app_name: str = "flagsvc-proxy"
     environment: str | None = None
+    upstream_environment: str = "default"
+    tags: tuple[tuple[str, str], ...] = ()
     trust_proxy: bool | tuple[str, ...] = False
     enable_oas: bool = False
     enable_all_endpoint: bool = False
-    dialects: tuple[str, ...] = ("proxy", "frontend")
+    dialects: tuple[str, ...] = ("proxy", "frontend", "client")
     cors_allowed_headers: tuple[str, ...] = ()
     cors_credentials: bool = False
     cors_exposed_headers: tuple[str, ...] = ("ETag",)

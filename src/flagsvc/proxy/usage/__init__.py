@@ -7,8 +7,8 @@ unsent      stores counts that cannot be sent, as one `record`
 reporter    registers the proxy, and decides when to send
 """
 
-from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
+from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.reporter import Reporter
 from flagsvc.proxy.usage.unsent import RecordStore, UnsentUsage
 
-__all__ = ["RecordStore", "Reporter", "UnsentUsage", "UsageBucket", "UsageCounters"]
+__all__ = ["RecordStore", "Reporter", "UnsentUsage", "UsageBucket", "UsageCounters", "UsageSource"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 MAX_ENTRIES: Final = 100_000
 """The most toggles and variants that are counted at the same time; further ones are left out."""
@@ -19,6 +19,10 @@ TOGGLE_BYTES: Final = 70
 VARIANT_BYTES: Final = 20
 """Bytes of a variant in a post without its name: one number and the JSON around it."""
 
+MAX_SOURCES: Final = 1000
+"""The most applications whose counts are kept apart; those of further ones count as the proxy's own."""
+MAX_REGISTRATIONS: Final = 1000
+"""The most registrations of applications that wait to be sent; further ones are left out."""
 MAX_SIMPLE_NAMES: Final = 32
 """Up to this many names of a look-up are counted one by one, which is fastest. Of more names, each is looked up only once."""
 
@@ -27,6 +31,13 @@ Names = Callable[[], dict[str, Any]]
 
 NOTHING: Final[frozenset[object]] = frozenset({object()})
 """The variants of an unknown toggle. To search it takes as long as to search the variants of a known one."""
+
+
+class UsageSource(NamedTuple):
+    """The server-side application that counted: its name and one running instance of it."""
+
+    app_name: str
+    instance_id: str
 
 
 class ToggleCounts:
@@ -42,11 +53,12 @@ class ToggleCounts:
 
 @dataclass(frozen=True)
 class UsageBucket:
-    """The counts between two moments, in seconds since the epoch, by toggle name."""
+    """The counts between two moments, in seconds since the epoch, by toggle name. `source` is None for the proxy's own."""
 
     start: float
     stop: float
     toggles: dict[str, ToggleCounts] = field(repr=False)
+    source: UsageSource | None = None
 
     def entries(self) -> int:
         """Return the number of toggles and variants in the bucket."""
@@ -57,7 +69,8 @@ class UsageCounters:
     """The counters of one proxy. `entries` is the number of toggles and variants since the last `drain`.
 
     Entries that were left out are counted by reason: `unknown` to the configuration, `full` because of a limit, `refused` by the
-    upstream for ever. `on_report` is called when a client's report is counted, because the client deletes it when it is answered.
+    upstream for ever. Counts of server-side applications are kept apart by source, and so are their `registrations`. `on_report` is
+    called when a client's report is counted, because the client deletes it when it is answered.
     """
 
     def __init__(
@@ -76,6 +89,9 @@ class UsageCounters:
         self._bytes = 0
         self._start = now()
         self._toggles: dict[str, ToggleCounts] = {}
+        self._sources: dict[UsageSource, dict[str, ToggleCounts]] = {}
+        self._sources_start = self._start
+        self.registrations: dict[UsageSource, dict[str, Any]] = {}
         self._discarded = ToggleCounts()
 
     def count(self, name: str, enabled: bool) -> None:
@@ -94,7 +110,7 @@ class UsageCounters:
                 self.unknown += 1
                 counts = self._discarded
             elif counts is None:
-                counts = self._add_toggle(name)
+                counts = self._add_toggle(name, self._toggles)
             if states[at]:
                 counts.yes += 1
             else:
@@ -114,7 +130,7 @@ class UsageCounters:
                 if known.get(name) is None:
                     counts = unknown
                 elif counts is None:
-                    counts = self._add_toggle(name)
+                    counts = self._add_toggle(name, self._toggles)
                 found[name] = counts
             if states[at]:
                 counts.yes += 1
@@ -122,15 +138,19 @@ class UsageCounters:
                 counts.no += 1
         self.unknown += unknown.yes + unknown.no
 
-    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
-        """Add the counts of a client. Unknown toggles and variants are left out, at the same cost as known ones."""
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int], source: UsageSource | None = None) -> None:
+        """Add the counts of a client, or of a server-side application.
+
+        Unknown toggles and variants are left out, at the same cost as known ones.
+        """
         known = self._names().get(name)
-        counts = self._toggles.get(name)
+        toggles = self._toggles_of(source)
+        counts = toggles.get(name)
         if known is None:
             self.unknown += 1
             known, counts = NOTHING, self._discarded
         elif counts is None:
-            counts = self._add_toggle(name)
+            counts = self._add_toggle(name, toggles)
         counts.yes += yes
         counts.no += no
         for variant, times in variants.items():
@@ -138,6 +158,20 @@ class UsageCounters:
                 self._add_variant(counts, variant, times)
             else:
                 self.unknown += 1
+
+    def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
+        """Note the registration of a server-side application, to be sent upstream. The last one of an instance counts."""
+        if source in self.registrations or len(self.registrations) < MAX_REGISTRATIONS:
+            self.registrations[source] = registration
+        else:
+            self.full += 1
+
+    def take_registrations(self) -> dict[UsageSource, dict[str, Any]]:
+        """Return the noted registrations, and forget them."""
+        found = self.registrations
+        if found:
+            self.registrations = {}
+        return found
 
     def finish_report(self) -> None:
         """Note that a client's report is completely added."""
@@ -148,8 +182,23 @@ class UsageCounters:
         """Return the counts since the last call and start a new bucket; None if there are no counts."""
         stop = self._now()
         bucket = UsageBucket(self._start, stop, self._toggles)
-        self._toggles, self.entries, self._bytes, self._start = {}, 0, 0, stop
+        self._toggles, self._start = {}, stop
+        self._recount()
         return bucket if bucket.toggles else None
+
+    def drain_sources(self) -> list[UsageBucket]:
+        """Return the counts of server-side applications since the last call, a bucket for each, and start new ones."""
+        found = self.peek_sources()
+        self._sources_start = self._now()
+        if found:
+            self._sources = {}
+            self._recount()
+        return found
+
+    def peek_sources(self) -> list[UsageBucket]:
+        """Return the counts of server-side applications without new buckets: the result changes with the next count."""
+        stop = self._now()
+        return [UsageBucket(self._sources_start, stop, toggles, source) for source, toggles in self._sources.items()]
 
     def peek(self) -> UsageBucket:
         """Return the counts since the last `drain` without a new bucket: the result changes with the next count."""
@@ -157,10 +206,14 @@ class UsageCounters:
 
     def merge(self, bucket: UsageBucket) -> None:
         """Add a bucket that could not be sent, as far as the limits allow."""
-        self._start = min(self._start, bucket.start)
+        if bucket.source is None:
+            self._start = min(self._start, bucket.start)
+        else:
+            self._sources_start = min(self._sources_start, bucket.start)
+        toggles = self._toggles_of(bucket.source)
         for name, sent in bucket.toggles.items():
-            found = self._toggles.get(name)
-            counts = self._new_entry(name) if found is None else found
+            found = toggles.get(name)
+            counts = self._new_entry(name, toggles) if found is None else found
             if counts is None:
                 self.full += 1 + len(sent.variants)
                 continue
@@ -173,19 +226,40 @@ class UsageCounters:
         """Discard a bucket that the upstream will never accept, and count its entries."""
         self.refused += bucket.entries()
 
-    def _add_toggle(self, name: str) -> ToggleCounts:
+    def _toggles_of(self, source: UsageSource | None) -> dict[str, ToggleCounts]:
+        """Return the counts of a source; the proxy's own for None, and for a source that is one too many."""
+        if source is None:
+            return self._toggles
+        found = self._sources.get(source)
+        if found is None:
+            if len(self._sources) >= MAX_SOURCES:
+                return self._toggles
+            found = self._sources[source] = {}
+        return found
+
+    def _recount(self) -> None:
+        """Set `entries` and the bytes to those of the counts that are left."""
+        self.entries = 0
+        self._bytes = 0
+        for toggles in self._sources.values() if not self._toggles else [self._toggles, *self._sources.values()]:
+            for name, counts in toggles.items():
+                self._take_room(TOGGLE_BYTES, name)
+                for variant in counts.variants:
+                    self._take_room(VARIANT_BYTES, variant)
+
+    def _add_toggle(self, name: str, toggles: dict[str, ToggleCounts]) -> ToggleCounts:
         """Return new counts for a toggle. If there is no room, they are the discarded ones."""
-        counts = self._new_entry(name)
+        counts = self._new_entry(name, toggles)
         if counts is None:
             self.full += 1
             return self._discarded
         return counts
 
-    def _new_entry(self, name: str) -> ToggleCounts | None:
+    def _new_entry(self, name: str, toggles: dict[str, ToggleCounts]) -> ToggleCounts | None:
         """Return new counts for a toggle, or None if a limit is reached."""
         if not self._fits(TOGGLE_BYTES, name):
             return None
-        counts = self._toggles[name] = ToggleCounts()
+        counts = toggles[name] = ToggleCounts()
         return counts
 
     def _add_variant(self, counts: ToggleCounts, variant: str, times: int) -> None:
@@ -199,9 +273,15 @@ class UsageCounters:
 
     def _fits(self, size: int, name: str) -> bool:
         """Return whether there is room for one more entry, and count the entry if so."""
-        size += len(name.encode("utf-8", "replace"))
-        if self.entries >= self._max_entries or self._bytes + size > self._max_bytes:
+        if (
+            self.entries >= self._max_entries
+            or self._bytes + size + len(name.encode("utf-8", "replace")) > self._max_bytes
+        ):
             return False
-        self.entries += 1
-        self._bytes += size
+        self._take_room(size, name)
         return True
+
+    def _take_room(self, size: int, name: str) -> None:
+        """Count an entry and its bytes."""
+        self.entries += 1
+        self._bytes += size + len(name.encode("utf-8", "replace"))

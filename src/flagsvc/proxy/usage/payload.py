@@ -26,9 +26,11 @@ def registration_body(
 
 
 def metrics_body(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
-    """Return the body of a metrics post."""
+    """Return the body of a metrics post, under the name of the application that counted."""
     toggles = {name: toggle_body(counts) for name, counts in bucket.toggles.items()}
-    return identity.fields() | {
+    source = bucket.source
+    names = identity.fields() if source is None else {"appName": source.app_name, "instanceId": source.instance_id}
+    return names | {
         "bucket": {"start": format_time(bucket.start), "stop": format_time(bucket.stop), "toggles": toggles}
     }
 

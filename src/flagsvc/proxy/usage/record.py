@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
+from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
 
 PIECE_ENTRIES: Final = 1000
 """Toggles and variants that are encoded in one piece, which takes less than a millisecond."""
@@ -19,11 +19,15 @@ Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class UsageWindow(msgspec.Struct, array_like=True):
-    """Usage metrics between two moments, in seconds since the epoch: (yes, no, variants) by toggle."""
+    """Usage metrics between two moments, in seconds since the epoch: (yes, no, variants) by toggle.
+
+    `source` is the application that counted, and its instance; None for the proxy.
+    """
 
     start: Moment
     stop: Moment
     toggles: dict[str, tuple[Count, Count, dict[str, Count]]]
+    source: tuple[str, str] | None = None
 
 
 class UnsentRecord(msgspec.Struct, kw_only=True):
@@ -51,7 +55,7 @@ def pack(buckets: Sequence[UsageBucket], *, left: bool, beat: int, every: float)
         yield b"," * (number > 0) + msgspec.json.encode((bucket.start, bucket.stop)).removesuffix(b"]") + b",{"
         for at, piece in enumerate(split_bucket(bucket)):
             yield b"," * (at > 0) + msgspec.json.encode(to_wire(piece).toggles)[1:-1]
-        yield b"}]"
+        yield b"}," + msgspec.json.encode(bucket.source) + b"]"
     yield b"]}"
 
 
@@ -80,12 +84,13 @@ def unpack(data: bytes) -> UnsentRecord:
 def to_wire(bucket: UsageBucket) -> UsageWindow:
     """Return a bucket in the form of a record."""
     toggles = {name: (counts.yes, counts.no, counts.variants) for name, counts in bucket.toggles.items()}
-    return UsageWindow(bucket.start, bucket.stop, toggles)
+    return UsageWindow(bucket.start, bucket.stop, toggles, bucket.source)
 
 
 def from_wire(usage: UsageWindow) -> UsageBucket:
     """Return the bucket from the form of a record."""
-    return UsageBucket(usage.start, usage.stop, {name: make_counts(*counts) for name, counts in usage.toggles.items()})
+    toggles = {name: make_counts(*counts) for name, counts in usage.toggles.items()}
+    return UsageBucket(usage.start, usage.stop, toggles, None if usage.source is None else UsageSource(*usage.source))
 
 
 def make_counts(yes: int, no: int, variants: dict[str, int]) -> ToggleCounts:

@@ -21,7 +21,7 @@ from flagsvc.core.outages import OutageLog
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
 from flagsvc.proxy.usage.payload import registration_body
-from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender
+from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender, is_final
 from flagsvc.proxy.usage.unsent import UnsentUsage
 
 REGISTRATION_S = 5.0
@@ -161,17 +161,32 @@ class Reporter:
 
     async def _send(self) -> None:
         """Send the counts, and those that other processes have left. Keep the counts that the upstream may accept later."""
-        bucket = self._counters.drain()
-        self._unsent += [] if bucket is None else [bucket]
+        own = self._counters.drain()
+        drained = [*([] if own is None else [own]), *self._counters.drain_sources()]
+        self._unsent += drained
         try:
+            await self._forward_registrations()
             while await self._has_next():
                 self._record_result(await self._sender.send(self._unsent[0]))
                 if self._unsent[0].toggles:
                     break
                 del self._unsent[0]
         finally:
-            self._merge_unsent(bucket)
+            self._merge_unsent(drained)
         await self._store()
+
+    async def _forward_registrations(self) -> None:
+        """Send the registrations of server-side applications. Those that the upstream may accept later are kept."""
+        waiting = self._counters.take_registrations()
+        for source in list(waiting):
+            try:
+                await self._sink.register(waiting[source])
+            except UpstreamError as error:
+                if not is_final(error):
+                    for left, registration in waiting.items():
+                        self._counters.register(left, registration)
+                    return
+            del waiting[source]
 
     async def _has_next(self) -> bool:
         """Return whether there are counts to send. If not, try to take over a record of another process."""
@@ -180,11 +195,13 @@ class Reporter:
             await self._store()  # the record was removed, so its counts are stored only here
         return len(self._unsent) > 0
 
-    def _merge_unsent(self, bucket: UsageBucket | None) -> None:
+    def _merge_unsent(self, drained: Sequence[UsageBucket]) -> None:
         """Merge the unsent counts into the counters. Counts of other processes stay separate: they are of another time."""
-        self._unsent = [each for each in self._unsent if each is not bucket and each.toggles]
-        if bucket is not None and bucket.toggles:
-            self._counters.merge(bucket)
+        own = {id(bucket) for bucket in drained}
+        self._unsent = [each for each in self._unsent if id(each) not in own and each.toggles]
+        for bucket in drained:
+            if bucket.toggles:
+                self._counters.merge(bucket)
 
     def _record_result(self, error: UpstreamError | None) -> None:
         """Record the result of sending."""
@@ -209,7 +226,11 @@ class Reporter:
 
     def _pending_buckets(self) -> list[UsageBucket]:
         """Return all counts that are still to be sent."""
-        return [bucket for bucket in (*self._unsent, self._counters.peek()) if bucket.toggles]
+        return [
+            bucket
+            for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources())
+            if bucket.toggles
+        ]
 
     def _delay(self) -> float:
         """Return the seconds until the next send."""

@@ -100,7 +100,7 @@ def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
 
     A toggle is never split: some flag servers ignore a toggle that was neither on nor off, including its variants.
     """
-    chosen = UsageBucket(bucket.start, bucket.stop, {})
+    chosen = UsageBucket(bucket.start, bucket.stop, {}, bucket.source)
     entries = 0
     for name, counts in bucket.toggles.items():
         entries += 1 + len(counts.variants)

@@ -221,7 +221,7 @@ class ParentLink(Generic[S]):
 
     def _send(self, found: Readings) -> None:
         """Send usage, and the changes in these readings, if there are any."""
-        counts = messages.make_counts(self._counters.drain(), self._changes.take_changes(found))
+        counts = messages.make_counts(self._counters, self._changes.take_changes(found))
         if counts is not None:
             self.channel.send(counts)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from flagsvc.http.metrics import Key
-from flagsvc.proxy.usage import UsageBucket
+from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.record import UsageWindow, to_wire
 from flagsvc.proxy.workers.framing import frame
 
@@ -127,9 +127,13 @@ class Switched(Message):
 
 
 class Counts(Message):
-    """The counts since the last message: usage, the growth of counters, and the values of other metrics that changed."""
+    """What was counted since the last message: usage, the growth of counters, and the values of other metrics that changed.
 
-    usage: UsageWindow | None = None
+    `usage` has an entry for each source, and `registrations` those of server-side applications, with their sources.
+    """
+
+    usage: list[UsageWindow] = msgspec.field(default_factory=list)
+    registrations: list[tuple[tuple[str, str], dict[str, Any]]] = msgspec.field(default_factory=list)
     samples: list[tuple[list[str], float]] = msgspec.field(default_factory=list)
 
 
@@ -176,8 +180,15 @@ def decode_worker_message(head: bytes) -> WorkerMessage:
     return msgspec.json.decode(head, type=WorkerMessage)  # type: ignore[no-any-return,unused-ignore]
 
 
-def make_counts(bucket: UsageBucket | None, samples: dict[Key, float]) -> Counts | None:
-    """Return the message with these counts, or None if there are none."""
-    if bucket is None and not samples:
+def make_counts(counters: UsageCounters, samples: dict[Key, float]) -> Counts | None:
+    """Return the message with what was counted since the last one, and these samples; None if there is nothing."""
+    own = counters.drain()
+    buckets = [*([] if own is None else [own]), *counters.drain_sources()]
+    registrations = counters.take_registrations()
+    if not buckets and not registrations and not samples:
         return None
-    return Counts(None if bucket is None else to_wire(bucket), [(list(key), value) for key, value in samples.items()])
+    return Counts(
+        [to_wire(bucket) for bucket in buckets],
+        [((source.app_name, source.instance_id), body) for source, body in registrations.items()],
+        [(list(key), value) for key, value in samples.items()],
+    )

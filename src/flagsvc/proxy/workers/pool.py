@@ -12,7 +12,7 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
-from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage import UsageCounters, UsageSource
 from flagsvc.proxy.usage.record import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.adoption import SocketAdoption
@@ -305,8 +305,10 @@ class WorkerPool:
 
     def _add_counts(self, slot: WorkerSlot, counts: messages.Counts) -> None:
         """Add the counts of a worker."""
-        if counts.usage is not None:
-            self._counters.merge(from_wire(counts.usage))
+        for usage in counts.usage:
+            self._counters.merge(from_wire(usage))
+        for source, registration in counts.registrations:
+            self._counters.register(UsageSource(*source), registration)
         self.metric_sums.add(slot.number, {tuple(key): value for key, value in counts.samples})
 
     def _start_metrics_reply(self, slot: WorkerSlot, number: int) -> None:

@@ -9,7 +9,7 @@ from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Size, Texts, Trusted
 from flagsvc.settings.option import Section, option
 
-DIALECTS = ("proxy", "frontend")
+DIALECTS = ("proxy", "frontend", "client")
 """The names of the dialects of the proxy (decision 0046)."""
 
 
@@ -70,7 +70,7 @@ class CallerOptions(Options):
         reads=("FLAGSVC_DIALECTS",),
         kind=of.choices(DIALECTS),
         default=DIALECTS,
-        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend)",
+        help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client)",
     )
     body_limit: Size = option(
         "bodyLimit",

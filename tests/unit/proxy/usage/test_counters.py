@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.proxy.upstream import Identity
-from flagsvc.proxy.usage import UsageBucket, UsageCounters
+from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
+from flagsvc.proxy.usage.counters import MAX_REGISTRATIONS, MAX_SOURCES
 from flagsvc.proxy.usage.payload import metrics_body
+from flagsvc.proxy.usage.record import make_counts
 
 KNOWN = {"plain": frozenset({"disabled"}), "varied": frozenset({"disabled", "red", "blue"})}
 
@@ -229,3 +231,55 @@ def flat(bucket: UsageBucket | None) -> Counter[tuple[str, str]]:
     for name, (yes, no, variants) in read(bucket).items():
         counts.update({(name, "yes"): yes, (name, "no"): no, **{(name, v): n for v, n in variants.items()}})
     return counts
+
+
+def test_applications_are_counted_apart() -> None:
+    """Each source has a bucket of its own, as the proxy has; unknown names are left out of all of them."""
+    usage = counters()
+    shop, other = UsageSource("shop", "one"), UsageSource("other", "one")
+    usage.count("plain", True)
+    usage.add("varied", 2, 1, {"red": 2, "nothing": 1}, shop)
+    usage.add("varied", 1, 0, {}, other)
+    usage.add("nobody", 1, 0, {}, shop)
+    assert (usage.entries, usage.unknown) == (4, 2)
+    seen = {bucket.source: read(bucket) for bucket in usage.peek_sources()}
+    assert seen == {shop: {"varied": (2, 1, {"red": 2})}, other: {"varied": (1, 0, {})}}
+    assert read(usage.drain()) == {"plain": (1, 0, {})}
+    assert usage.entries == 3, "the other counts are still there"
+    assert {bucket.source: read(bucket) for bucket in usage.drain_sources()} == seen
+    assert (usage.entries, usage.drain(), usage.drain_sources()) == (0, None, [])
+
+
+def test_the_counts_of_an_application_that_could_not_be_sent_stay_its_own() -> None:
+    """They are merged under its name, with the earlier start."""
+    usage = counters()
+    shop = UsageSource("shop", "one")
+    usage.merge(UsageBucket(5.0, 6.0, {"plain": make_counts(1, 2, {})}, shop))
+    usage.add("plain", 1, 0, {}, shop)
+    [bucket] = usage.drain_sources()
+    assert (bucket.source, bucket.start, read(bucket)) == (shop, 5.0, {"plain": (2, 2, {})})
+    assert usage.drain() is None
+
+
+def test_too_many_applications_count_as_the_proxy() -> None:
+    """Their counts are not lost, and the memory stays bounded."""
+    usage = counters(5000)
+    for number in range(MAX_SOURCES + 2):
+        usage.add("plain", 1, 0, {}, UsageSource("shop", str(number)))
+    assert len(usage.peek_sources()) == MAX_SOURCES
+    assert read(usage.drain()) == {"plain": (2, 0, {})}
+
+
+def test_registrations() -> None:
+    """The last registration of an instance counts; too many are left out and counted; they are taken once."""
+    usage = counters()
+    shop = UsageSource("shop", "one")
+    usage.register(shop, {"a": 1})
+    usage.register(shop, {"a": 2})
+    for number in range(MAX_REGISTRATIONS):
+        usage.register(UsageSource("many", str(number)), {})
+    assert usage.full == 1
+    usage.register(shop, {"a": 3})
+    found = usage.take_registrations()
+    assert (found[shop], len(found)) == ({"a": 3}, MAX_REGISTRATIONS)
+    assert usage.take_registrations() == {}

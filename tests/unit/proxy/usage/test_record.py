@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.usage import UsageBucket, UsageCounters
+from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.record import PIECE_ENTRIES, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
 
 
@@ -75,7 +75,7 @@ def test_other_data_are_no_record(data: bytes) -> None:
 def test_what_is_written_is_short() -> None:
     """Usage is written as a list: it goes up from every worker twenty times a second."""
     assert isinstance(to_wire(bucket()), UsageWindow)
-    assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]}]' in packed([bucket()])
+    assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]},null]' in packed([bucket()])
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,13 @@ def test_what_is_counted_while_a_record_is_written() -> None:
     assert len(found.toggles) in (2 * PIECE_ENTRIES, 3 * PIECE_ENTRIES) and all(
         tally.yes >= 1 for tally in found.toggles.values()
     )
+
+
+def test_the_application_survives() -> None:
+    """A bucket of an application keeps its name and instance; a record from before there were any is the proxy's."""
+    source = UsageSource("shop", "one")
+    made = UsageBucket(5.0, 6.0, bucket().toggles, source)
+    [kept] = unpack(packed([made])).buckets()
+    assert (kept.source, read(kept)) == (source, read(made))
+    [old] = unpack(b'{"version":1,"left":true,"beat":7,"every":1.0,"usages":[[5.0,6.0,{"a":[1,0,{}]}]]}').buckets()
+    assert (old.source, read(old)) == (None, (5.0, 6.0, {"a": (1, 0, {})}))

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.usage import reporter
+from flagsvc.proxy.usage import UsageSource, reporter
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally
@@ -244,3 +244,40 @@ async def test_a_metrics_interval_of_0_is_no_metrics_and_no_registration() -> No
         world.usage.count("a", True)
         await world.clock.advance(100_000)
     assert world.upstream.attempts == []
+
+
+# ---- applications
+
+
+@asynchronous
+async def test_applications_have_their_own_posts() -> None:
+    """What an application counted goes upstream under its name and instance, also after a failure."""
+    async with running() as world:
+        world.upstream.faults = [DOWN]
+        world.usage.count("a", True)
+        world.usage.add("b", 2, 1, {}, UsageSource("shop", "one"))
+        await world.interval()
+        assert world.sent == []
+        world.usage.add("b", 1, 0, {}, UsageSource("shop", "one"))
+        await world.interval()
+        posts = {(each["appName"], each["instanceId"]): each["bucket"]["toggles"] for each in world.upstream.metrics}  # type: ignore[index]
+        assert posts == {("app", "instance"): {"a": tally(1, 0)}, ("shop", "one"): {"b": tally(3, 1)}}
+        assert "connectionId" not in world.upstream.metrics[1]
+        assert world.usage.drain_sources() == []
+
+
+@asynchronous
+async def test_registrations_of_applications_are_sent_once() -> None:
+    """They wait while the upstream is away. One that the upstream will never accept is dropped, and the others are sent."""
+    async with running() as world:
+        own = len(world.upstream.registrations)
+        for name in ("bad", "shop"):
+            world.usage.register(UsageSource(name, "one"), {"appName": name})
+        world.upstream.faults = [DOWN]
+        await world.interval()
+        assert len(world.upstream.registrations) == own
+        world.upstream.faults = [UpstreamError("unexpected", "x", status=400)]
+        await world.interval()
+        assert world.upstream.registrations[own:] == [{"appName": "shop"}]
+        await world.interval()
+        assert len(world.upstream.registrations) == own + 1

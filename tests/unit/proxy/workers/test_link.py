@@ -130,7 +130,7 @@ async def test_a_report_is_sent_at_once() -> None:
             both.counters.add("a", 1, 0, {"v": 1})
             both.counters.finish_report()
         await until(lambda: both.of(messages.Counts))
-        bucket = both.of(messages.Counts)[0].usage
+        [bucket] = both.of(messages.Counts)[0].usage
         assert bucket is not None and both.counters.entries == 0
         both.counters.add("a", 1, 0, {})
         both.counters.finish_report()
@@ -179,7 +179,7 @@ async def test_counts_go_up_by_themselves() -> None:
         both.tally.add(200)
         both.tally.add(404)
         await until(lambda: both.answers() == 3)
-        usages = [counts.usage for counts in both.of(messages.Counts) if counts.usage is not None]
+        usages = [usage for counts in both.of(messages.Counts) for usage in counts.usage]
         assert [usage.toggles for usage in usages] == [{"a": (1, 0, {})}]
 
 
@@ -191,7 +191,7 @@ async def test_a_report() -> None:
         both.parent.send(messages.CountsRequest(4))
         await until(lambda: both.of(messages.CountsSent))
         assert both.received[-1] == messages.CountsSent(4)
-        [usage] = [counts.usage for counts in both.of(messages.Counts) if counts.usage is not None]
+        [usage] = [usage for counts in both.of(messages.Counts) for usage in counts.usage]
         assert usage.toggles == {"a": (1, 2, {"v": 3})}
 
 
@@ -253,7 +253,7 @@ async def test_the_last_counts() -> None:
         await both.link.stop()
         await both.parent.closed.wait()
         assert both.answers() == 1
-        assert both.of(messages.Counts)[-1].usage.toggles == {"a": (0, 1, {})}
+        assert both.of(messages.Counts)[-1].usage[0].toggles == {"a": (0, 1, {})}
 
 
 @asynchronous

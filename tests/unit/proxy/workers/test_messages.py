@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from flagsvc.proxy.usage import UsageCounters, UsageSource
 from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
@@ -29,7 +30,11 @@ UP: list[messages.Message] = [
     messages.Serving(),
     messages.Prepared(1, "revision"),
     messages.Switched(2),
-    messages.Counts(UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
+    messages.Counts(
+        [UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), UsageWindow(1.5, 2.5, {}, ("shop", "one"))],
+        [(("shop", "one"), {"appName": "shop"})],
+        [(["name", "label"], 4.5)],
+    ),
     messages.Reloaded(5),
     messages.CountsSent(3),
     messages.Pong(),
@@ -69,5 +74,20 @@ def test_options_are_not_shown() -> None:
 
 def test_nothing_is_not_sent() -> None:
     """Without counts there is no message."""
-    assert messages.make_counts(None, {}) is None
-    assert messages.make_counts(None, {("name",): 1.0}) == messages.Counts(None, [(["name"], 1.0)])
+    counters = UsageCounters(lambda: {"a": frozenset()}, lambda: 1.0)
+    assert messages.make_counts(counters, {}) is None
+    assert messages.make_counts(counters, {("name",): 1.0}) == messages.Counts(samples=[(["name"], 1.0)])
+
+
+def test_what_applications_report_has_their_names() -> None:
+    """The counts of each source are a bucket of their own. Nothing is sent twice."""
+    counters = UsageCounters(lambda: {"a": frozenset()}, lambda: 1.0)
+    source = UsageSource("shop", "one")
+    counters.count("a", True)
+    counters.add("a", 2, 1, {}, source)
+    counters.register(source, {"appName": "shop"})
+    sent = messages.make_counts(counters, {})
+    assert sent is not None
+    assert [(usage.source, usage.toggles["a"][:2]) for usage in sent.usage] == [(None, (1, 0)), (source, (2, 1))]
+    assert sent.registrations == [(("shop", "one"), {"appName": "shop"})]
+    assert messages.make_counts(counters, {}) is None

@@ -111,7 +111,7 @@ async def test_counts_are_merged() -> None:
         for worker in scene.made:
             usage = UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
             samples: list[Any] = [(["flagsvc_http_requests", "/proxy", "GET", "200"], 4), (["flagsvc_present"], 10)]
-            worker.channel.send(messages.Counts(usage, samples))
+            worker.channel.send(messages.Counts([usage], samples=samples))
         await scene.worker_pool.gather_counts()
         key = ("flagsvc_http_requests", "/proxy", "GET", "200")
         assert scene.worker_pool.metric_sums.total({key: 1}) == {key: 9, ("flagsvc_present",): 20}
@@ -236,7 +236,7 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
         worker.ignores.add(messages.Leave)
         stopping = asyncio.ensure_future(scene.worker_pool.stop())
         await scene.until(lambda: worker.received_of(messages.Leave))
-        worker.channel.send(messages.Counts(UsageWindow(1.0, 2.0, {"a": (1, 0, {})})))
+        worker.channel.send(messages.Counts([UsageWindow(1.0, 2.0, {"a": (1, 0, {})})]))
         worker.end(0)
         await stopping
     assert isinstance(scene.counters, UsageCounters)

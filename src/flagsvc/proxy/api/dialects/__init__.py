@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.proxy.api.dialects.client import CLIENT
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.dialects.frontend import FRONTEND
 from flagsvc.proxy.api.dialects.proxy import PROXY
 
-DIALECTS: tuple[Dialect, ...] = (PROXY, FRONTEND)
+DIALECTS: tuple[Dialect, ...] = (PROXY, FRONTEND, CLIENT)

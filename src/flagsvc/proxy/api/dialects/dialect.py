@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import Handler
+from flagsvc.http.keys import Keys
 from flagsvc.http.shapes import Named
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.evaluation import Evaluator
@@ -33,6 +34,7 @@ class DialectParts(NamedTuple):
     answers: Answers
     holder: ConfigurationHolder
     usage: UsageCounting
+    keys: Keys
     with_shape: Callable[[AnswerShape], Evaluator]
 
 
@@ -40,14 +42,14 @@ class DialectParts(NamedTuple):
 class Dialect:
     """One dialect. Its `name` is a value of the option `dialects`.
 
-    Errors at paths below `prefix`, which is below the base path, have the dialect's form.
+    Errors at paths below `prefixes`, which are below the base path, have the dialect's form.
     `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
     make a handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document; `error` is the one of
     its errors. `hints` tell for paths that are no routes what a caller may have meant; `{base}` in a text is the base path.
     """
 
     name: str
-    prefix: str
+    prefixes: tuple[str, ...]
     wire_format: WireFormat
     routes: tuple[ProxyRoute, ...]
     handlers: Mapping[str, Callable[[DialectParts], Handler]]

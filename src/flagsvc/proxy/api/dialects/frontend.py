@@ -166,7 +166,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
 
 FRONTEND = Dialect(
     name="frontend",
-    prefix="/api",
+    prefixes=("/api",),
     wire_format=FrontendFormat(),
     routes=ROUTES,
     handlers={

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import CLOSE, OPEN, AnswerShape
-from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import LookupBody, read_lenient_lookup
 from flagsvc.proxy.api.context_limits import ContextLimits
+from flagsvc.proxy.api.dialects.real_server_format import RealServerFormat
 from flagsvc.proxy.api.query import read_lenient_query
-from flagsvc.proxy.api.wire_format import WireFormat
-
-NO_KEY: Final = (
-    "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
-)
-BAD_DATA: Final = "BadDataError"
 
 IMPRESSION: Final = b'},"impressionData":'
 STATES: Final = (b',"feature_enabled":false,"featureEnabled":false', b',"feature_enabled":true,"featureEnabled":true')
@@ -39,15 +31,11 @@ class FrontendShape(AnswerShape):
         return b"".join([variant, IMPRESSION, flag, b',"impression_data":', flag, b"}"])
 
 
-class FrontendFormat(WireFormat):
+class FrontendFormat(RealServerFormat):
     """The wire format of the frontend API."""
 
     def __init__(self) -> None:
-        super().__init__(b"no-cache", b"private, no-cache", (), FrontendShape())
-        self.reads_bearer = True
-        self.tells_key_types = True
-        self.needs_content_type = True
-        self.merges_slashes = True
+        super().__init__(FrontendShape())
         self.compares_posts = True
         self.completes = False
 
@@ -63,11 +51,3 @@ class FrontendFormat(WireFormat):
         asked = read_lenient_lookup(value, limits.toggles, limits.time)
         limits.check(asked.context, "/body/context", "/body/context/properties")
         return asked
-
-    def error_body(self, refused: HttpError) -> bytes:
-        """Return the body of an error: its message, and for a 400 what is wrong where."""
-        content: dict[str, object] = {"message": NO_KEY if refused.status == 401 else refused.message}
-        if refused.problems:
-            content["name"] = BAD_DATA
-            content["details"] = [{"message": message, "path": pointer} for pointer, message in refused.problems]
-        return msgspec.json.encode(content)

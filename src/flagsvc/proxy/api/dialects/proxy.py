@@ -115,7 +115,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
 
 PROXY = Dialect(
     name="proxy",
-    prefix="/proxy",
+    prefixes=("/proxy",),
     wire_format=WireFormat(),
     routes=ROUTES,
     handlers={

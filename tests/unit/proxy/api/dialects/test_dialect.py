@@ -66,7 +66,7 @@ class PlainShoutedFormat(ShoutedFormat):
 
 SHOUTED = Dialect(
     name="shouted",
-    prefix="/shouted",
+    prefixes=("/shouted",),
     wire_format=ShoutedFormat(),
     routes=(
         ProxyRoute(path="/shouted", handler="list", summary="List", auth=Auth.CLIENT, tag="evaluation"),

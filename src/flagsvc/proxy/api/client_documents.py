@@ -1,0 +1,152 @@
+"""The configuration document as a server-side SDK asks for it: with fewer features, or with its segments inlined.
+
+A document is made of the served one when it is first asked for, and kept until another one is served (dialects: Documents of the
+proxy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+
+from flagsvc.engine.fragments import encode
+from flagsvc.engine.parse import is_included
+from flagsvc.proxy.api.cache import CachedAnswer
+from flagsvc.proxy.api.ports import ServedDocument
+from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
+
+MAX_KEPT = 16
+"""The most documents that are kept. For one more, all are made anew."""
+MARK = b'"segments"'
+IMPOSSIBLE: Mapping[str, object] = {"contextName": "userId", "operator": "IN", "values": []}
+"""The constraint in the place of a segment that the document does not have: it admits nobody."""
+
+
+class DocumentFilter(NamedTuple):
+    """What a document contains: features of any of the `projects` (empty: all) whose name has the `prefix`.
+
+    With `inline`, strategies hold the constraints of their segments.
+    """
+
+    projects: tuple[str, ...] = ()
+    prefix: str = ""
+    inline: bool = False
+
+    def takes_all(self) -> bool:
+        """Return whether the document is the served one."""
+        return self == DocumentFilter()
+
+    def includes(self, feature: object) -> bool:
+        """Return whether a feature passes the filters. A feature without a project belongs to any."""
+        return any(is_included(feature, project, self.prefix) for project in self.projects or (None,))
+
+    def query(self) -> dict[str, object]:
+        """Return the members that the filters add to the document's member `query`."""
+        filters = {"project": list(self.projects), "namePrefix": self.prefix}
+        return {name: value for name, value in filters.items() if value} | {"inlineSegmentConstraints": self.inline}
+
+
+class ClientDocuments:
+    """Makes the documents of one configuration, and keeps them until the configuration changes."""
+
+    def __init__(self) -> None:
+        self.served: ServedDocument | None = None
+        self.kept: dict[DocumentFilter, CachedAnswer] = {}
+
+    def find(self, served: ServedDocument, wanted: DocumentFilter) -> CachedAnswer:
+        """Return the document for a filter, with its entity tag."""
+        if served is not self.served or len(self.kept) >= MAX_KEPT:
+            self.served = served
+            self.kept = {}
+        found = self.kept.get(wanted)
+        if found is None:
+            found = self.kept[wanted] = CachedAnswer(make_tag(served, wanted), make_body(served.body, wanted), [])
+        return found
+
+
+def make_tag(served: ServedDocument, wanted: DocumentFilter) -> bytes:
+    """Return the entity tag of a document: that of the served one, and a digest of the filter.
+
+    It is weak, because compression changes the bytes.
+    """
+    tag = served.etag.removeprefix("W/").strip('"')
+    if not wanted.takes_all():
+        tag += f"-{sha256(repr(wanted).encode()).hexdigest()[:8]}"
+    return f'W/"{tag}"'.encode("latin-1")
+
+
+def make_body(body: bytes, wanted: DocumentFilter) -> bytes:
+    """Return the JSON of the document for a filter."""
+    if wanted.takes_all():
+        return body
+    top: dict[str, Any] = {**split(body)}
+    features = [raw for raw in items_of(top.get("features")) if wanted.includes(value_of(raw))]
+    if wanted.inline:
+        segments = index_segments(items_of(top.pop("segments", None)))
+        features = [inline_segments(raw, segments) for raw in features]
+    query = value_of(top["query"]) if "query" in top else {}
+    return encode(top | {"features": features, "query": (query if isinstance(query, dict) else {}) | wanted.query()})
+
+
+def find_feature(body: bytes, name: str) -> bytes | None:
+    """Return the JSON of one feature of a document, with the constraints of its segments; None if there is no such feature."""
+    top = split(body)
+    for raw in items_of(top.get("features")):
+        feature = value_of(raw)
+        if isinstance(feature, dict) and feature.get("name") == name:
+            return bytes(inline_segments(raw, index_segments(items_of(top.get("segments")))))
+    return None
+
+
+def split(body: bytes) -> dict[str, msgspec.Raw]:
+    """Return the members of a document, not decoded."""
+    try:
+        return msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK), type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        document = decode(body)
+        return (
+            {name: msgspec.Raw(encode(value)) for name, value in document.items()} if isinstance(document, dict) else {}
+        )
+
+
+def items_of(raw: msgspec.Raw | None) -> list[msgspec.Raw]:
+    """Return the items of a JSON list, not decoded; none if it is no list."""
+    if raw is None:
+        return []
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        value = value_of(raw)
+        return [msgspec.Raw(encode(item)) for item in value] if isinstance(value, list) else []
+
+
+def value_of(raw: msgspec.Raw) -> object:
+    """Return a decoded value."""
+    return decode(bytes(raw))
+
+
+def index_segments(items: Iterable[msgspec.Raw]) -> dict[object, list[object]]:
+    """Return the constraints of segments by id."""
+    segments = (value_of(item) for item in items)
+    return {
+        each["id"]: each.get("constraints") or []
+        for each in segments
+        if isinstance(each, dict) and isinstance(each.get("id"), int | str)
+    }
+
+
+def inline_segments(raw: msgspec.Raw, segments: Mapping[object, list[object]]) -> msgspec.Raw:
+    """Return a feature whose strategies hold the constraints of their segments. A segment that is missing admits nobody."""
+    feature = value_of(raw) if MARK in bytes(raw) else None
+    strategies = feature.get("strategies") if isinstance(feature, dict) else None
+    if not isinstance(strategies, list):
+        return raw
+    for strategy in strategies:
+        named = strategy.pop("segments", None) if isinstance(strategy, dict) else None
+        for identity in named if isinstance(named, list) else ():
+            found = segments.get(identity if isinstance(identity, int | str) else None, [IMPOSSIBLE])
+            strategy["constraints"] = [*(strategy.get("constraints") or []), *found]
+    return msgspec.Raw(encode(feature))

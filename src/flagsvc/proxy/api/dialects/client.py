@@ -1,0 +1,129 @@
+"""The dialect of `/api/client`, which server-side SDKs and other proxies speak (dialects: Server-side API of the proxy)."""
+
+from __future__ import annotations
+
+from flagsvc.http.client_query import PARAMETERS
+from flagsvc.http.shapes import Array, Named, Object, Record
+from flagsvc.proxy.api import reports, schemas
+from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.dialects.frontend import ERROR
+from flagsvc.proxy.api.dialects.real_server_format import RealServerFormat
+from flagsvc.proxy.api.route import TEXT, Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.server_side import (
+    ClientBulkMetrics,
+    ClientFeature,
+    ClientFeatures,
+    ClientMetrics,
+    ClientRegister,
+    Validate,
+)
+
+PREFIX = "/api/client"
+VALIDATED = Named(
+    "ValidatedTokens",
+    Record(
+        {
+            "tokens": Array(
+                Record(
+                    {"token": TEXT, "type": TEXT, "projects": Array(TEXT), "environment": TEXT},
+                    required=("token", "type", "projects", "environment"),
+                )
+            )
+        },
+        required=("tokens",),
+    ),
+)
+
+ROUTES: tuple[ProxyRoute, ...] = (
+    ProxyRoute(
+        path=f"{PREFIX}/features",
+        handler="features",
+        summary="Read the configuration document, for server-side SDKs and other proxies",
+        description="An SDK whose `Unleash-Client-Spec` is below 4.2.0 gets the constraints of segments inside the strategies.",
+        auth=Auth.SERVER,
+        query=PARAMETERS,
+        result=schemas.FEATURES,
+        tag="server-side",
+    ),
+    ProxyRoute(
+        path=f"{PREFIX}/features/{{name}}",
+        handler="feature",
+        summary="Read the configuration of one toggle",
+        auth=Auth.SERVER,
+        result=Object({}),
+        tag="server-side",
+    ),
+    ProxyRoute(
+        path=f"{PREFIX}/register",
+        method="POST",
+        handler="register",
+        summary="Register a server-side application",
+        auth=Auth.SERVER,
+        body=reports.CLIENT_REGISTRATION,
+        example=schemas.REGISTRATION_EXAMPLE,
+        limit=Limit.BODY,
+        status=202,
+        tag="server-side",
+    ),
+    ProxyRoute(
+        path=f"{PREFIX}/metrics",
+        method="POST",
+        handler="metrics",
+        summary="Report how often a server-side application used toggles",
+        description="Names of toggles and variants that the configuration does not know are dropped and counted.",
+        auth=Auth.SERVER,
+        body=reports.CLIENT_METRICS,
+        example=schemas.METRICS_EXAMPLE,
+        limit=Limit.METRICS,
+        status=202,
+        tag="server-side",
+    ),
+    ProxyRoute(
+        path=f"{PREFIX}/metrics/bulk",
+        method="POST",
+        handler="bulk",
+        summary="Report what another proxy counted for its callers",
+        auth=Auth.SERVER,
+        body=reports.BULK,
+        limit=Limit.METRICS,
+        status=202,
+        tag="server-side",
+    ),
+    ProxyRoute(
+        path="/edge/validate",
+        method="POST",
+        handler="validate",
+        summary="Tell which of these are keys of this proxy, for proxies below it",
+        description="What is no key is left out.",
+        body=reports.TOKENS,
+        limit=Limit.BODY,
+        result=VALIDATED,
+        tells_keys=True,
+        tag="server-side",
+    ),
+)
+
+CLIENT = Dialect(
+    name="client",
+    prefixes=(PREFIX, "/edge"),
+    wire_format=RealServerFormat(),
+    routes=ROUTES,
+    handlers={
+        "features": ClientFeatures,
+        "feature": lambda parts: ClientFeature(parts, f"{PREFIX}/features/"),
+        "register": ClientRegister,
+        "metrics": ClientMetrics,
+        "bulk": ClientBulkMetrics,
+        "validate": Validate,
+    },
+    shapes=(
+        reports.CLIENT_REGISTRATION,
+        reports.CLIENT_METRICS,
+        reports.BULK_COUNTS,
+        reports.APPLICATION,
+        reports.BULK,
+        reports.TOKENS,
+        VALIDATED,
+    ),
+    error=ERROR,
+)
