@@ -60,6 +60,7 @@ class Page:
 
     program: processes.Program
     upstream: fake_upstream.FakeUpstream
+    path: str
 
     def statuses(self, method: str, path: str) -> list[int]:
         """Return the statuses of the page's own requests so far."""
@@ -68,21 +69,25 @@ class Page:
 
 
 @contextmanager
-def page(*, post: bool) -> Iterator[Page]:
+def page(*, post: bool, path: str = "/proxy") -> Iterator[Page]:
     """Run the SDK against our proxy; it has its toggles when the block begins."""
     with fake_upstream.fake_upstream(document()) as upstream:
         intervals = {"UNLEASH_FETCH_INTERVAL": "50", "UNLEASH_METRICS_INTERVAL": "200"}
         with processes.our_proxy(upstream.url, **intervals) as proxy:
-            arguments = [proxy.url, processes.KEY, "yes" if post else "no"]
+            arguments = [proxy.url.removesuffix("/proxy") + path, processes.KEY, "yes" if post else "no"]
             with processes.node_script("page", SCRIPT, "unleash-proxy-client", *arguments) as program:
                 program.wait(lambda: program.said("ready"), "ready")
-                yield Page(program, upstream)
+                yield Page(program, upstream, path)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["GET", "POST"])
+WAYS = [(path, post) for path in ("/proxy", "/api/frontend", "/api/proxy") for post in (False, True)]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{'POST' if way[1] else 'GET'} {way[0]}")
 def sdk(request: pytest.FixtureRequest) -> Iterator[Page]:
     """Give the SDK at work, asking in each of its two ways."""
-    with page(post=request.param) as found:
+    path, post = request.param
+    with page(post=post, path=path) as found:
         yield found
 
 
@@ -141,14 +146,15 @@ def latest(sdk: Page) -> list[str]:
 
 
 def test_nothing_new_is_a_304(sdk: Page) -> None:
-    """A refresh that brings nothing new is answered with 304 and no body; a POST is always answered in full."""
-    post = sdk.statuses("POST", "/proxy")
-    if post:
-        sdk.program.wait(lambda: len(sdk.statuses("POST", "/proxy")) > len(post), "refreshed")
-        assert set(sdk.statuses("POST", "/proxy")) == {200}
+    """A refresh that brings nothing new is answered with 304 and no body. At /proxy, a POST is always answered in full."""
+    post = sdk.statuses("POST", sdk.path)
+    method = "POST" if post else "GET"
+    if post and sdk.path == "/proxy":
+        sdk.program.wait(lambda: len(sdk.statuses("POST", sdk.path)) > len(post), "refreshed")
+        assert set(sdk.statuses("POST", sdk.path)) == {200}
     else:
-        before = sdk.statuses("GET", "/proxy").count(304)
-        sdk.program.wait(lambda: sdk.statuses("GET", "/proxy").count(304) > before, "told that nothing is new")
+        before = sdk.statuses(method, sdk.path).count(304)
+        sdk.program.wait(lambda: sdk.statuses(method, sdk.path).count(304) > before, "told that nothing is new")
 
 
 def test_the_sdk_met_no_error(sdk: Page) -> None:

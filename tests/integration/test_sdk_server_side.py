@@ -1,4 +1,7 @@
-"""Server-side SDKs that read the configuration from our proxy with a server-side token: npm and PyPI `unleash-client`."""
+"""Server-side SDKs that read the configuration from our proxy with a server-side token: npm and PyPI `unleash-client`.
+
+They ask at `/api/client` and at `/proxy/client`. Below `/api`, what they report goes upstream under their own names.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from support import fake_upstream, processes
+from support.waiting import wait_until
 
 NODE = """
 const { initialize } = require(process.argv[2]);
@@ -100,20 +104,76 @@ def counted(upstream: fake_upstream.FakeUpstream, name: str) -> Callable[[], boo
     return lambda: any(name in sent.json()["bucket"]["toggles"] for sent in upstream.received(fake_upstream.METRICS))
 
 
-def test_node_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream) -> None:
+URLS = pytest.mark.parametrize("path", ["/proxy", "/api"])
+"""The paths that an SDK adds `/client/features` to."""
+
+
+def check_names(upstream: fake_upstream.FakeUpstream, path: str) -> None:
+    """Check that usage came under the SDK's name, and below `/api` its registration too; at `/proxy` all is the proxy's."""
+    name = "some-service" if path == "/api" else "proxy-under-test"
+    names = {
+        sent.json()["appName"]
+        for sent in upstream.received(fake_upstream.METRICS)
+        if "in-segment" in sent.json()["bucket"]["toggles"]
+    }
+    assert names == {name}
+    registered = {"proxy-under-test", name}
+    upstream.wait(lambda: {sent.json()["appName"] for sent in upstream.received(fake_upstream.REGISTER)} == registered)
+
+
+@URLS
+def test_node_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream, path: str) -> None:
     """npm `unleash-client` evaluates the proxy's configuration, segments included, follows changes and reports usage."""
-    arguments = [proxy.url, processes.SERVER_SIDE_TOKEN, json.dumps(ASKED)]
+    arguments = [proxy.url.removesuffix("/proxy") + path, processes.SERVER_SIDE_TOKEN, json.dumps(ASKED)]
     with processes.node_script("service", NODE, "unleash-client", *arguments) as program:
         use(program, upstream)
         upstream.wait(counted(upstream, "in-segment"))
+        check_names(upstream, path)
 
 
-def test_python_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream) -> None:
+@URLS
+def test_python_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream, path: str) -> None:
     """PyPI `UnleashClient` does the same."""
-    command = [sys.executable, "-c", PYTHON, proxy.url, processes.SERVER_SIDE_TOKEN, json.dumps(ASKED)]
+    command = [
+        sys.executable,
+        "-c",
+        PYTHON,
+        proxy.url.removesuffix("/proxy") + path,
+        processes.SERVER_SIDE_TOKEN,
+        json.dumps(ASKED),
+    ]
     with processes.scratch() as folder, processes.running("service", command, env={}, folder=folder) as program:
         use(program, upstream)
         upstream.wait(counted(upstream, "in-segment"))
+        check_names(upstream, path)
+
+
+@pytest.mark.parametrize("program", [processes.our_proxy, processes.reference_proxy], ids=["ours", "the reference"])
+def test_a_proxy_below_ours(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream, program: Any) -> None:
+    """Another proxy reads the document of ours, follows a change, and reports usage under its own name."""
+    options = {
+        "UNLEASH_API_TOKEN": processes.SERVER_SIDE_TOKEN,
+        "UNLEASH_APP_NAME": "below",
+        "UNLEASH_FETCH_INTERVAL": "50" if program is processes.our_proxy else "1000",
+        "UNLEASH_METRICS_INTERVAL": "200" if program is processes.our_proxy else "1000",
+    }
+    with program(proxy.url.removesuffix("/proxy") + "/api", **options) as below:
+        assert toggles(below) == ["on", "with-variant"]
+        upstream.replace(document("new"))
+        wait_until(lambda: "new" in toggles(below))
+        asked = processes.ask(
+            below.url, method="POST", headers={"Authorization": processes.KEY}, body={"toggles": ["new"]}
+        )
+        assert asked.status == 200
+        upstream.wait(counted(upstream, "new"))
+        reports = [sent.json() for sent in upstream.received(fake_upstream.METRICS)]
+        assert {report["appName"] for report in reports if "new" in report["bucket"]["toggles"]} == {"below"}
+
+
+def toggles(proxy: processes.Proxy) -> list[str]:
+    """Return the names of the toggles that are on for a user at a proxy."""
+    answer = processes.ask(f"{proxy.url}?userId=7", headers={"Authorization": processes.KEY})
+    return [toggle["name"] for toggle in json.loads(answer.body)["toggles"]]
 
 
 @pytest.mark.parametrize("token", [processes.KEY, processes.UPSTREAM_TOKEN, ""])
