@@ -15,6 +15,7 @@ from flagsvc.settings.options import OPTIONS
 from flagsvc.testing import RecordingLog, turns
 from support.aio import until
 from support.option_observations import listening
+from support.option_ways import Observe
 from support.processes import ask
 from support.scene import Scene
 
@@ -90,3 +91,15 @@ async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:
             await turns()  # nothing was fetched yet
     [value] = [row.split()[1] for row in answer.body.decode().splitlines() if row.startswith("flagsvc_workers ")]
     return float(value)
+
+
+def upstream_headers(*names: str) -> Observe:
+    """See the values of headers in every request to the upstream."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            await until(lambda: scene.received("register"))
+            await proxy.named("on")
+        return {tuple(request.headers.get(name) for name in names) for request in scene.upstream.requests}
+
+    return look

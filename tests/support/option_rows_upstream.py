@@ -9,7 +9,7 @@ from support import option_observations as see
 from support import option_observations_running as running
 from support.option_observations import ask, names, statuses
 from support.option_ways import Observe, Row, refused
-from support.scene import document, toggle
+from support.scene import TOKEN, document, toggle
 
 
 def keys(header_name: str = "authorization") -> Observe:
@@ -210,6 +210,21 @@ UPSTREAM = (
         look=see.route_of_polls,
         seen=[],
         unset=["GET http://UPSTREAM/api/client/features"],
+    ),
+    Row(
+        name="upstreamHeaders",
+        text="X-Gateway: open, X-Key: a:b",
+        native=["X-Gateway: open", "X-Key: a:b"],
+        look=running.upstream_headers("x-gateway", "x-key"),
+        seen={("open", "a:b")},
+        unset={(None, None)},
+    ),
+    Row(
+        name="upstreamAuthHeader",
+        text="X-Upstream-Key",
+        look=running.upstream_headers("x-upstream-key", "authorization"),
+        seen={(TOKEN, None)},
+        unset={(None, TOKEN)},
     ),
     Row(
         name="upstreamTimeout",

@@ -42,6 +42,8 @@ BY_KIND: Mapping[of.Kind, Sample] = {
     net.BASE_PATH: ("base/path/", "/base/path"),
     headers.KEY_HEADER: ("X-Client-Key", "x-client-key"),
     headers.ANSWER_HEADER: ("X-Config-Age", "x-config-age"),
+    headers.UPSTREAM_HEADERS: ("X-Gateway: a b, X-Key: c:d", (("x-gateway", "a b"), ("x-key", "c:d"))),
+    headers.UPSTREAM_NAME: ("X-Upstream-Key", "x-upstream-key"),
     headers.HEADER_NAMES: ("X-One,X-Two", ("X-One", "X-Two")),
     headers.METHODS: ("get,POST,options", ("GET", "POST", "OPTIONS")),
     net.TRUST: ("127.0.0.1, 192.168.1.1/24", ("127.0.0.1", "192.168.1.0/24")),

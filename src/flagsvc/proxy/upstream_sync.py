@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ from flagsvc.proxy.setup import ProxySetup, make_trust
 from flagsvc.proxy.unsent_usage import make_unsent_usage, scope_of
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import Reporter, UsageCounters
+from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.storage import server_at
 
@@ -223,7 +225,9 @@ def make_upstream(setup: ProxySetup) -> Upstream:
     given = UpstreamSettings(
         url=options.flagsvc_url,
         token=options.flagsvc_api_token,
-        identity=setup.identity,
+        identity=replace(setup.identity, app_name=upstream_name(options)),
+        headers=options.upstream_headers,
+        auth_header=options.upstream_auth_header,
         refresh_interval=options.refresh_interval,
         metrics_interval=options.metrics_interval,
         project=options.project_name,
@@ -235,6 +239,13 @@ def make_upstream(setup: ProxySetup) -> Upstream:
         retry_after_limit_s=options.retry_after_limit / 1000,
     )
     return Upstream(given, clock=setup.clock, log=setup.log)
+
+
+def upstream_name(options: ProxyOptions) -> str:
+    """Return the application name in the headers of requests. GitLab reads the name of an environment there."""
+    return (
+        options.environment or options.flagsvc_app_name if is_gitlab(options.flagsvc_url) else options.flagsvc_app_name
+    )
 
 
 def make_outbound(options: ProxyOptions) -> Outbound:
@@ -295,8 +306,13 @@ def make_storage_key(options: ProxyOptions) -> str:
     """Return the key under which only this configuration is stored."""
     return storage_key(
         url=options.flagsvc_url,
-        token=options.flagsvc_api_token,
+        token=options.flagsvc_api_token or caller_of(options),
         project=options.project_name,
         name_prefix=options.name_prefix,
         tags=options.tags,
     )
+
+
+def caller_of(options: ProxyOptions) -> str:
+    """Return what decides the answer of an upstream that reads no token: the names in the headers."""
+    return f"{options.flagsvc_instance_id} {upstream_name(options)}" if is_gitlab(options.flagsvc_url) else ""

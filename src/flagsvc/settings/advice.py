@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from flagsvc.settings.network import safe_url
+from flagsvc.settings.network import is_gitlab, safe_url
 from flagsvc.settings.normalise import QUOTES, Given, in_quotes, label
 from flagsvc.settings.option import Option
 
@@ -26,6 +26,10 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     (
         lambda values: values["refreshInterval"] == 0 < values["maxStaleness"],
         "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
+    ),
+    (
+        lambda values: is_gitlab(values["flagsvcUrl"]) and not values["environment"],
+        "GitLab answers for one environment: set environment (FLAGSVC_ENVIRONMENT) to its name, otherwise flagsvcAppName is taken",
     ),
     (
         lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
@@ -76,7 +80,7 @@ def _address(values: Mapping[str, Any]) -> Iterator[str]:
 def api_url(url: str) -> str:
     """Return the address of the API that a URL most likely means: an endpoint is cut off, to any other path `/api` is added."""
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
+    if parts.scheme not in ("http", "https") or is_gitlab(url):
         return url
     steps = parts.path.rstrip("/").split("/")
     if steps[-1] in API_SEGMENTS:

@@ -38,6 +38,8 @@ Files: TypeAlias = Converted[tuple[Any, ...], str | os.PathLike[str] | Iterable[
 """Paths of Python files, or objects in their place."""
 Tags: TypeAlias = Converted[tuple[tuple[str, str], ...], str | Mapping[str, str] | Iterable[str | tuple[str, str]]]
 """Names and values of tags."""
+Headers: TypeAlias = Tags
+"""Names and values of headers."""
 Bootstrap: TypeAlias = Converted[None, str | Mapping[str, object] | None]
 """A URL, or a mapping with a URL and headers."""
 Trusted: TypeAlias = Converted[TrustProxy, bool | str | Iterable[str]]

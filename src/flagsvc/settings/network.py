@@ -35,6 +35,15 @@ PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
 
 
+GITLAB = "/feature_flags/unleash/"
+"""What only the URL of a GitLab project's feature flags has in its path."""
+
+
+def is_gitlab(url: object) -> bool:
+    """Return whether a URL is the one of a GitLab project's feature flags, which need no token."""
+    return isinstance(url, str) and GITLAB in f"{urlsplit(url).path}/"
+
+
 def hide_credentials(text: str) -> str:
     """Return a URL without its user name, password and query, where a signature may stand.
 

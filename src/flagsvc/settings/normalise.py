@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flagsvc.settings.kinds import RefusedError, as_text, is_blank
+from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.option import Option
 
 CODE = ""
@@ -23,6 +24,8 @@ TYPE_NAMES = {
 
 QUOTES = "the quotes are part of the value (env files keep them): remove them"
 """What to do about a value in quotes."""
+
+INSTANCE_NEEDED = "flagsvcInstanceId is required for GitLab: set FLAGSVC_INSTANCE_ID to the instance ID of the project"
 
 
 class Given(NamedTuple):
@@ -61,6 +64,7 @@ def normalise(
         if option.name not in found.problems and _is_missing(option, found.values):
             found.problems[option.name] = required_text(option, in_code=in_code)
     refuse_without_needed(by_name, given, found)
+    refuse_gitlab_without_instance(given, found)
     return found
 
 
@@ -88,10 +92,17 @@ def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], 
 
 
 def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
-    """Return whether a required value is missing. A `file:` URL of a document needs no token."""
+    """Return whether a required value is missing. A `file:` URL of a document needs no token, and GitLab reads none."""
     if not option.required or values[option.name] not in (None, "", ()):
         return False
-    return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
+    url = str(values["flagsvcUrl"])
+    return option.name != "flagsvcApiToken" or not (url.startswith("file:") or is_gitlab(url))
+
+
+def refuse_gitlab_without_instance(given: Mapping[str, Given], found: Normalised) -> None:
+    """Note a problem if the upstream is GitLab and the instance id is not given: GitLab knows its callers by it."""
+    if is_gitlab(found.values.get("flagsvcUrl")) and "flagsvcInstanceId" not in given:
+        found.problems["flagsvcInstanceId"] = INSTANCE_NEEDED
 
 
 def refuse_without_needed(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:

@@ -54,6 +54,7 @@ def secrets_of(options: ProxyOptions) -> list[str]:
     found: list[str] = []
     for option in OPTIONS:
         value = getattr(options, option.field) if option.secret else None
-        found += value if isinstance(value, tuple) else [value] if value else []
+        for each in value if isinstance(value, tuple) else (value,):
+            found += [each[1] if isinstance(each, tuple) else each] if each else []
     server = server_at(options.storage)
     return found if server is None or not server.password else [*found, server.password]

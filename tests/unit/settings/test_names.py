@@ -14,6 +14,7 @@ def test_what_a_table_may_hold() -> None:
     assert {name for name in SETTABLE if name.endswith("File")} == {
         "flagsvcApiTokenFile",
         "clientKeysFile",
+        "upstreamHeadersFile",
         "proxySecretsFile",
         "expBootstrap.urlHeaders.AuthorizationFile",
         "expServerSideSdkConfig.tokensFile",

@@ -38,6 +38,8 @@ SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
     "trustProxy": (("TRUST_PROXY",), False),
     "namePrefix": (("FLAGSVC_NAME_PREFIX",), None),
     "tags": (("FLAGSVC_TAGS",), ()),
+    "upstreamHeaders": (("FLAGSVC_UPSTREAM_HEADERS",), ()),
+    "upstreamAuthHeader": (("FLAGSVC_UPSTREAM_AUTH_HEADER",), "authorization"),
     "clientKeysHeaderName": (("CLIENT_KEY_HEADER_NAME",), "authorization"),
     "storageProvider": ((), None),
     "enableOAS": (("ENABLE_OAS",), False),
@@ -154,7 +156,9 @@ def test_a_number_has_the_range_that_is_told(option: Option) -> None:
 def test_rows_are_fit_to_be_read(option: Option) -> None:
     """The help has more than ten characters and no full stop. The name shows whether an option is a secret."""
     assert option.help and not option.help.endswith(".") and len(option.help) > 10
-    assert option.secret == option.name.endswith(("Token", "Keys", "Secrets", "Authorization", "tokens", "Password"))
+    assert option.secret == option.name.endswith(
+        ("Token", "Keys", "Secrets", "Authorization", "tokens", "Password", "upstreamHeaders")
+    )
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
 from flagsvc.core.certificates import WatchedFiles
@@ -25,6 +25,7 @@ from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
 from flagsvc.proxy.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.proxy.upstream.tokens import refused_token
+from flagsvc.settings.network import is_gitlab
 
 FEATURES = "/client/features"
 REGISTER = "/client/register"
@@ -39,8 +40,8 @@ USER_AGENT = f"flagsvc/{VERSION}"
 class UpstreamSettings:
     """The upstream's address, and what is requested from it. Intervals are in milliseconds.
 
-    `url` is the API address without `/client/features`; it may contain a password. The repr contains neither `url` nor the
-    token.
+    `url` is the API address without `/client/features`; it may contain a password. `headers` are sent with every request, and the
+    token in `auth_header`; an empty token is not sent. The repr contains neither `url`, token nor `headers`.
     """
 
     url: str = field(repr=False)
@@ -55,6 +56,8 @@ class UpstreamSettings:
     outbound: Outbound = field(default_factory=Outbound)
     limits: Limits = field(default_factory=Limits)
     retry_after_limit_s: float = 300.0
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    auth_header: str = "authorization"
 
     def filters(self) -> list[tuple[str, str]]:
         """Return the query parameters of a features request: project, namePrefix, one `tag=name:value` for each tag."""
@@ -79,7 +82,7 @@ class Upstream:
         self._base: str | None = None
         self._proxy = options.outbound.proxy_for(self._given)
         self._token = options.token
-        self._headers = common_headers(options.token, options.identity)
+        self._headers = common_headers(options)
         self._transport: asyncio.Task[Transport] | None = None
         self._files = WatchedFiles(options.trust.paths)
 
@@ -117,7 +120,7 @@ class Upstream:
 
     def renew(self, token: str) -> bool:
         """Use this token from the next request on. Returns whether the token is new."""
-        headers = common_headers(token, self._options.identity)
+        headers = common_headers(replace(self._options, token=token))
         self._token = token
         before, self._headers = self._headers, headers
         return headers != before
@@ -160,7 +163,8 @@ class Upstream:
         """Return the base addresses to try, the more likely one first."""
         if self._base is not None:
             return (self._base,)
-        return (self._given,) if self._given.endswith("/api") else (self._given, f"{self._given}/api")
+        is_known = self._given.endswith("/api") or is_gitlab(self._given)
+        return (self._given,) if is_known else (self._given, f"{self._given}/api")
 
     def _settle(self, base: str) -> None:
         self._base = base
@@ -246,12 +250,18 @@ def open_transport(url: str, proxy: str | None, trust: Trust, limits: Limits) ->
     return Transport(shown(url), proxy=proxy, trust=trust, limits=limits)
 
 
-def common_headers(token: str, identity: Identity) -> list[Header]:
-    """Return the headers of every request. Raises ConfigurationError for a token with a character that no header can carry."""
+def common_headers(options: UpstreamSettings) -> list[Header]:
+    """Return the headers of every request. Raises ConfigurationError if a request cannot carry them."""
+    token, identity = options.token, options.identity
     if any(ord(character) < 32 or ord(character) == 127 for character in token):
         raise ConfigurationError(["flagsvcApiToken: holds a control character, which no HTTP header can carry"])
+    if token and options.auth_header in dict(options.headers):
+        name = options.auth_header
+        raise ConfigurationError(
+            [f"upstreamHeaders: `{name}` carries flagsvcApiToken; set upstreamAuthHeader to another name"]
+        )
     return [
-        ("authorization", token.encode()),
+        *([(options.auth_header, token.encode())] if token else []),
         ("accept", b"application/json"),
         ("accept-encoding", b"gzip"),
         ("user-agent", USER_AGENT.encode()),
@@ -260,6 +270,7 @@ def common_headers(token: str, identity: Identity) -> list[Header]:
         ("unleash-connection-id", header_value(identity.connection_id)),
         ("unleash-sdk", SDK.encode()),
         ("unleash-client-spec", SPEC_VERSION.encode()),
+        *((name, header_value(value)) for name, value in options.headers),
     ]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from flagsvc.settings import defaults
+from flagsvc.settings import defaults, headers
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Tags, Texts
+from flagsvc.settings.converted import Headers, Tags, Texts
 from flagsvc.settings.option import Section, option
 
 
@@ -30,7 +30,22 @@ class UpstreamOptions(Options):
         required=True,
         secret=True,
         reloads=True,
-        help="client API token for the upstream API; not needed with a file: URL",
+        help="client API token for the upstream API; not needed with a file: URL or for GitLab",
+    )
+    upstream_headers: Headers = option(
+        "upstreamHeaders",
+        reads=("FLAGSVC_UPSTREAM_HEADERS",),
+        kind=headers.UPSTREAM_HEADERS,
+        default=(),
+        secret=True,
+        help="headers to send with every request to the upstream server, for a gateway before it, written Name: value",
+    )
+    upstream_auth_header: str = option(
+        "upstreamAuthHeader",
+        reads=("FLAGSVC_UPSTREAM_AUTH_HEADER",),
+        kind=headers.UPSTREAM_NAME,
+        default="authorization",
+        help="name of the header that carries flagsvcApiToken to the upstream server",
     )
     flagsvc_app_name: str = option(
         "flagsvcAppName",
@@ -45,7 +60,7 @@ class UpstreamOptions(Options):
         kind=of.TEXT,
         default_factory=defaults.instance_id,
         default_text="user name and host name, as user-host",
-        help="instance id used when registering upstream",
+        help="instance id used when registering upstream; for GitLab, the one of the project, which is required",
     )
     refresh_interval: int = option(
         "refreshInterval",

@@ -1,0 +1,99 @@
+"""Documents for server-side SDKs, made of the served one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.proxy.api.client_documents import MAX_KEPT, ClientDocuments, DocumentFilter, find_feature, make_body
+from flagsvc.proxy.configuration.holder import ConfigurationDocument
+
+EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
+NOBODY = {"contextName": "userId", "operator": "IN", "values": []}
+FEATURES: list[dict[str, Any]] = [
+    {"name": "a.one", "project": "web", "strategies": [{"name": "default", "segments": [1]}]},
+    {"name": "a.two", "project": "app", "strategies": [{"name": "default"}]},
+    {"name": "b", "strategies": [{"name": "default", "segments": [9], "constraints": None}]},
+]
+DOCUMENT = {
+    "version": 2,
+    "features": FEATURES,
+    "segments": [{"id": 1, "constraints": [EU]}],
+    "query": {"environment": "e"},
+}
+
+
+def served(document: object = DOCUMENT, tag: str = '"t"') -> ConfigurationDocument:
+    """Return a served document."""
+    return ConfigurationDocument(json.dumps(document).encode(), tag)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (DocumentFilter(), ["a.one", "a.two", "b"]),
+        (DocumentFilter(("web",)), ["a.one", "b"]),
+        (DocumentFilter(("web", "app")), ["a.one", "a.two", "b"]),
+        (DocumentFilter((), "a."), ["a.one", "a.two"]),
+        (DocumentFilter(("app",), "a.", True), ["a.two"]),
+    ],
+)
+def test_filters(wanted: DocumentFilter, names: list[str]) -> None:
+    """A feature without a project belongs to any; the document's query tells the filters."""
+    content = json.loads(make_body(served().body, wanted))
+    assert [feature["name"] for feature in content["features"]] == names
+    if not wanted.takes_all():
+        known = {"project": list(wanted.projects), "namePrefix": wanted.prefix}
+        told = {name: value for name, value in known.items() if value} | {"inlineSegmentConstraints": wanted.inline}
+        assert content["query"] == {"environment": "e"} | told
+
+
+def test_segments_are_inlined() -> None:
+    """Strategies hold the constraints, and a segment that is missing admits nobody."""
+    content = json.loads(make_body(served().body, DocumentFilter(inline=True)))
+    found = [feature["strategies"][0].get("constraints") for feature in content["features"]]
+    assert found == [[EU], None, [NOBODY]]
+    assert "segments" not in json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"features": [{"name": "a\ud800", "strategies": [7, {"segments": [[1], None]}]}], "segments": 7, "query": 7},
+        {"features": 7},
+        {"features": [7, {"name": "a", "strategies": {"segments": 1}}], "segments": [7, {}]},
+        {},
+    ],
+)
+def test_what_is_malformed_is_passed_on(document: dict[str, Any]) -> None:
+    """Nothing is lost of what no filter leaves out, and nothing raises."""
+    for wanted in (DocumentFilter(inline=True), DocumentFilter((), "zz"), DocumentFilter(("p",))):
+        content = json.loads(make_body(served(document).body, wanted))
+        assert isinstance(content["features"], list)
+    assert find_feature(served(document).body, "nobody") is None
+    with_mark = b"\xef\xbb\xbf" + served(document).body
+    assert json.loads(make_body(with_mark, DocumentFilter(inline=True)))["query"]["inlineSegmentConstraints"]
+
+
+def test_one_feature() -> None:
+    """It is bare, with the constraints of its segments."""
+    assert json.loads(find_feature(served().body, "a.one") or b"") == {
+        **FEATURES[0],
+        "strategies": [{"name": "default", "constraints": [EU]}],
+    }
+    assert find_feature(served().body, "a") is None
+
+
+def test_documents_are_kept_until_another_is_served() -> None:
+    """The same filter gives the same document; its tag is weak, and different for each filter and each served document."""
+    documents, one, two = ClientDocuments(), served(), served(tag='W/"u"')
+    whole, web = documents.find(one, DocumentFilter()), documents.find(one, DocumentFilter(("web",)))
+    assert documents.find(one, DocumentFilter(("web",))) is web
+    assert (whole.tag, whole.body) == (b'W/"t"', one.body)
+    assert web.tag.startswith(b'W/"t-') and web.tag != documents.find(one, DocumentFilter(("app",))).tag
+    assert documents.find(two, DocumentFilter(("web",))).tag.startswith(b'W/"u-')
+    for number in range(3 * MAX_KEPT):
+        documents.find(two, DocumentFilter((), str(number)))
+        assert len(documents.kept) <= MAX_KEPT

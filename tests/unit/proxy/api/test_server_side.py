@@ -1,0 +1,119 @@
+"""What server-side SDKs and other proxies send to `/api/client`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.http.messages import Response
+from flagsvc.proxy.configuration.holder import ConfigurationDocument
+from flagsvc.proxy.usage import UsageSource
+from support.serving import Serving
+
+DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "project": "app"}]}
+BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {"a": {"yes": 2, "no": 1}}}
+REGISTRATION = {
+    "appName": "shop",
+    "interval": 10,
+    "started": 5,
+    "strategies": ["default"],
+    "sdkVersion": "sdk:1",
+    "x": 1,
+}
+
+
+@pytest.fixture(name="serving")
+def _serving() -> Serving:
+    """Return a service with a document, for callers with a server-side token."""
+    serving = Serving(key=b"t", tags=(("team", "web"),), client_keys=("k", "web:production.secret"))
+    serving.holder.document = ConfigurationDocument(json.dumps(DOCUMENT).encode(), '"t"')
+    return serving
+
+
+def post(serving: Serving, path: bytes, body: object) -> Response:
+    """Post JSON."""
+    content = json.dumps(body).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+    return serving.ask(b"POST", path, headers=headers, body=content)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (b"", ["a", "b"]),
+        (b"project=web", ["a"]),
+        (b"namePrefix=b", ["b"]),
+        (b"tag=team:web", ["a", "b"]),
+        (b"tag=team:app", None),
+        (b"project=", None),
+    ],
+)
+def test_documents(serving: Serving, query: bytes, names: list[str] | None) -> None:
+    """Filters select; one that cannot be answered is a 400."""
+    answer = serving.ask(b"GET", b"/api/client/features", query, [(b"unleash-client-spec", b"5.0.0")])
+    assert answer.status == (400 if names is None else 200)
+    if names is not None:
+        assert [feature["name"] for feature in json.loads(answer.body)["features"]] == names
+        [tag] = [value for name, value in answer.own if name == b"etag"]
+        again = [(b"unleash-client-spec", b"5.0.0"), (b"if-none-match", tag)]
+        assert serving.ask(b"GET", b"/api/client/features", query, again).status == 304
+
+
+def test_the_specification_of_an_sdk(serving: Serving) -> None:
+    """Without a version segments are inlined; a malformed one is a 400; a document that was never read is a 503."""
+    answer = serving.ask(b"GET", b"/api/client/features")
+    assert json.loads(answer.body)["query"] == {"inlineSegmentConstraints": True}
+    assert serving.ask(b"GET", b"/api/client/features", b"", [(b"unleash-client-spec", b"x")]).status == 400
+    serving.holder.document = None
+    for path in (b"/api/client/features", b"/api/client/features/a"):
+        assert serving.ask(b"GET", path).status == 503
+
+
+def test_one_feature(serving: Serving) -> None:
+    """It is bare; an unknown one is a 404."""
+    assert json.loads(serving.ask(b"GET", b"/api/client/features/a").body) == DOCUMENT["features"][0]
+    assert serving.ask(b"GET", b"/api/client/features/nobody").status == 404
+
+
+def test_reports_belong_to_the_application(serving: Serving) -> None:
+    """Counts and registrations have its name and instance, cut to the length of a name."""
+    report = {"appName": "s" * 300, "bucket": BUCKET}
+    assert post(serving, b"/api/client/metrics", report).status == 202
+    assert (serving.usage.added, serving.usage.sources) == ([("a", 2, 1, {})], [UsageSource("s" * 255, "default")])
+    assert post(serving, b"/api/client/register", REGISTRATION).status == 202
+    known = {name: value for name, value in REGISTRATION.items() if name != "x"}
+    assert serving.usage.registered == {UsageSource("shop", "default"): known | {"instanceId": "default"}}
+    assert serving.usage.reports == 2
+
+
+def test_bulk_reports(serving: Serving) -> None:
+    """The counts of an application have the instance that the report names for it."""
+    body: dict[str, Any] = {
+        "applications": [{"appName": "shop", "instanceId": "one"}, {"appName": "shop", "instanceId": "two"}],
+        "metrics": [
+            {"featureName": "a", "appName": "shop", "yes": 1},
+            {"featureName": "b", "appName": "other", "no": 1},
+        ],
+    }
+    assert post(serving, b"/api/client/metrics/bulk", body).status == 202
+    assert serving.usage.sources == [UsageSource("shop", "one"), UsageSource("other", "default")]
+    assert [source.instance_id for source in serving.usage.registered] == ["one", "two"]
+    body["metrics"].append({"featureName": "a"})
+    assert post(serving, b"/api/client/metrics/bulk", body).status == 400
+    assert len(serving.usage.added) == 2, "a refused report counts nothing"
+
+
+def test_validation(serving: Serving) -> None:
+    """Keys are described by what they say themselves; unknown ones are left out; the number is limited."""
+    answer = post(serving, b"/edge/validate", {"tokens": ["k", "t", "x", "web:production.secret"]})
+    found = [tuple(token.values()) for token in json.loads(answer.body)["tokens"]]
+    assert found == [
+        ("k", "frontend", ["*"], "default"),
+        ("t", "client", ["*"], "default"),
+        ("web:production.secret", "frontend", ["web"], "production"),
+    ]
+    assert post(serving, b"/edge/validate", {"tokens": [str(number) for number in range(101)]}).status == 400
+    limited = Serving(key=b"", rate_limit_address=1, rate_limit_burst=1)
+    assert [post(limited, b"/edge/validate", {"tokens": []}).status for _ in range(2)] == [200, 429]
