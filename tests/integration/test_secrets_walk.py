@@ -35,6 +35,7 @@ TOKEN = f"*:development.token{MARK}"
 CLIENT, OTHER, SERVER = f"clientone{MARK}", f"clienttwo{MARK}", f"sdktoken{MARK}"
 GIVEN: dict[str, dict[str, str]] = {
     "flagsvcApiToken": {"FLAGSVC_API_TOKEN": TOKEN},
+    "upstreamHeaders": {"FLAGSVC_UPSTREAM_HEADERS": f"X-Gateway: gateway{MARK}"},
     "clientKeys": {"FLAGSVC_PROXY_CLIENT_KEYS": f"{CLIENT},{OTHER}"},
     "expServerSideSdkConfig.tokens": {"EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": SERVER},
     "expBootstrap.urlHeaders.Authorization": {"EXP_BOOTSTRAP_AUTHORIZATION": f"Bearer bootstrap{MARK}"},

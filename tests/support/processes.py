@@ -29,6 +29,7 @@ from support.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "some-client-key"
 UPSTREAM_TOKEN = "*:development.some-upstream-token"
+FRONTEND_TOKEN = "*:development.some-frontend-token"
 SERVER_SIDE_TOKEN = "some-server-side-token"
 FORM = "compiled" if all(forms.compiled_modules().values()) else "interpreted"
 LISTENING = f"flagsvc {VERSION} ({FORM}) listening on"
@@ -350,6 +351,7 @@ def unleash_server(database_url: str, peer: str = "server") -> Iterator[FlagServ
         "UNLEASH_URL": f"http://127.0.0.1:{port}",
         "INIT_ADMIN_API_TOKENS": ADMIN_TOKEN,
         "INIT_BACKEND_API_TOKENS": UPSTREAM_TOKEN,
+        "INIT_FRONTEND_API_TOKENS": FRONTEND_TOKEN,
         "CHECK_VERSION": "false",
         "SEND_TELEMETRY": "false",
         "LOG_LEVEL": "warn",

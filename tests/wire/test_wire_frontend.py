@@ -187,11 +187,7 @@ def test_a_query_is_read(opened: Opener, query: str, field: str, value: str) -> 
         ("currentTime=garbage", "x"),
         (f"currentTime={'9' * 5000}", "x"),
         ("sessionId=1&sessionId=2", "sessionId"),
-        ("appName=1&appName=2", "appName"),
-        ("environment=1&environment=2", "environment"),
         ("=x&&[]=1&[=2", "x"),
-        ("", "appName"),
-        ("", "environment"),
     ],
 )
 def test_what_cannot_be_read_is_ignored(opened: Opener, query: str, field: str) -> None:
@@ -200,6 +196,15 @@ def test_what_cannot_be_read_is_ignored(opened: Opener, query: str, field: str) 
         document={"features": [asking(field, "NOT_IN", "x"), asking(field, "STR_CONTAINS", "", name="there")]}
     )
     assert wire.get(f"{URL}?{query}").names == ["asked"]
+
+
+@pytest.mark.parametrize(("field", "default"), [("appName", "flagsvc-proxy"), ("environment", "default")])
+def test_the_default_context(opened: Opener, field: str, default: str) -> None:
+    """An application and an environment that are missing, empty or there twice are those of `/proxy`, as the real server has it."""
+    wire = opened(document={"features": [asking(field, "IN", default)]})
+    for query in ("", f"?{field}=", f"?{field}=1&{field}=2"):
+        assert wire.get(URL + query).names == ["asked"]
+    assert wire.get(f"{URL}?{field}=x").names == []
 
 
 def test_a_repeated_time_is_now(opened: Opener) -> None:
@@ -230,7 +235,7 @@ def test_a_body_is_read(opened: Opener, body: Any, field: str, value: str) -> No
 
 
 @pytest.mark.parametrize("value", [None, [], ["7"], {}, {"a": 1}])
-@pytest.mark.parametrize("field", ["userId", "appName", "environment", "region", "properties", "currentTime"])
+@pytest.mark.parametrize("field", ["userId", "appName", "region", "properties", "currentTime"])
 def test_a_value_of_another_kind_is_dropped(opened: Opener, field: str, value: object) -> None:
     """Lists, objects and null are no values; the rest of the body counts."""
     wire = opened(document={"features": [asking(field, "NOT_IN", "x"), asking("sessionId", "IN", "s", name="rest")]})

@@ -65,7 +65,6 @@ class Evaluator:
         )
         self.wire_format = answers.wire_format
         self.shape = shape
-        self.completes: bool = answers.wire_format.completes
         self.headers = answers.evaluation
         self.cache_keys: CacheKeys | None = None
         self.clock = clock
@@ -96,13 +95,12 @@ class Evaluator:
 
     def complete(self, context: Context) -> None:
         """Fill in what caller and enrichers left out (behaviour: Default context)."""
+        if context.app_name is None:
+            context.app_name = self.app_name
         if self.forced_environment is not None:
             context.environment = self.forced_environment
-        if self.completes:
-            if context.app_name is None:
-                context.app_name = self.app_name
-            if context.environment is None:
-                context.environment = DEFAULT_ENVIRONMENT
+        elif context.environment is None:
+            context.environment = DEFAULT_ENVIRONMENT
 
     def find_address(self, call: Call) -> str | None:
         """Return the caller's address, or None."""

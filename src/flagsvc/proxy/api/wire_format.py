@@ -26,9 +26,8 @@ class WireFormat:
     caller's address. `text_statuses` are the statuses of errors whose body is a text. `shape` is the shape of evaluation answers.
 
     The other attributes tell whether a key may stand behind the word `Bearer` (`reads_bearer`), a key for other routes gets
-    a 403 (`tells_key_types`), a POST without Content-Type gets a 415 (`needs_content_type`), a doubled slash in a
-    path is one (`merges_slashes`), If-None-Match of a POST is read
-    (`compares_posts`), and a context without application or environment gets the proxy's (`completes`).
+    a 403 (`tells_key_types`), a POST without Content-Type gets a 415 (`needs_content_type`), a doubled slash in a path is one
+    (`merges_slashes`), and If-None-Match of a POST is read (`compares_posts`).
     """
 
     reads_bearer: bool = False
@@ -36,7 +35,6 @@ class WireFormat:
     needs_content_type: bool = False
     merges_slashes: bool = False
     compares_posts: bool = False
-    completes: bool = True
 
     def __init__(
         self,

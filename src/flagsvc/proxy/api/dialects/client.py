@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.http.client_query import PARAMETERS
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Named, Object, Record
 from flagsvc.proxy.api import reports, schemas
 from flagsvc.proxy.api.dialects.dialect import Dialect
@@ -19,6 +19,13 @@ from flagsvc.proxy.api.server_side import (
 )
 
 PREFIX = "/api/client"
+PROJECT = {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9_!~*'()-][A-Za-z0-9_.!~*'()-]*$"}
+FILTERS = (
+    Parameter(
+        "project", "Only features of this project, and those without one.", schema={"type": "array", "items": PROJECT}
+    ),
+    Parameter("namePrefix", "Only features whose name begins with this.", schema={"type": "string", "minLength": 1}),
+)
 VALIDATED = Named(
     "ValidatedTokens",
     Record(
@@ -39,9 +46,10 @@ ROUTES: tuple[ProxyRoute, ...] = (
         path=f"{PREFIX}/features",
         handler="features",
         summary="Read the configuration document, for server-side SDKs and other proxies",
-        description="An SDK whose `Unleash-Client-Spec` is below 4.2.0 gets the constraints of segments inside the strategies.",
+        description="An SDK below version 4.2.0 of the client specification gets the constraints of segments in its strategies. "
+        "A filter by `tag` is answered if it contains all tags of the option `tags`.",
         auth=Auth.SERVER,
-        query=PARAMETERS,
+        query=FILTERS,
         result=schemas.FEATURES,
         tag="server-side",
     ),

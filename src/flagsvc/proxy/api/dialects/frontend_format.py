@@ -37,7 +37,6 @@ class FrontendFormat(RealServerFormat):
     def __init__(self) -> None:
         super().__init__(FrontendShape())
         self.compares_posts = True
-        self.completes = False
 
     def read_query(self, query: bytes, limits: ContextLimits) -> Context:
         """Return the context in a query string; what cannot be read is ignored. Raises HttpError (400) beyond the limits."""
