@@ -9,7 +9,19 @@ from dataclasses import dataclass, replace
 
 from harness import edge
 from harness.prepared import GZIP, HEALTH_EVERY, IDENTITY, POSTS_EVERY
-from harness.results import EDGE_ONE, EMPTY, ONE_WORKER, OURS, REFERENCE, TWO_PROCESSES, TWO_WORKERS, Cell, Results
+from harness.results import (
+    EDGE_ONE,
+    EMPTY,
+    FRONTEND_API,
+    ONE_WORKER,
+    OURS,
+    PROXY_API,
+    REFERENCE,
+    TWO_PROCESSES,
+    TWO_WORKERS,
+    Cell,
+    Results,
+)
 
 MET, MUST, MISSED, UNKNOWN = "met", "must met", "**not met**", "not measured"
 NEWER = "Newer versions of Edge are faster: 20.4.1 needs about half as much at 350 flags and above."
@@ -204,6 +216,14 @@ def mounted(results: Results) -> list[Verdict]:
     return found or [below("mounted (ASGI)", wanted, "", 25, None)]
 
 
+def frontend(results: Results) -> list[Verdict]:
+    """The frontend API beside `/proxy` with the same shape of toggles."""
+    wanted = "at most 1.05 times /proxy with the same shape"
+    both = pairs(results, "frontend", FRONTEND_API, PROXY_API)
+    found = [below(f"the frontend API, {a.flags:,} flags", wanted, " times", 1.05, b.us / a.us) for a, b in both]
+    return found or [below("the frontend API", wanted, "", 1.05, None)]
+
+
 def memory(results: Results) -> list[Verdict]:
     """The memory of a worker, after it has answered the whole matrix."""
     found = [each.rss for each in results.memory if each.server == OURS and each.flags == 1000]
@@ -226,7 +246,16 @@ def refresh(results: Results) -> list[Verdict]:
     return found or [below("refresh", wanted, "", 3, None)]
 
 
-REST: tuple[Callable[[Results], list[Verdict]], ...] = (unchanged, mixture, workers, mounted, memory, start, refresh)
+REST: tuple[Callable[[Results], list[Verdict]], ...] = (
+    unchanged,
+    mixture,
+    workers,
+    mounted,
+    frontend,
+    memory,
+    start,
+    refresh,
+)
 
 
 def rest(results: Results) -> list[Verdict]:

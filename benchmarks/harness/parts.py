@@ -11,7 +11,7 @@ from harness import prepared, servers
 from harness.load import BenchError, DisagreementError
 from harness.measuring import Measuring, Scale, Task
 from harness.prepared import GZIP, IDENTITY
-from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS
+from harness.results import EDGE_ONE, EMPTY, FRONTEND_API, ONE_WORKER, OURS, PROXY_API, TWO_PROCESSES, TWO_WORKERS
 from harness.servers import Server, Start
 
 FAST_POLL = {"FLAGSVC_FETCH_INTERVAL": "1000"}
@@ -145,6 +145,16 @@ def mounted(stand: Measuring, kinds: Kinds) -> None:
     beside(stand, kinds, pair, "mounted", (10, 100, 1_000))
 
 
+def frontend(stand: Measuring, kinds: Kinds) -> None:
+    """Compare the frontend API with `/proxy` in the same shape, and with Edge."""
+    ways = {
+        PROXY_API: servers.ours(PROXY_API, FLAGSVC_VARIANT_FEATURE_STATE="true"),
+        FRONTEND_API: servers.ours_frontend(FRONTEND_API),
+    }
+    others = kinds.only(EDGE_ONE) if stand.scale.whole else {}
+    beside(stand, kinds, ways | others, "frontend", (10, 100, 1_000))
+
+
 def beside(stand: Measuring, kinds: Kinds, ways: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
     """Measure ways of running ours beside each other."""
     for flags in sizes if stand.scale.whole else sizes[:1]:
@@ -186,6 +196,7 @@ PARTS = {
     "start": start,
     "workers": workers,
     "mounted": mounted,
+    "frontend": frontend,
     "refresh": refresh,
     "engine": engine_alone,
 }

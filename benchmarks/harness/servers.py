@@ -42,6 +42,7 @@ HERE = Path(__file__).resolve().parent
 QUIET = {"LOG_LEVEL": "error", "NODE_ENV": "production"}
 READY_S = 60.0
 FAMILY = Routes("/proxy", "/proxy/all", "/proxy/client/metrics", "/proxy/health", KEY)
+FRONTEND = replace(FAMILY, enabled="/api/frontend", all="/api/frontend/all", metrics="/api/frontend/client/metrics")
 MOUNTED = replace(
     FAMILY,
     enabled=mounted.PREFIX + FAMILY.enabled,
@@ -84,7 +85,8 @@ class Server:
 
     def cache_hits(self) -> float:
         """Return how many answers of ours came from its cache so far, 0 where there is none."""
-        url = f"http://127.0.0.1:{self.port}{self.routes.enabled}/internal-backstage/prometheus"
+        base = self.routes.health.removesuffix("/health")
+        url = f"http://127.0.0.1:{self.port}{base}/internal-backstage/prometheus"
         found = re.search(r"^flagsvc_answer_cache_hits_total (\S+)", ask(url).body.decode(), re.MULTILINE)
         return float(found[1]) if found else 0.0
 
@@ -114,6 +116,17 @@ def ours(name: str = "ours", *arguments: str, **env: str) -> Start:
         begun = time.monotonic()
         with our_proxy(f"{upstream}/api", *arguments, wait_ready=False, **QUIET, **env) as proxy:
             yield await_ready(name, FAMILY, proxy.port, proxy.program, begun)
+
+    return start
+
+
+def ours_frontend(name: str) -> Start:
+    """Return what runs our proxy, to be asked at its frontend API."""
+
+    @contextmanager
+    def start(upstream: str) -> Iterator[Server]:
+        with ours(name)(upstream) as server:
+            yield replace(server, routes=FRONTEND)
 
     return start
 
