@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support import fake_upstream, processes
+from support.fake_upstream import Reply
 
 SCRIPT = """
 const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);
@@ -155,6 +156,24 @@ def test_nothing_new_is_a_304(sdk: Page) -> None:
     else:
         before = sdk.statuses(method, sdk.path).count(304)
         sdk.program.wait(lambda: sdk.statuses(method, sdk.path).count(304) > before, "told that nothing is new")
+
+
+def test_no_flag_is_lost_while_the_upstream_is_away(sdk: Page) -> None:
+    """While the upstream fails and refuses, the page has its flags. Afterwards a change arrives."""
+    updates = len(sdk.program.said("update"))
+    for reply in (Reply(503), Reply(500, b"<html>"), Reply(401), Reply(403)):
+        sdk.upstream.replies[fake_upstream.FEATURES] = reply
+        sdk.upstream.wait(lambda status=reply.status: sdk.upstream.received(fake_upstream.FEATURES, status))  # type: ignore[misc]
+    asked = len(sdk.program.said("fetched"))
+    sdk.program.wait(lambda: len(sdk.program.said("fetched")) > asked + 2, "refreshed")
+    sdk.upstream.replies.clear()
+    sdk.upstream.replace(document(toggle("later")))
+    sdk.program.wait(lambda: "later" in latest(sdk), "updated", 30)
+    sdk.upstream.replace(document())
+    sdk.program.wait(lambda: "later" not in latest(sdk), "updated", 10)
+    for update in sdk.program.said("update")[updates:]:
+        assert {"on", "for-7", "with-variant"} <= {each["name"] for each in update["toggles"]}
+    assert {each["status"] for each in sdk.program.said("fetched")} <= {200, 304}
 
 
 def test_the_sdk_met_no_error(sdk: Page) -> None:

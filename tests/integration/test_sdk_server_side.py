@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support import fake_upstream, processes
+from support.fake_upstream import Reply
 from support.waiting import wait_until
 
 NODE = """
@@ -108,6 +109,21 @@ URLS = pytest.mark.parametrize("path", ["/proxy", "/api"])
 """The paths that an SDK adds `/client/features` to."""
 
 
+def survive(program: processes.Program, upstream: fake_upstream.FakeUpstream) -> None:
+    """Watch an SDK keep its flags while the upstream fails, refuses and is away, and follow a change after that."""
+    for reply in (Reply(503), Reply(500, b"<html>"), Reply(401)):
+        upstream.replies[fake_upstream.FEATURES] = reply
+        upstream.wait(lambda status=reply.status: upstream.received(fake_upstream.FEATURES, status))  # type: ignore[misc]
+    seen = len(program.said("changed"))
+    upstream.replies.clear()
+    upstream.replace(document("new"))
+    program.wait(
+        lambda: any(each["answers"] == AFTER for each in program.said("changed")[seen:]), "told of a change", 60
+    )
+    assert len(program.said("changed")) == seen + 1, "no flag was lost in between"
+    assert program.said("error") == []
+
+
 def check_names(upstream: fake_upstream.FakeUpstream, path: str) -> None:
     """Check that usage came under the SDK's name, and below `/api` its registration too; at `/proxy` all is the proxy's."""
     name = "some-service" if path == "/api" else "proxy-under-test"
@@ -129,6 +145,7 @@ def test_node_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream, 
         use(program, upstream)
         upstream.wait(counted(upstream, "in-segment"))
         check_names(upstream, path)
+        survive(program, upstream)
 
 
 @URLS
@@ -146,6 +163,7 @@ def test_python_sdk(proxy: processes.Proxy, upstream: fake_upstream.FakeUpstream
         use(program, upstream)
         upstream.wait(counted(upstream, "in-segment"))
         check_names(upstream, path)
+        survive(program, upstream)
 
 
 @pytest.mark.parametrize("program", [processes.our_proxy, processes.reference_proxy], ids=["ours", "the reference"])
