@@ -105,8 +105,8 @@ class QueryContext:
         if value:
             self.set_standard(kind, value)
 
-    def set_standard(self, kind: i64, value: str) -> None:
-        """Set the standard field of this kind."""
+    def set_standard(self, kind: i64, value: str | None) -> None:
+        """Set the standard field of this kind; None removes it."""
         context = self.context
         if kind == USER_ID:
             context.user_id = value
@@ -119,9 +119,9 @@ class QueryContext:
         elif kind == REMOTE_ADDRESS:
             context.remote_address = value
         elif kind == CURRENT_TIME:
-            if self.longest and len(value) > self.longest:
+            if value is not None and self.longest and len(value) > self.longest:
                 raise too_long("/query", "currentTime", self.longest)
-            context.current_time = jsdate.parse(value)
+            context.current_time = None if value is None else jsdate.parse(value)
 
     def add_nested(self, name: str, value: str) -> None:
         """Add a parameter with brackets in its name. `properties[region]` without further brackets is by far the most frequent."""
@@ -178,26 +178,10 @@ class LenientQueryContext(QueryContext):
             return
         bit: i64 = 1 << kind
         if self.seen & bit:
-            self.clear_standard(kind)
+            self.set_standard(kind, None)
         elif value:
             self.set_standard(kind, value)
         self.seen |= bit
-
-    def clear_standard(self, kind: i64) -> None:
-        """Remove a standard field."""
-        context = self.context
-        if kind == USER_ID:
-            context.user_id = None
-        elif kind == SESSION_ID:
-            context.session_id = None
-        elif kind == APP_NAME:
-            context.app_name = None
-        elif kind == ENVIRONMENT:
-            context.environment = None
-        elif kind == REMOTE_ADDRESS:
-            context.remote_address = None
-        elif kind == CURRENT_TIME:
-            context.current_time = None
 
     def add_segments(self, segments: list[str], value: str) -> None:
         """Add a parameter by the segments of its name; ignore one with more levels."""
