@@ -10,7 +10,7 @@ from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.engine.reads import Reads
-from flagsvc.engine.run import Memory
+from flagsvc.engine.run import Fault, Memory
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, HttpError, Request, Response
 from flagsvc.proxy.api.dialects import DIALECTS
@@ -59,7 +59,7 @@ class FakeSnapshot:
         """Note the context; every second toggle is on."""
         return self.enabled(context, shape), [index % 2 == 0 for index in range(len(names))]
 
-    def take_faults(self) -> list[tuple[str, Exception]]:
+    def take_faults(self) -> list[Fault]:
         """Return and forget the faults."""
         faults, self.memory.faults = self.memory.faults, []
         return faults

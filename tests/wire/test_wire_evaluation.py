@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.engine.context import Context
 from support.wirekit import PEER, Opener, Wire, asking
 
 DISABLED = {"name": "disabled", "enabled": False}
@@ -202,3 +203,23 @@ def test_a_custom_strategy_that_raises_is_false(opened: Opener) -> None:
         assert wire.get("/proxy").names == ["rescued"]
     assert [(line.level, line.fields["strategy"]) for line in wire.log.lines] == [("error", "broken")]
     assert "4711" not in str(wire.log.lines)
+
+
+def without_text(context: Context) -> Context:
+    """Give the region as a number, which no predicate can compare with texts."""
+    return context.replace(properties={"region": 5})
+
+
+def test_a_toggle_and_a_custom_strategy_of_one_name_are_told_apart(opened: Opener) -> None:
+    """Where both fail, the log has a line for each, which names what failed, in whichever order they fail."""
+    toggle = asking("region", "STR_STARTS_WITH", "e", name="broken")
+    other = {"name": "rescued", "enabled": True, "strategies": [{"name": "broken"}, {"name": "default"}]}
+    for features in ((toggle, other), (other, toggle)):
+        wire = opened(document=document(*features), strategies={"broken": Broken()}, enrichers=[without_text])
+        for _ in range(3):
+            assert wire.get("/proxy").names == ["rescued"]
+        named = [
+            {name: line.fields[name] for name in ("toggle", "strategy") if name in line.fields}
+            for line in wire.log.lines
+        ]
+        assert sorted(named, key=str) == [{"strategy": "broken"}, {"toggle": "broken"}]

@@ -25,6 +25,7 @@ from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionErro
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
+from flagsvc.engine.run import STRATEGY, TOGGLE
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
@@ -41,6 +42,8 @@ OWN_FLAGS = {
 OPTIONS = ("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers", "hashEncoding")
 """The options of the proxy that affect an evaluation; their flags and environment variables apply."""
 
+FAULTS = {STRATEGY: "custom strategy", TOGGLE: "the evaluation of toggle"}
+"""Kind of a fault → what raised, in words."""
 REPEATED = (
     ("--context", "NAME=VALUE", "a context field or property"),
     ("--toggle", "NAME", "only this toggle, on or off"),
@@ -85,8 +88,9 @@ def run(args: argparse.Namespace) -> int:
         if args.explain
         else format_toggles(snapshot, context, names, args)
     )
-    for name, error in snapshot.take_faults():
-        warn(f"custom strategy `{name}` raised {type(error).__name__}: {error}, which counts as off")
+    for fault in snapshot.take_faults():
+        raised = f"{type(fault.error).__name__}: {fault.error}"
+        warn(f"{FAULTS[fault.kind]} `{fault.name}` raised {raised}, which counts as off")
     return 0
 
 

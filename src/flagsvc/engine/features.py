@@ -11,7 +11,7 @@ from typing import Final
 from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
-from flagsvc.engine.run import Run
+from flagsvc.engine.run import TOGGLE, Run
 from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.variants import VariantChoice
 
@@ -144,7 +144,7 @@ class Toggle:
                     return self.choose_outcome(strategy, run)
                 strategy = strategy.following
         except Exception as error:
-            run.memory.record_fault(self.name, error)
+            run.memory.record_fault(TOGGLE, self.name, error)
         return OFF
 
     def choose_outcome(self, strategy: CompiledStrategy, run: Run) -> i64:

@@ -12,7 +12,7 @@ from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.engine.run import Run
+from flagsvc.engine.run import TOGGLE, Run
 from flagsvc.engine.strategies import CompiledStrategy
 
 MAX_JOINED_BYTES: Final = 65536
@@ -42,7 +42,7 @@ class ListEntry:
             try:
                 return self.on if rule.active(run) else self.off
             except Exception as error:
-                run.memory.record_fault(self.toggle.name, error)
+                run.memory.record_fault(TOGGLE, self.toggle.name, error)
                 return self.off
         outcome = self.toggle.outcome(run)
         if outcome == OFF:

@@ -14,6 +14,18 @@ from flagsvc.engine.hashing import M32, Identifier, finish
 UNKNOWN: Final = -1
 MAX_FAULTS: Final = 100
 
+STRATEGY: Final = "strategy"
+TOGGLE: Final = "toggle"
+
+
+class Fault:
+    """An exception in an evaluation. `name` is that of a custom strategy or of a toggle, as `kind` says."""
+
+    def __init__(self, kind: str, name: str, error: Exception) -> None:
+        self.kind = kind
+        self.name = name
+        self.error = error
+
 
 class Memory:
     """The sizes and the blank memory for every run of one snapshot."""
@@ -22,13 +34,13 @@ class Memory:
         self.predicates: vec[i64] = vec[i64]([UNKNOWN] * predicates)
         self.parents: vec[i64] = vec[i64]([UNKNOWN] * parents)
         self.utf8 = utf8
-        self.faults: list[tuple[str, Exception]] = []
+        self.faults: list[Fault] = []
 
-    def record_fault(self, name: str, error: Exception) -> None:
-        """Record an exception that `name` raised, without the values in its frames. Above a limit it is dropped."""
+    def record_fault(self, kind: str, name: str, error: Exception) -> None:
+        """Record an exception, without the values in its frames. Above a limit it is dropped."""
         if len(self.faults) < MAX_FAULTS:
             traceback.clear_frames(error.__traceback__)
-            self.faults.append((name, error))
+            self.faults.append(Fault(kind, name, error))
 
 
 @mypyc_attr(acyclic=True)

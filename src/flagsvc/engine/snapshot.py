@@ -11,7 +11,7 @@ from flagsvc.engine.fragments import NAMED, PLAIN, AnswerShape, encode, fragment
 from flagsvc.engine.list_entries import ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.reads import Reads
-from flagsvc.engine.run import Memory, Run
+from flagsvc.engine.run import Fault, Memory, Run
 
 MAX_NAMED: Final = 16 * 1024 * 1024
 """Bytes of the largest answer to a look-up by name.
@@ -112,8 +112,8 @@ class Snapshot:
         outcome = toggle.outcomes[toggle.outcome(Run(context, self.memory))]
         return outcome.enabled, "disabled" if outcome.variant is None else outcome.variant
 
-    def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return the exceptions of custom strategies since the last call, with their names."""
+    def take_faults(self) -> list[Fault]:
+        """Return the exceptions since the last call: those of custom strategies and those of toggles, each with its name."""
         faults = self.memory.faults
         if faults:
             self.memory.faults = []

@@ -16,7 +16,7 @@ from flagsvc.engine.context import FIELDS, PROPERTY, SESSION_ID, USER_ID, Contex
 from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix, hashed
 from flagsvc.engine.model import StrategySpec
 from flagsvc.engine.predicates import Predicate
-from flagsvc.engine.run import Run
+from flagsvc.engine.run import STRATEGY, Run
 from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.cidr import AddressList
 from flagsvc.engine.values.text import lower, split_list
@@ -213,7 +213,7 @@ class Custom(CompiledStrategy):
         try:
             return bool(self.implementation.is_enabled(self.parameters, run.context))
         except Exception as error:
-            run.memory.record_fault(self.name, error)
+            run.memory.record_fault(STRATEGY, self.name, error)
             return False
 
 

@@ -174,6 +174,15 @@ def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "regional" in Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py")).out
 
 
+def test_a_toggle_that_cannot_be_evaluated(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The warning names the toggle, not a custom strategy: an enricher gave the region as a list."""
+    (tmp_path / "e.py").write_text(ENRICHER.replace("'eu'", "[]"))
+    run = Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
+    assert run.code == 0 and "regional" not in run.out
+    assert run.err.startswith("flagsvc evaluate: the evaluation of toggle `regional` raised TypeError: ")
+    assert run.err.endswith(", which counts as off\n")
+
+
 def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A malformed toggle is reported and left out; the rest is evaluated."""
     document = {"features": [{"name": 7}, *DOCUMENT["features"]]}

@@ -358,7 +358,7 @@ def test_whatever_a_node_raises_harms_only_that_toggle() -> None:
 
     made = snapshot(feature("f", strategy("odd")), feature("g"), custom_strategies={"odd": Odd()})
     assert names(made.enabled(Context())) == ["g"]
-    assert [name for name, _ in made.take_faults()] == ["odd"]
+    assert [(each.kind, each.name) for each in made.take_faults()] == [("strategy", "odd")]
 
 
 def test_an_unforeseen_failure_in_a_toggle_is_off_and_noted() -> None:
@@ -370,4 +370,4 @@ def test_an_unforeseen_failure_in_a_toggle_is_off_and_noted() -> None:
     made = snapshot(feature("f", failing), feature("g"), feature("h", failing, failing))
     broken = Context(properties={"region": 5})  # type: ignore[dict-item]
     assert names(made.enabled(broken)) == ["g"]
-    assert [name for name, _ in made.take_faults()] == ["f", "h"]
+    assert [(each.kind, each.name) for each in made.take_faults()] == [("toggle", "f"), ("toggle", "h")]

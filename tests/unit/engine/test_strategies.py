@@ -179,7 +179,7 @@ def test_custom_code_cannot_change_the_configuration() -> None:
     """Parameters are read-only; an attempt is a fault like any other."""
     made = snapshot(feature("f", strategy("meddling")), custom_strategies={"meddling": Meddling()})
     assert not made.decide(Context(), "f")[0]
-    assert [type(error).__name__ for _, error in made.take_faults()] == ["TypeError"]
+    assert [type(each.error).__name__ for each in made.take_faults()] == ["TypeError"]
 
 
 class Broken:
@@ -205,7 +205,7 @@ def test_a_custom_strategy_that_raises_is_false_and_noted() -> None:
     """An exception harms only that strategy; it can be asked for once."""
     made = snapshot(feature("f", strategy("broken"), strategy("default")), custom_strategies={"broken": Broken()})
     assert made.decide(Context(), "f") == (True, "disabled")
-    assert [(name, str(error)) for name, error in made.take_faults()] == [("broken", "no")]
+    assert [(each.kind, each.name, str(each.error)) for each in made.take_faults()] == [("strategy", "broken", "no")]
     assert made.take_faults() == []
 
 
@@ -224,7 +224,7 @@ def test_a_fault_keeps_no_context() -> None:
     """The recorded exception has its place, but no local variables."""
     made = snapshot(feature("f", strategy("secretive")), custom_strategies={"secretive": Secretive()})
     made.enabled(Context(user_id="7"))
-    step = made.take_faults()[0][1].__traceback__
+    step = made.take_faults()[0].error.__traceback__
     assert step is not None
     while step.tb_next is not None:
         step = step.tb_next

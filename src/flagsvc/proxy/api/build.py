@@ -192,14 +192,16 @@ def make_dialects(
     dialects: Sequence[Dialect],
 ) -> list[tuple[Dialect, DialectParts]]:
     """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
-    faults = Throttle(ports.clock, None)
+    fault_throttle = Throttle(ports.clock, None)
     holder, usage, clock, log, random = ports[:5]
 
     def make_parts(dialect: Dialect) -> DialectParts:
         answers = Answers(cors, settings.client_keys_header_name, dialect.wire_format)
 
         def make_evaluator(shape: AnswerShape) -> Evaluator:
-            return Evaluator(settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, faults)
+            return Evaluator(
+                settings, holder, usage, answers, shape, cache, enrichment, clock, random, log, fault_throttle
+            )
 
         evaluator = make_evaluator(dialect.wire_format.shape)
         return DialectParts(settings, evaluator, answers, holder, usage, keys, make_evaluator)

@@ -11,6 +11,7 @@ from flagsvc.core.throttle import Throttle
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
+from flagsvc.engine.run import STRATEGY, TOGGLE
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
 from flagsvc.http.http_errors import answer_too_large, not_ready, unknown_toggle
@@ -28,12 +29,18 @@ from flagsvc.proxy.api.settings import ServiceSettings
 DEFAULT_ENVIRONMENT: Final = "default"
 ENTROPY_BITS: Final = 62
 SESSION_BITS: Final = 53
+FAULT_EVENTS: Final[dict[str, str]] = {
+    STRATEGY: "a custom strategy raised, it counts as false",
+    TOGGLE: "a toggle could not be evaluated, it counts as off",
+}
+"""Kind of a fault → the event in the log."""
 
 
 class Evaluator:
     """Completes a context of one dialect and answers it from the current snapshot, or from `cache`.
 
-    `random` draws the sessions of callers who have none and the seeds of random stickiness.
+    `random` draws the sessions of callers who have none and the seeds of random stickiness. `fault_throttle` limits the log
+    lines about faults.
     """
 
     def __init__(
@@ -48,11 +55,10 @@ class Evaluator:
         clock: Clock,
         random: Random,
         log: Logger,
-        faults: Throttle,
+        fault_throttle: Throttle,
     ) -> None:
         self.app_name = settings.app_name
         self.forced_environment = settings.environment
-        self.custom_strategies = frozenset(settings.custom_strategies)
         self.holder = holder
         self.usage = usage
         self.answers = answers
@@ -70,7 +76,7 @@ class Evaluator:
         self.clock = clock
         self.random = random
         self.log = log
-        self.faults = faults
+        self.fault_throttle = fault_throttle
         self.no_states: list[bool] = []
         self.always_needs_time: bool = len(settings.custom_strategies) > 0 or enrichment is not None
 
@@ -198,16 +204,11 @@ class Evaluator:
         return CachedAnswer(b"", body, states)
 
     def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
-        """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""
-        for name, error in snapshot.take_faults():
-            if not self.faults.allows(name):
-                continue
-            if name in self.custom_strategies:
-                self.log.error("a custom strategy raised, it counts as false", strategy=name, error=locate_error(error))
-            else:
-                self.log.error(
-                    "a toggle could not be evaluated, it counts as off", toggle=name, error=locate_error(error)
-                )
+        """Log the faults of evaluations, once for each strategy and each toggle (behaviour: Statuses and bodies)."""
+        for fault in snapshot.take_faults():
+            if self.fault_throttle.allows(f"{fault.kind} {fault.name}"):
+                error = locate_error(fault.error)
+                self.log.error(FAULT_EVENTS[fault.kind], **{fault.kind: fault.name, "error": error})
 
 
 class Listing(Handler):

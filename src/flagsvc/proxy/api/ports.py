@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.engine.run import Memory
+from flagsvc.engine.run import Fault, Memory
 from flagsvc.proxy.usage import UsageSource
 
 
@@ -36,8 +36,8 @@ class EvaluatedSnapshot(Protocol):
     def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the named toggles, and whether each is on."""
 
-    def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return the errors since the last call: the name of the custom strategy, or of the toggle, and the exception."""
+    def take_faults(self) -> list[Fault]:
+        """Return the exceptions since the last call: those of custom strategies and those of toggles, each with its name."""
 
 
 class ServedDocument(Protocol):

@@ -72,6 +72,6 @@ class Strategy(ABC):
     def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> object:
         """Return whether the strategy is on for `context`; taken by truth.
 
-        `parameters` are those of the toggle's strategy, text by text, after the upstream document. An exception
-        counts as false and is logged once per strategy name (behaviour: Statuses and bodies).
+        `parameters` are those of the toggle's strategy; names and values are texts, as in the upstream's document. An
+        exception counts as false and is logged once for each name of a strategy (behaviour: Statuses and bodies).
         """

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.context import Context
+from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
@@ -148,7 +149,7 @@ def test_an_answer_with_a_fault_is_not_kept() -> None:
     """The error may not occur again, so the answer is not kept and its tag is that of its body."""
     serving = Serving()
     for _ in range(3):
-        serving.snapshot.memory.faults = [("a", ValueError("x"))]
+        serving.snapshot.memory.faults = [Fault(STRATEGY, "a", ValueError("x"))]
         assert tag_of(serving.ask(b"GET", b"/proxy")) == etag(EMPTY)
     assert len(serving.snapshot.contexts) == 3
     assert tag_of(serving.ask(b"GET", b"/proxy")) != etag(EMPTY)
@@ -163,16 +164,14 @@ def test_nothing_is_kept_without_a_cache() -> None:
 
 
 def test_faults_are_told_once() -> None:
-    """An error is logged once for each name, without the text of the exception.
-
-    Custom strategies have another message than toggles.
-    """
-    serving = Serving(custom_strategies=("a",))
-    for name in ("a", "a", "b", "b"):
-        serving.snapshot.memory.faults = [(name, ValueError("user-4711"))]
+    """An error is logged once for each custom strategy and each toggle, also of one name, without the text of the exception."""
+    serving = Serving()
+    for kind, name in ((STRATEGY, "a"), (STRATEGY, "a"), (TOGGLE, "a"), (TOGGLE, "b"), (TOGGLE, "b")):
+        serving.snapshot.memory.faults = [Fault(kind, name, ValueError("user-4711"))]
         serving.ask(b"GET", b"/proxy")
     assert [(line.level, line.event, line.fields) for line in serving.log.lines] == [
         ("error", "a custom strategy raised, it counts as false", {"strategy": "a", "error": "ValueError"}),
+        ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "a", "error": "ValueError"}),
         ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "b", "error": "ValueError"}),
     ]
 
@@ -180,7 +179,7 @@ def test_faults_are_told_once() -> None:
 def test_faults_are_told_without_custom_strategies() -> None:
     """A fault inside the engine is never silent, and is not kept."""
     serving = Serving()
-    serving.snapshot.memory.faults = [("a", ValueError("x"))]
+    serving.snapshot.memory.faults = [Fault(TOGGLE, "a", ValueError("x"))]
     serving.ask(b"GET", b"/proxy/all")
     serving.ask(b"GET", b"/proxy")
     assert [line.fields["toggle"] for line in serving.log.lines] == ["a"]
