@@ -149,20 +149,23 @@ LISTS: Final = (TEXTS, NETWORKS)
 
 
 class Operator(NamedTuple):
-    """The kind of an operator's values, the function that compiles its constraint, and the results that satisfy a comparison.
+    """One operator.
 
-    An `extension` is not in version 8.2.0 of the real server. The flag server accepts it, and error messages do not name it.
+    `takes` is the kind of its values. `build` compiles its constraint. `accepts` are the results that satisfy a comparison.
+    `as_set` tells that `build` makes a set of the values. An `extension` is not in version 8.2.0 of the real server: the flag
+    server accepts it, and error messages do not name it.
     """
 
     takes: str
     build: Callable[[ConstraintSpec, int], Predicate]
     accepts: int = 0
+    as_set: bool = False
     extension: bool = False
 
 
 OPERATORS: Final[dict[str, Operator]] = {
-    "NOT_IN": Operator(TEXTS, compile_not_in),
-    "IN": Operator(TEXTS, compile_in),
+    "NOT_IN": Operator(TEXTS, compile_not_in, as_set=True),
+    "IN": Operator(TEXTS, compile_in, as_set=True),
     "STR_ENDS_WITH": Operator(TEXTS, compile_ends_with),
     "STR_STARTS_WITH": Operator(TEXTS, compile_starts_with),
     "STR_CONTAINS": Operator(TEXTS, compile_contains),

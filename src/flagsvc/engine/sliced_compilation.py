@@ -14,6 +14,7 @@ import msgspec
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
 from flagsvc.engine.model import ConstraintSpec, FeatureSpec, SegmentSpec, StrategySpec, VariantSpec
+from flagsvc.engine.operators import NETWORKS, OPERATORS
 from flagsvc.engine.parse import (
     as_list,
     as_object,
@@ -41,10 +42,10 @@ VARIANT: Final = 60
 NETWORK: Final = 20
 VALUES: Final = STEP // VALUE
 """Values of a constraint that are parsed at once."""
-SETS: Final = ("IN", "NOT_IN")
+SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.as_set])
 """Operators whose values become a set."""
-NETWORKS: Final = "IN_CIDR"
-"""The operator whose values become networks."""
+NETWORK_SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.takes == NETWORKS])
+"""Operators whose values become networks."""
 
 DONE: Final = -1
 FAILED: Final = -2
@@ -143,7 +144,7 @@ class StepwiseParser:
         nothing: list[object] = []
         constraint = parse_constraint({**raw, "values": nothing}, path)
         members: set[str] | None = set() if constraint.operator in SETS else None
-        networks = CidrSet([]) if constraint.operator == NETWORKS else None
+        networks = CidrSet([]) if constraint.operator in NETWORK_SETS else None
         texts: list[str] = []
         for at in range(0, len(values), VALUES):
             some = parse_constraint({"values": values[at : at + VALUES]}, path).values

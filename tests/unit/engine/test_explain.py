@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import Explanation, explain
+from flagsvc.engine.operators import DATE, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
 
 MOMENT = 1642860000000.0
@@ -60,6 +61,32 @@ def texts(explanation: Explanation) -> list[str]:
 def test_a_constraint_in_words(asked: object, context: Context, line: str) -> None:
     """The text has the constraint's test and the context's value."""
     assert line in texts(explained(feature("f", strategy("default", asked)), context))
+
+
+OPERANDS: dict[str, dict[str, Any]] = {
+    TEXTS: {"values": ["a"]},
+    NETWORKS: {"values": ["10.0.0.0/8"]},
+    NUMBER: {"value": "5"},
+    DATE: {"value": "2022-01-22T14:00:00Z"},
+    VERSION: {"value": "1.2.3"},
+    PATTERN: {"value": "^a"},
+}
+"""Kind of values → an operand."""
+
+
+def test_every_operator_has_words_of_its_own() -> None:
+    """No operator is explained in the words of another one, or in those for a predicate that `describe_test` does not know."""
+    words = []
+    for name, operator in OPERATORS.items():
+        asked = constraint(name, **OPERANDS[operator.takes])
+        [line] = [
+            line
+            for line in texts(explained(feature("f", strategy("default", asked)), Context()))
+            if "constraint:" in line
+        ]
+        words.append(line.partition("constraint: ")[2])
+    assert len(set(words)) == len(OPERATORS)
+    assert not [line for line in words if "holds" in line]
 
 
 class Mine:

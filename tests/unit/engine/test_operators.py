@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.context import Context
-from flagsvc.engine.operators import OPERATORS
+from flagsvc.engine.model import ConstraintSpec
+from flagsvc.engine.operators import OPERATORS, compile_constraint
+from flagsvc.engine.sliced_compilation import NETWORK_SETS, SETS
+from flagsvc.engine.values.cidr import CidrSet
 from support.evaluating import constraint, feature, holds, is_on, region, snapshot, strategy
 
 # operator, the rest of the constraint, value of the field (None: absent), whether it holds
@@ -123,6 +126,20 @@ def test_every_operator_is_in_the_table_above() -> None:
     """No operator is left untested."""
     tested = {operator for operator, *_ in TABLE} | {"DATE_AFTER", "DATE_BEFORE"}
     assert tested == set(OPERATORS)
+
+
+def test_a_long_list_is_made_ready_for_its_operator() -> None:
+    """The values of a long list become a set, or networks, exactly if the operator's predicate uses them so."""
+    sets: set[str] = set()
+    networks: set[str] = set()
+    for name in OPERATORS:
+        spec = ConstraintSpec("", "region", name, ("10.0.0.0/8",), "1.2.3", False, False)
+        spec.members, spec.networks = {"10.0.0.0/8"}, CidrSet(["10.0.0.0/8"])
+        made = compile_constraint(spec)
+        sets |= {name} if getattr(made, "values", None) is spec.members else set()
+        networks |= {name} if getattr(made, "networks", None) is spec.networks else set()
+    assert sets == set(SETS) == {"IN", "NOT_IN"}
+    assert networks == set(NETWORK_SETS) == {"IN_CIDR"}
 
 
 def test_equal_constraints_are_one_predicate_and_others_are_not() -> None:
