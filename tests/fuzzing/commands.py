@@ -160,7 +160,7 @@ contents = (
     | st.sampled_from(words.UNUSUAL)
 )
 switches = st.lists(
-    st.sampled_from(("--all", "--explain", "--json", "--hash-encoding=utf8", "--hash-encoding=no")),
+    st.sampled_from(("--all", "--explain", "--whole", "--json", "--hash-encoding=utf8", "--hash-encoding=no")),
     max_size=4,
     unique=True,
 )

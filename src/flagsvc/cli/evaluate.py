@@ -21,8 +21,9 @@ from urllib.parse import quote
 
 from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
 from flagsvc.cli.parser import ParagraphFormatter
+from flagsvc.cli.reason_tree import MARKS, PLAIN_MARKS, format_tree
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
-from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.run import STRATEGY, TOGGLE
@@ -30,8 +31,11 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.reasons.unfolded import Unfolded
+from flagsvc.reasons.whole import explain_whole
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.load import Resolved, resolve
+from flagsvc.settings.load import resolve
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME
 
 OWN_FLAGS = {
@@ -52,6 +56,7 @@ EPILOG = """\
 examples
   flagsvc evaluate document.json --context userId=7 --context properties.region=eu
   flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain
+  flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain --whole
   flagsvc evaluate http://localhost:3000/proxy/client/features --token TOKEN --all
 
 exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
@@ -66,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, metavar=metavar, help=f"{text}; repeatable", action="append", default=[])
     parser.add_argument("--all", action="store_true", help="also the toggles that are off")
     parser.add_argument("--explain", action="store_true", help="explain the result of each toggle")
+    parser.add_argument("--whole", action="store_true", help="explain every step, also after the one that decided")
     parser.add_argument("--json", action="store_true", help="print JSON")
     for name in OPTIONS:
         option = BY_NAME[name]
@@ -81,13 +87,15 @@ def run(args: argparse.Namespace) -> int:
     settings = read_settings(args)
     context = run_enrichers(read_context(args.context), settings["expCustomEnrichers"])
     token, header = settings["flagsvcApiToken"], settings["clientKeysHeaderName"]
-    snapshot = compile_snapshot(read_document(args.document, token=token, header=header), args, settings)
+    unfolded = open_document(read_document(args.document, token=token, header=header), args, settings)
+    snapshot = unfolded.compiled.snapshot
     names = check_toggles(args.toggle, snapshot)
-    print(
-        format_explanations(snapshot, context, names, args)
-        if args.explain
-        else format_toggles(snapshot, context, names, args)
-    )
+    if args.whole:
+        print(format_whole(unfolded, context, names, args))
+    elif args.explain:
+        print(format_explanations(snapshot, context, names, args))
+    else:
+        print(format_toggles(snapshot, context, names, args))
     for fault in snapshot.take_faults():
         raised = f"{type(fault.error).__name__}: {fault.error}"
         warn(f"{FAULTS[fault.kind]} `{fault.name}` raised {raised}, which counts as off")
@@ -124,8 +132,8 @@ def is_set(name: str, resolved: Resolved) -> bool:
     return resolved.sources[name] != "default"
 
 
-def compile_snapshot(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Snapshot:
-    """Return the document's snapshot, and print its malformed parts to standard error."""
+def open_document(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Unfolded:
+    """Return the document with its snapshot, and print its malformed parts to standard error."""
     if isinstance(document, dict) and "featureStrategies" in document:  # otherwise all its flags would be off
         what = f"`{describe_source(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
         raise ConfigurationError([f"{what}; {ENDPOINTS} give one"])
@@ -138,14 +146,14 @@ def compile_snapshot(document: object, args: argparse.Namespace, settings: dict[
         fold=not args.explain,
     )
     try:
-        result = compile_document(document, options)
+        unfolded = Unfolded(document, options)
     except DocumentError as error:
         raise ConfigurationError(
             [f"`{describe_source(args.document)}` is no client-features document: {error}"]
         ) from None
-    for problem in result.problems:
+    for problem in unfolded.compiled.problems:
         warn(f"left out: {problem}")
-    return result.snapshot
+    return unfolded
 
 
 def read_context(pairs: Sequence[str]) -> Context:
@@ -205,6 +213,15 @@ def format_explanations(snapshot: Snapshot, context: Context, names: list[str] |
     return "\n\n".join(explanation.to_text() for explanation in explanations)
 
 
+def format_whole(unfolded: Unfolded, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
+    """Return the whole explanation of each toggle's result, as trees or as JSON."""
+    explanations = explain_whole(unfolded, context, names)
+    if args.json:
+        return format_json({"toggles": [explanation.to_json() for explanation in explanations]})
+    marks = MARKS if is_utf8() else PLAIN_MARKS
+    return "\n\n".join(format_tree(explanation, marks) for explanation in explanations)
+
+
 def format_toggles(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
     """Return the toggles as a table, or as the JSON answer of the proxy."""
     if names is not None:
@@ -248,5 +265,9 @@ def format_variant(variant: dict[str, Any]) -> str:
 
 def format_json(value: object) -> str:
     """Return `value` as indented JSON; with escapes unless standard output is UTF-8."""
-    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
-    return json.dumps(value, indent=2, ensure_ascii=encoding != "utf8")
+    return json.dumps(value, indent=2, ensure_ascii=not is_utf8())
+
+
+def is_utf8() -> bool:
+    """Return whether standard output is UTF-8."""
+    return (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"

@@ -148,41 +148,68 @@ LISTS: Final = (TEXTS, NETWORKS)
 """The kinds of values of operators that compare with several `values`. Every other operator compares with a single `value`."""
 
 
+class Words(NamedTuple):
+    """What an operator says of a field, before one value and before several; `not_one` and `not_many` if it is inverted."""
+
+    one: str
+    many: str
+    not_one: str
+    not_many: str
+
+
+def comparison(words: str, not_words: str = "") -> Words:
+    """Return the words of an operator that takes a single value."""
+    inverted = not_words or f"not {words}"
+    return Words(words, words, inverted, inverted)
+
+
+IS: Final = Words("is", "is one of", "is not", "is none of")
+IS_NOT: Final = Words("is not", "is none of", "is", "is one of")
+STARTS: Final = Words("starts with", "starts with one of", "does not start with", "starts with none of")
+ENDS: Final = Words("ends with", "ends with one of", "does not end with", "ends with none of")
+CONTAINS: Final = Words("contains", "contains one of", "does not contain", "contains none of")
+NETWORK: Final = Words(
+    "is in the network", "is in one of the networks", "is not in the network", "is in none of the networks"
+)
+
+
 class Operator(NamedTuple):
     """One operator.
 
-    `takes` is the kind of its values. `build` compiles its constraint. `accepts` are the results that satisfy a comparison.
-    `as_set` tells that `build` makes a set of the values. An `extension` is not in version 8.2.0 of the real server: the flag
-    server accepts it, and error messages do not name it.
+    `takes` is the kind of its values. `build` compiles its constraint. `words` are for sentences. `accepts` are the results that
+    satisfy a comparison. `as_set` tells that `build` makes a set of the values, `any_case` that a constraint can ignore case. An
+    `extension` is not in version 8.2.0 of the real server: the flag server accepts it, and error messages do not name it.
     """
 
     takes: str
     build: Callable[[ConstraintSpec, int], Predicate]
+    words: Words
     accepts: int = 0
     as_set: bool = False
+    any_case: bool = False
     extension: bool = False
 
 
 OPERATORS: Final[dict[str, Operator]] = {
-    "NOT_IN": Operator(TEXTS, compile_not_in, as_set=True),
-    "IN": Operator(TEXTS, compile_in, as_set=True),
-    "STR_ENDS_WITH": Operator(TEXTS, compile_ends_with),
-    "STR_STARTS_WITH": Operator(TEXTS, compile_starts_with),
-    "STR_CONTAINS": Operator(TEXTS, compile_contains),
-    "NUM_EQ": Operator(NUMBER, compile_number, EQUAL),
-    "NUM_GT": Operator(NUMBER, compile_number, GREATER),
-    "NUM_GTE": Operator(NUMBER, compile_number, GREATER | EQUAL),
-    "NUM_LT": Operator(NUMBER, compile_number, LESS),
-    "NUM_LTE": Operator(NUMBER, compile_number, LESS | EQUAL),
-    "DATE_AFTER": Operator(DATE, compile_moment, GREATER),
-    "DATE_BEFORE": Operator(DATE, compile_moment, LESS),
-    "SEMVER_EQ": Operator(VERSION, compile_version, EQUAL),
-    "SEMVER_GT": Operator(VERSION, compile_version, GREATER),
-    "SEMVER_LT": Operator(VERSION, compile_version, LESS),
-    "SEMVER_GTE": Operator(VERSION, compile_version, GREATER | EQUAL),
-    "SEMVER_LTE": Operator(VERSION, compile_version, LESS | EQUAL),
-    "REGEX": Operator(PATTERN, compile_regex_match),
-    "IN_CIDR": Operator(NETWORKS, compile_network, extension=True),
+    "NOT_IN": Operator(TEXTS, compile_not_in, IS_NOT, as_set=True),
+    "IN": Operator(TEXTS, compile_in, IS, as_set=True),
+    "STR_ENDS_WITH": Operator(TEXTS, compile_ends_with, ENDS, any_case=True),
+    "STR_STARTS_WITH": Operator(TEXTS, compile_starts_with, STARTS, any_case=True),
+    "STR_CONTAINS": Operator(TEXTS, compile_contains, CONTAINS, any_case=True),
+    "NUM_EQ": Operator(NUMBER, compile_number, comparison("="), EQUAL),
+    "NUM_GT": Operator(NUMBER, compile_number, comparison(">"), GREATER),
+    "NUM_GTE": Operator(NUMBER, compile_number, comparison("≥"), GREATER | EQUAL),
+    "NUM_LT": Operator(NUMBER, compile_number, comparison("<"), LESS),
+    "NUM_LTE": Operator(NUMBER, compile_number, comparison("≤"), LESS | EQUAL),
+    "DATE_AFTER": Operator(DATE, compile_moment, comparison("is after", "is not after"), GREATER),
+    "DATE_BEFORE": Operator(DATE, compile_moment, comparison("is before", "is not before"), LESS),
+    "SEMVER_EQ": Operator(VERSION, compile_version, comparison("= version"), EQUAL),
+    "SEMVER_GT": Operator(VERSION, compile_version, comparison("> version"), GREATER),
+    "SEMVER_LT": Operator(VERSION, compile_version, comparison("< version"), LESS),
+    "SEMVER_GTE": Operator(VERSION, compile_version, comparison("≥ version"), GREATER | EQUAL),
+    "SEMVER_LTE": Operator(VERSION, compile_version, comparison("≤ version"), LESS | EQUAL),
+    "REGEX": Operator(PATTERN, compile_regex_match, comparison("matches", "does not match"), any_case=True),
+    "IN_CIDR": Operator(NETWORKS, compile_network, NETWORK, extension=True),
 }
 """The operators by name, in the order of the flag server's messages (import validation 2)."""
 

@@ -175,12 +175,21 @@ def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_toggle_that_cannot_be_evaluated(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The warning names the toggle, not a custom strategy: an enricher gave the region as a list."""
-    (tmp_path / "e.py").write_text(ENRICHER.replace("'eu'", "[]"))
+    """The warning names the toggle, not a custom strategy: an enricher gave a region that cannot be looked up."""
+    odd = "class Odd(str):\n    __hash__ = None\n    __eq__ = None\n"
+    (tmp_path / "e.py").write_text(odd + ENRICHER.replace("'eu'", "Odd('eu')"))
     run = Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
     assert run.code == 0 and "regional" not in run.out
     assert run.err.startswith("flagsvc evaluate: the evaluation of toggle `regional` raised TypeError: ")
     assert run.err.endswith(", which counts as off\n")
+
+
+def test_an_enricher_that_gives_no_text(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A list as a property is an error that names the enricher and the property."""
+    (tmp_path / "e.py").write_text(ENRICHER.replace("'eu'", "[]"))
+    run = Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py"))
+    told = "enricher `add` returned a context whose property `region` is a list, not a text"
+    assert (run.code, run.out, run.err) == (2, "", f"flagsvc evaluate: {told}\n")
 
 
 def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
