@@ -77,7 +77,7 @@ test-interpreted: install ## run the tests of single packages on the Python sour
 	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
 
-test-long: install ## run the long tests: differential, fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills
+test-long: install ## run the long tests: differential (EDGE=PROGRAM: also beside Unleash Edge), fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills
 	$(BIN)/python -m pytest -m long $(ARGS)
 
 lint: install ## run ruff: style and formatting

@@ -1,18 +1,22 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits.
+SECURITY.md the limits; in the page about Unleash Edge the table of its variables.
 
 `make docs` runs it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 from flagsvc.http.metrics import MetricRow
-from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED
+from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
+from flagsvc.proxy.api.sources import Sources
 from flagsvc.server.api.metrics import OWN
+from flagsvc.settings.edge import ROWS, EdgeVariable, Fate
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, with_unit
@@ -30,6 +34,10 @@ from harness import results  # noqa: E402
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
+EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
+EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
+SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
+"""A variable in a text, alone or with its value."""
 
 
 def option_list() -> str:
@@ -64,12 +72,42 @@ def security(text: str) -> str:
     return between(text, LIMITS, limit_table())
 
 
+def edge_cell(row: EdgeVariable) -> str:
+    """Return what becomes of a variable of Edge, with variables as code."""
+    text = SETTING.sub(lambda found: f"`{found[0]}`", row.here)
+    return {Fate.ABSENT: f"no equivalent: {text}", Fate.NEEDLESS: f"nothing to set: {text}"}.get(row.fate, text)
+
+
+def edge_table() -> str:
+    """Return the table of Edge's variables with their defaults. Neighbours with the same answer share a line."""
+    lines = ["| Edge | flagsvc |", "|---|---|"]
+    for cell, rows in groupby(ROWS, edge_cell):
+        lines.append(f"| {', '.join(map(edge_name, rows))} | {cell} |")
+    return "\n".join(lines)
+
+
+def edge_name(row: EdgeVariable) -> str:
+    """Return a variable of Edge with its default behind it."""
+    default = row.default if row.default.isdecimal() or not row.default else f"`{row.default}`"
+    return f"`{row.name}` {default}".rstrip()
+
+
+def edge_page(text: str) -> str:
+    """Return the page about Edge with the table as the rows have it now."""
+    return between(text, EDGE, edge_table())
+
+
 def metric(row: MetricRow[S]) -> str:
     """Return the line of a metric; a counter has the name that it is written with."""
     name = f"{row.name}_total" if row.kind == "counter" and not row.bare else row.name
     labels = ", ".join(f"`{label}`" for label in row.labels)
     private = " Only at `adminAddress`, for it would tell callers which toggles there are." if row.private else ""
     return f"| `{name}` | {row.kind} | {labels} | {row.help}{private} |"
+
+
+def proxy_metric(row: MetricRow[Sources]) -> str:
+    """Return the line of a metric of the proxy: most of them have a label for the environment, if there are several."""
+    return metric(row if row.place == PROCESS else row._replace(labels=(f"{ENVIRONMENT}¹", *row.labels)))
 
 
 def metrics() -> str:
@@ -82,17 +120,20 @@ def metrics() -> str:
             "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format.",
             "`make docs` writes this page. No label comes from a caller: routes are templates, no toggle, context or key is named.",
             "",
-            *(*head, *map(metric, SPECIFIED)),
+            "¹ Only with [several environments](../how-to/serve-several-environments.md): the name of the environment; empty for",
+            "what belongs to none, such as requests with a key that opens nothing.",
+            "",
+            *(*head, *map(proxy_metric, SPECIFIED)),
             "",
             "## The configuration, the upstream, the fleet and the workers",
             "",
-            *(*head, *map(metric, KEPT)),
+            *(*head, *map(proxy_metric, KEPT)),
             "",
             "## Requests and usage",
             "",
             "With several workers these are sums over all of them, those that have ended included.",
             "",
-            *(*head, *map(metric, SERVED)),
+            *(*head, *map(proxy_metric, SERVED)),
             "",
             "Beside them `process_cpu_seconds_total`, `process_resident_memory_bytes` and the others of Prometheus's client",
             "libraries, of all processes together.",
@@ -130,8 +171,8 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    for name, write in (("README.md", readme), ("SECURITY.md", security)):
-        page = ROOT / name
+    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page}
+    for page, write in pages.items():
         page.write_text(write(page.read_text()))
 
 

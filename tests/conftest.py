@@ -26,6 +26,8 @@ LONGEST_FIRST = (
     "tests/integration/test_container.py",
     "tests/integration/test_server_schemathesis.py",
     "tests/differential_batch/",
+    "tests/integration/test_clients_table.py",
+    "tests/differential_peers/",
     "tests/integration/test_server_resources_beside_the_real_one.py",
     "tests/wire/test_options_effect.py",
     "tests/faults/test_server_killed.py",

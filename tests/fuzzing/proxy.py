@@ -31,6 +31,7 @@ WORLDS: dict[str, dict[str, Any]] = {
         "hash_encoding": "utf8",
         "exp_custom_enrichers": str(ROOT / "examples" / "enrichers.py"),
         "access_log": True,
+        "impact_metrics": "on, Ω",
         "context_properties_limit": 100_000,
         "context_value_limit": 100_000,
         "toggle_limit": 100_000,

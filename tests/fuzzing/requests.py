@@ -197,12 +197,37 @@ dates = st.sampled_from(
 bucket = st.fixed_dictionaries(
     {}, optional={"start": dates | words.scalars, "stop": dates, "toggles": usage | words.values}
 )
+samples = st.fixed_dictionaries(
+    {},
+    optional={
+        "labels": st.dictionaries(words.names, words.scalars, max_size=2) | words.values,
+        "value": counts,
+        "count": counts,
+        "sum": counts,
+        "buckets": st.lists(
+            st.fixed_dictionaries({}, optional={"le": st.just("+Inf") | counts, "count": counts}), max_size=3
+        ),
+    },
+)
+impact_metrics = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(("on", "Ω")),
+            "help": st.just("h"),
+            "type": st.sampled_from(("counter", "gauge", "histogram")),
+        },
+        optional={"samples": st.lists(samples, max_size=3) | words.values},
+    )
+    | words.values,
+    max_size=3,
+)
 reports = st.fixed_dictionaries(
     {},
     optional={
         "appName": words.scalars,
         "instanceId": words.scalars,
         "bucket": bucket | words.values,
+        "impactMetrics": impact_metrics | words.values,
         "interval": counts,
         "started": dates | words.scalars,
         "strategies": st.lists(words.scalars, max_size=3) | words.values,

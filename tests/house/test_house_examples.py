@@ -21,12 +21,14 @@ from flagsvc.cli.parser import CommandParser
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE_NAME = re.compile(r"# (\w+\.py)\n")
+FILE_NAME = re.compile(r"# (\w+\.(?:py|env|yaml))\n")
 ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
 
 
 ASKING = ("validate", "import", "export", "move", "server")
 """Commands that ask or serve, with options of their own: their arguments are parsed; integration/ runs them."""
+MIGRATE = "migrate"
+"""The command that reads what other programs read: where a page has its output, it runs with the files of the page."""
 ELSEWHERE = ("connect-an-sdk.md",)
 """Pages whose programs need a proxy: integration/test_connect_an_sdk.py runs them."""
 
@@ -120,14 +122,21 @@ def test_python_blocks_run(page: Path, folder: Path) -> None:
 def test_commands_are_understood(
     page: Path, shown: Shown, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`evaluate` runs and prints what the page says; what would serve or ask is tried by `config` with the same options."""
-    for text in blocks(page, "python"):
+    """`evaluate` and `migrate` print what the page says; what would serve or ask is tried by `config` with the same options."""
+    for text in blocks(page, "python", "env", "yaml"):
         if named := FILE_NAME.match(text):
             (folder / named[1]).write_text(text)
-    for name, value in (ENOUGH | shown.env).items():
+    enough = {} if "FLAGSVC_ENVIRONMENTS" in shown.env else ENOUGH
+    for name, value in (enough | shown.env).items():
         monkeypatch.setenv(name, value)
-    if shown.words[0] in ASKING:
+    if shown.words[0] in ASKING or (shown.words[0] == MIGRATE and not shown.output):
         assert understood(*shown.words)
+        return
+    if shown.words[0] == MIGRATE:
+        assert main(shown.words) == 0
+        printed = capsys.readouterr()
+        assert printed.out.rstrip() == shown.output.rstrip()
+        assert {line for text in blocks(page, "text") for line in text.splitlines()} <= {*printed.err.splitlines()}
         return
     monkeypatch.setattr("flagsvc.cli.config.check_certificates", id)  # pages name files that their readers have
     command = "evaluate" if shown.words[0] == "evaluate" else "config"
@@ -156,4 +165,5 @@ def test_the_pages_have_examples() -> None:
     found = {(page.name, shown.words[0], bool(shown.output)) for page, shown in SHOWN}
     assert {("README.md", "evaluate", True), ("README.md", "proxy", False)} <= found
     assert {("custom-strategies.md", "evaluate", False), ("context-enrichers.md", "proxy", False)} <= found
+    assert {("move-over-from-edge.md", MIGRATE, True), ("move-over-from-the-reference.md", MIGRATE, True)} <= found
     assert {("move-flags-between-servers.md", name, False) for name in ("validate", "import", "export")} <= found

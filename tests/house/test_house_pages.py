@@ -1,11 +1,13 @@
-"""The generated pages match the present tables."""
+"""The generated pages match the present tables, and pages that name places name those that exist."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
+from flagsvc.settings.edge import ROWS
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +34,15 @@ def test_the_page_of_the_metrics_is_current() -> None:
     assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == generator().metrics()
 
 
+def test_the_table_of_edge_is_current() -> None:
+    """`make docs` would change nothing, and every variable of Edge stands in it once."""
+    made = generator()
+    text = made.EDGE_PAGE.read_text()
+    assert made.edge_page(text) == text
+    cells = [line.split("|")[1] for line in made.edge_table().splitlines()[2:]]
+    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in ROWS]
+
+
 def test_the_table_of_limits_is_current() -> None:
     """`make docs` would change nothing; both programs stand in it, and what bounds callers is not missing."""
     text = (ROOT / "SECURITY.md").read_text()
@@ -39,3 +50,31 @@ def test_the_table_of_limits_is_current() -> None:
     assert made.security(text) == text
     table = made.limit_table()
     assert all(f"`{option.name}`" in table for option in (*OPTIONS, *SERVER_OPTIONS) if option.stops)
+
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+SOURCES = ROOT / "src" / "flagsvc"
+
+
+def test_the_places_of_the_architecture_exist() -> None:
+    """Every file and folder that the page names with its path is in the package or in the repository."""
+    paths = re.findall(r"`([a-z]\w*/[\w/]*(?:\.py|\.md)?)`", ARCHITECTURE)
+    assert len(paths) > 50
+    assert not [path for path in paths if not (SOURCES / path).exists() and not (ROOT / path).exists()]
+
+
+def test_the_members_of_classes_in_the_architecture_exist() -> None:
+    """Every `Class.member` that the page names is in a module that has the class."""
+    modules = [path.read_text() for path in SOURCES.rglob("*.py")]
+    members = re.findall(r"`([A-Z][A-Za-z]+)\.(\w+)`", ARCHITECTURE)
+    assert len(members) > 15
+    for owner, member in members:
+        found = [text for text in modules if re.search(rf"^class {owner}\b", text, re.MULTILINE)]
+        assert any(re.search(rf"\b{member}\b", text) for text in found), f"{owner}.{member}"
+
+
+def test_every_folder_of_tests_is_explained() -> None:
+    """CONTRIBUTING.md has a row for each folder below tests/."""
+    rows = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert set(rows) == folders

@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from flagsvc import ProxyApp, ProxyOptions, create_app
+from support.environments import only
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
 from support.waiting import wait_until
@@ -205,7 +206,7 @@ def test_by_hand(upstream: FakeUpstream) -> None:
             await proxy(a_get("/proxy"), nothing_more, collect(sent))
             assert sent[0]["status"] == 200
             assert [toggle["name"] for toggle in json.loads(sent[1]["body"])["toggles"]] == ["first", "second"]
-            proxy._runtime.counters.count("first", True)
+            only(proxy).counters.count("first", True)
         assert len(counts(upstream)) == 1
         await proxy(a_get("/proxy"), nothing_more, collect(sent))
         assert sent[2]["status"] == 200, "requests that come late are answered from memory"
@@ -275,9 +276,9 @@ def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream)
     async def main() -> None:
         await proxy.ready(20)
         upstream.answer = slow  # type: ignore[method-assign]
-        proxy._runtime.counters.count("first", True)
+        only(proxy).counters.count("first", True)
         await asyncio.to_thread(upstream.wait, lambda: upstream.received(METRICS))
-        proxy._runtime.counters.count("second", True)
+        only(proxy).counters.count("second", True)
         upstream.answer = usual  # type: ignore[method-assign]
 
     asyncio.run(main())
@@ -300,7 +301,7 @@ def test_stopping_when_the_upstream_does_not_answer(upstream: FakeUpstream) -> N
 
     async def main() -> None:
         await proxy.ready(20)
-        proxy._runtime.counters.count("first", True)
+        only(proxy).counters.count("first", True)
         upstream.answer = late  # type: ignore[method-assign, assignment]
         await proxy.aclose()
 
@@ -319,7 +320,7 @@ def test_a_failed_start_leaves_nothing(upstream: FakeUpstream, monkeypatch: pyte
         raise RuntimeError("no threads left")
 
     async def main() -> None:
-        reporter = proxy._runtime.reporter
+        reporter = only(proxy).reporter
         assert reporter is not None
         with monkeypatch.context() as patch:
             patch.setattr(reporter, "start", broken)

@@ -24,6 +24,7 @@ from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing.commands import Called, CommandFolder
 from support import tracebacks
+from support.environments import only
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.pki import Authority, written
 from support.processes import Proxy, ask, our_proxy
@@ -321,8 +322,9 @@ def test_objects_show_none() -> None:
     outputs = Outputs()
     options = load(ENVIRONMENT | {"FLAGSVC_URL": URL}, None, {}).options
     setup = make_setup(options)
-    world = ProxyRuntime(setup)
-    for each in (options, setup, create_app(options), world, world.service, world.upstream, world.poller):
+    runtime = ProxyRuntime(setup)
+    world = only(runtime)
+    for each in (options, setup, create_app(options), runtime, world, world.service, world.upstream, world.poller):
         outputs.take(type(each).__name__, repr(each) + str(each) + f"{each}")
         for name, part in getattr(each, "__dict__", {}).items():
             if not isinstance(part, str | tuple | list):

@@ -14,11 +14,12 @@ import pytest
 
 from support import processes
 from support.flagservers import our_flag_server
-from support.processes import ADMIN_TOKEN, UPSTREAM_TOKEN
+from support.processes import ADMIN_TOKEN, FRONTEND_TOKEN, UPSTREAM_TOKEN
 
 JSON = "application/json"
 SWITCH = "/api/admin/maintenance"
 FEATURES = "/api/client/features"
+VALIDATE = "/edge/validate"
 ADMIN = {"Authorization": ADMIN_TOKEN}
 CLIENT = {"Authorization": UPSTREAM_TOKEN}
 OFF = b'{"enabled":false}'
@@ -42,6 +43,11 @@ def post(body: bytes | None, media: str | None = JSON, **more: str) -> Ask:
 def with_token(token: str, path: str = SWITCH) -> Ask:
     """Return a GET with a token."""
     return Ask("GET", path, {"Authorization": token})
+
+
+def question(body: object, path: str = VALIDATE, **headers: str) -> Ask:
+    """Return a question about tokens, which nobody in particular asks."""
+    return Ask("POST", path, {"Content-Type": JSON, **headers}, json.dumps(body).encode())
 
 
 SAME = {
@@ -124,6 +130,16 @@ SAME = {
     "health, OPTIONS": Ask("OPTIONS", "/health", {}),
     "health, unknown": with_token("*:*.nobody", "/health"),
     "ready": Ask("GET", "/ready", {}),
+    "question, no member": question({}),
+    "question, a list": question([]),
+    "question, null": question(None),
+    "question, a text for the list": question({"tokens": "x"}),
+    "question, an object for a token": question({"tokens": ["x", {}]}),
+    "question, text": Ask("POST", VALIDATE, {"Content-Type": "text/plain"}, b'{"tokens":[]}'),
+    "question, not JSON": Ask("POST", VALIDATE, {"Content-Type": JSON}, b"{"),
+    "question, over the limit": question({"tokens": ["x" * 102_400]}),
+    "question, an unknown token besides": question({"tokens": []}, Authorization="*:*.nobody"),
+    "question, OPTIONS": Ask("OPTIONS", VALIDATE, {}),
 }
 
 OURS: dict[str, tuple[Ask, int, int]] = {
@@ -136,6 +152,8 @@ OURS: dict[str, tuple[Ask, int, int]] = {
     "an empty parameter of the media type": (post(OFF, "application/json;"), 400, 204),
     "an odd parameter of the media type": (post(OFF, "application/json; ;;odd"), 400, 204),
     "an empty charset": (post(OFF, "application/json; charset="), 400, 204),
+    "a question about tokens with a token of clients": (question({"tokens": []}, **CLIENT), 403, 200),
+    "a question about more than 100 tokens": (question({"tokens": ["x"] * 101}), 200, 400),
     "more than 100 kB, but for a batch": (post(b" " * (512_000 - len(OFF)) + OFF), 413, 204),
 }
 """Where ours differs on purpose: the real server's status, and ours. It reads no body whose media type it cannot take apart."""
@@ -191,7 +209,8 @@ def seen(response: http.client.HTTPResponse, body: bytes) -> Seen:
 @pytest.fixture(scope="module")
 def roots() -> Iterator[tuple[str, str]]:
     """Give the addresses of the real server and of ours, with the same tokens."""
-    tokens = [{"type": "admin", "secret": ADMIN_TOKEN}, {"type": "backend", "secret": UPSTREAM_TOKEN}]
+    kinds = {"admin": ADMIN_TOKEN, "backend": UPSTREAM_TOKEN, "frontend": FRONTEND_TOKEN}
+    tokens = [{"type": kind, "secret": secret} for kind, secret in kinds.items()]
     with (
         processes.postgresql() as database,
         processes.unleash_server(database) as real,
@@ -212,3 +231,18 @@ def test_ours_differs_on_purpose(roots: tuple[str, str], name: str) -> None:
     """A difference that is gone on the real server's side shows here."""
     request, real, ours = OURS[name]
     assert tuple(ask(root, request).status for root in roots) == (real, ours)
+
+
+QUESTIONS: dict[str, list[Any]] = {
+    "none": [],
+    "all": [ADMIN_TOKEN, UPSTREAM_TOKEN, FRONTEND_TOKEN],
+    "unknown": ["", "nobody", f"{UPSTREAM_TOKEN} ", UPSTREAM_TOKEN.upper(), UPSTREAM_TOKEN, 7, None, "user:nobody"],
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_both_know_the_same_tokens(roots: tuple[str, str], name: str) -> None:
+    """The known tokens come with the same fields and values; unknown ones are left out."""
+    for path in (VALIDATE, "//Edge/Validate/"):
+        real, ours = (processes.ask(root + path, method="POST", body={"tokens": QUESTIONS[name]}) for root in roots)
+        assert (ours.status, ours.json()) == (real.status, real.json()) and real.status == 200

@@ -147,7 +147,7 @@ def test_a_flood(name: str, networks: int, tmp_path: Path) -> None:
         path = "/proxy" if run is small_proxy else "/health"
         told = [
             sys.executable,
-            ROOT / "tests" / "flooding.py",
+            ROOT / "tests" / "support" / "flooding.py",
             port,
             int(SECONDS),
             number,

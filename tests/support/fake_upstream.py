@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 FEATURES = "/api/client/features"
 REGISTER = "/api/client/register"
 METRICS = "/api/client/metrics"
+VALIDATE = "/edge/validate"
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,45 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+def granted(kind: str, *projects: str, environment: str = "production") -> dict[str, object]:
+    """Return what a token opens, for `FakeUpstream.tokens`: of all projects without any."""
+    return {"type": kind, "projects": list(projects) or ["*"], "environment": environment}
+
+
 class FakeUpstream:
-    """The client API of a flag server at `url`, which ends in `/api`: features with ETag, registration, metrics."""
+    """The client API of a flag server at `url`, which ends in `/api`: features with ETag, registration, metrics.
+
+    `tokens` are those of callers, each with what it opens. Without them the server does not know the question. `serve` gives a
+    token of a proxy a document of its own.
+    """
 
     def __init__(self, document: object) -> None:
         self.url = ""
+        self.tokens: dict[str, dict[str, object]] | None = None
         self.requests: list[Recorded] = []
         self.replies: dict[str, Reply] = {}
+        self.is_over = False
         self._changed = threading.Condition()
-        self._body, self._etag = b"", ""
+        self._bodies: dict[str, bytes] = {}
         self.replace(document)
 
     def replace(self, document: object) -> None:
         """Serve `document` from now on; bytes are served as they are."""
-        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.serve("", document)
+
+    def serve(self, token: str, document: object) -> None:
+        """Serve `document` from now on where this token asks; the empty one stands for all others."""
         with self._changed:
-            self._body, self._etag = body, f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
+            self._bodies[token] = document if isinstance(document, bytes) else json.dumps(document).encode()
 
     def received(self, path: str, status: int | None = None) -> list[Recorded]:
         """Return the requests for `path` so far, those answered with `status` if one is given."""
         with self._changed:
             return [seen for seen in self.requests if seen.path == path and status in (None, seen.status)]
+
+    def asked_tokens(self) -> list[list[str]]:
+        """Return the tokens of each question so far that was about tokens."""
+        return [seen.json()["tokens"] for seen in self.received(VALIDATE)]
 
     def forget(self) -> None:
         """Forget the requests so far."""
@@ -81,17 +100,24 @@ class FakeUpstream:
         """Return the answer to a request, and record the request."""
         parts = urlsplit(target)
         with self._changed:
-            reply = self.replies.get(parts.path) or self._usual(method, parts.path, headers)
+            reply = self.replies.get(parts.path) or self._usual(method, parts.path, headers, body)
             query = parse_qs(parts.query, keep_blank_values=True)
             self.requests.append(Recorded(method, parts.path, query, headers, body, reply.status))
             self._changed.notify_all()
         return reply
 
-    def _usual(self, method: str, path: str, headers: dict[str, str]) -> Reply:
+    def _usual(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
         if (method, path) == ("GET", FEATURES):
-            if headers.get("if-none-match") == self._etag:
-                return Reply(304, headers={"ETag": self._etag})
-            return Reply(200, self._body, {"ETag": self._etag, "Content-Type": "application/json"})
+            body = self._bodies.get(headers.get("authorization", ""), self._bodies[""])
+            etag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
+            if headers.get("if-none-match") == etag:
+                return Reply(304, headers={"ETag": etag})
+            return Reply(200, body, {"ETag": etag, "Content-Type": "application/json"})
+        if (method, path) == ("POST", VALIDATE) and self.tokens is not None:
+            known = [
+                {"token": token, **self.tokens[token]} for token in json.loads(body)["tokens"] if token in self.tokens
+            ]
+            return Reply(200, json.dumps({"tokens": known}).encode(), {"Content-Type": "application/json"})
         return Reply(202) if (method, path) in (("POST", REGISTER), ("POST", METRICS)) else Reply(404)
 
 
@@ -102,6 +128,9 @@ class _Handler(BaseHTTPRequestHandler):
     upstream: FakeUpstream
 
     def _serve(self) -> None:
+        if self.upstream.is_over:  # on a connection that was kept
+            self.close_connection = True
+            return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = self.upstream.answer(self.command, self.path, headers, body)
@@ -139,6 +168,7 @@ def fake_upstream(document: object, port: int = 0, tls: ssl.SSLContext | None = 
     try:
         yield upstream
     finally:
+        upstream.is_over = True
         server.shutdown()
         thread.join()
         server.server_close()

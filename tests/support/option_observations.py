@@ -26,7 +26,7 @@ from support.aio import GIVEN_UP_S, fate, until
 from support.loopback import reply, silence, tunnel
 from support.option_ways import Observe
 from support.processes import answers
-from support.scene import KEY, Proxy, Scene
+from support.scene import KEY, Scene
 
 DAY_S = 86_400.0
 AGES_S = 1000.0
@@ -150,43 +150,6 @@ async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
             await scene.poll(pause / 2)
             pauses.append(pause)
     return scene.upstream.requests[0].headers["unleash-interval"], pauses
-
-
-async def pace_of_metrics(scene: Scene, options: ProxyOptions) -> object:
-    """Observe the seconds between metrics posts, and all requests to the upstream."""
-    async with scene.proxy(options) as proxy:
-        pauses = await metrics_pauses(scene, proxy, 2)
-        if pauses:
-            await until(lambda: scene.received("register"))
-    return pauses, sorted({request.path.rpartition("/")[2] for request in scene.upstream.requests})
-
-
-async def spread_of_metrics(scene: Scene, options: ProxyOptions) -> object:
-    """See whether the seconds between metrics posts vary, and by how much at most."""
-    async with scene.proxy(options) as proxy:
-        pauses = await metrics_pauses(scene, proxy, 6)
-    return {"varies": len(set(pauses)) > 1, "within": all(20 <= pause <= 40 for pause in pauses)}
-
-
-async def metrics_pauses(scene: Scene, proxy: Proxy, times: int) -> list[float]:
-    """Return the seconds before each of some metrics posts, none if there are none; the proxy must not poll."""
-    pauses: list[float] = []
-    if not scene.clock.sleeping:
-        return pauses
-    for _ in range(times):
-        await proxy.named("on")
-        [pause] = await scene.waits(1)
-        await scene.clock.advance(pause)
-        pauses.append(pause)
-        await until(lambda: len(scene.received("metrics")) == len(pauses))
-    return pauses
-
-
-async def counted(scene: Scene, options: ProxyOptions) -> object:
-    """See how many toggles are in each post of the metrics that are sent at the end."""
-    async with scene.proxy(options) as proxy:
-        await proxy.named("one", "two", "three")
-    return [len(sent["bucket"]["toggles"]) for sent in scene.bodies("metrics")]
 
 
 async def readiness(scene: Scene, options: ProxyOptions) -> object:

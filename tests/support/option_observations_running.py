@@ -10,8 +10,8 @@ from flagsvc.process.process import UvicornServer
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.serve_workers import ParentProcess
 from flagsvc.proxy.setup import make_setup
-from flagsvc.settings.load import Resolved
 from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.places import Resolved
 from flagsvc.testing import RecordingLog, turns
 from support.aio import until
 from support.option_observations import listening

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from support.option_observations import ask, header, names, status_and_header, statuses
 from support.option_observations_running import looks, overlap
+from support.option_observations_tokens import asks_again_within_a_minute, questions_at_once, token_statuses
 from support.option_ways import Row
 from support.scene import toggle
 
+LOOKED_UP = {"tokenValidation": "upstream"}
 UNKNOWN = {"authorization": "unknown"}
 BROWSER = {"origin": "https://a.example", "access-control-request-method": "GET"}
 PREFLIGHT = ask("/proxy", {**BROWSER, "access-control-request-headers": "x-asked"}, method="OPTIONS")
@@ -74,6 +76,31 @@ CALLERS = (
         look=statuses(ask("/proxy"), ask("/api/frontend")),
         seen=[404, 200],
         unset=[200, 200],
+    ),
+    Row(
+        name="tokenValidation",
+        text="Upstream",
+        look=token_statuses,
+        seen=[200, 401],
+        unset=[401, 401],
+    ),
+    Row(
+        name="tokenLookupRate",
+        text="2",
+        native=2,
+        beside=LOOKED_UP,
+        look=questions_at_once,
+        seen=2,
+        unset=5,
+    ),
+    Row(
+        name="tokenRevalidationInterval",
+        text="60",
+        native=60,
+        beside=LOOKED_UP,
+        look=asks_again_within_a_minute,
+        seen=True,
+        unset=False,
     ),
     Row(
         name="bodyLimit",

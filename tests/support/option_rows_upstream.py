@@ -7,6 +7,7 @@ import json
 from flagsvc.settings.defaults import instance_id
 from support import option_observations as see
 from support import option_observations_running as running
+from support import option_observations_usage as usage
 from support.option_observations import ask, names, statuses
 from support.option_ways import Observe, Row, refused
 from support.scene import TOKEN, document, toggle
@@ -259,7 +260,7 @@ METRICS = (
         text="7000",
         native=7000,
         beside={"refreshInterval": "0"},
-        look=see.pace_of_metrics,
+        look=usage.pace_of_metrics,
         seen=([7.0, 7.0], ["features", "metrics", "register"]),
         unset=([30.0, 30.0], ["features", "metrics", "register"]),
     ),
@@ -268,7 +269,7 @@ METRICS = (
         text="0",
         native=0,
         beside={"refreshInterval": "0"},
-        look=see.pace_of_metrics,
+        look=usage.pace_of_metrics,
         seen=([], ["features"]),
         unset=([30.0, 30.0], ["features", "metrics", "register"]),
     ),
@@ -277,7 +278,7 @@ METRICS = (
         text="10000",
         native=10_000,
         beside={"refreshInterval": "0"},
-        look=see.spread_of_metrics,
+        look=usage.spread_of_metrics,
         seen={"varies": True, "within": True},
         unset={"varies": False, "within": True},
     ),
@@ -286,7 +287,7 @@ METRICS = (
         text="2",
         native=2,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=see.counted,
+        look=usage.counted,
         seen=[2],
         unset=[3],
     ),
@@ -295,7 +296,7 @@ METRICS = (
         text="150",
         native=150,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=see.counted,
+        look=usage.counted,
         seen=[2],
         unset=[3],
     ),
@@ -304,8 +305,16 @@ METRICS = (
         text="2",
         native=2,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=see.counted,
+        look=usage.counted,
         seen=[2, 1],
         unset=[3],
+    ),
+    Row(
+        name="impactMetrics",
+        text="sales, clicks",
+        native=["sales", "clicks"],
+        look=usage.impact_metrics,
+        seen=["sales"],
+        unset=[],
     ),
 )

@@ -25,6 +25,7 @@ BAD, SECRET = "not \x01 text", "very-secret\x01"
 
 BY_KIND: Mapping[of.Kind, Sample] = {
     of.TEXT: ("some text", "some text"),
+    of.ENVIRONMENT: ("some text", "some text"),
     of.TEXTS: ("localhost,.example.com", ("localhost", ".example.com")),
     of.PATH: ("/etc/flagsvc/some.pem", "/etc/flagsvc/some.pem"),
     of.SECRET: ("sample-token", "sample-token"),

@@ -26,10 +26,16 @@ NODE_22 = f"node-linux-{MACHINES.get(platform.machine(), platform.machine())}"
 PACKAGES: dict[str, dict[str, str]] = {
     "specification": {"@unleash/client-specification": "6.1.0"},
     "clients": {"@unleash/proxy": "1.4.19", "unleash-client": "6.12.1", "unleash-proxy-client": "3.8.2"},
+    "react": {
+        "@unleash/proxy-client-react": "5.1.0",
+        "unleash-proxy-client": "3.8.2",
+        "react": "18.3.1",
+        "react-dom": "18.3.1",
+    },
     "server": {"unleash-server": "7.5.1"},
     "server-8": {"unleash-server": "8.2.0", NODE_22: "22.23.3"},
 }
-SECONDS = {"specification": 120, "clients": 300, "server": 900, "server-8": 900}
+SECONDS = {"specification": 120, "clients": 300, "react": 300, "server": 900, "server-8": 900}
 
 # No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
 NPM_OPTIONS = (

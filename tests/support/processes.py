@@ -31,6 +31,7 @@ KEY = "some-client-key"
 UPSTREAM_TOKEN = "*:development.some-upstream-token"
 FRONTEND_TOKEN = "*:development.some-frontend-token"
 SERVER_SIDE_TOKEN = "some-server-side-token"
+EDGE_TOKEN = "*:development.some-edge-token"
 FORM = "compiled" if all(forms.compiled_modules().values()) else "interpreted"
 LISTENING = f"flagsvc {VERSION} ({FORM}) listening on"
 """How the line begins that a program of ours prints when it listens; a process runs compiled where it can."""
@@ -242,10 +243,10 @@ def proxy_environment(upstream_url: str, port: int, env: Mapping[str, str]) -> d
 
 
 @contextmanager
-def reference_proxy(upstream_url: str, **env: str) -> Iterator[Proxy]:
-    """Run the npm reference proxy against an upstream until the block ends; it is ready when the block begins."""
+def reference_proxy(upstream_url: str, wait_ready: Any = True, **env: str) -> Iterator[Proxy]:
+    """Run the npm reference proxy against an upstream until the block ends; the block begins when it is ready."""
     command = [peers.node(), peers.package("@unleash/proxy") / "dist" / "start.js"]
-    with _proxy("reference proxy", command, upstream_url, env) as proxy:
+    with _proxy("reference proxy", command, upstream_url, env, wait_ready=wait_ready) as proxy:
         yield proxy
 
 
@@ -337,10 +338,10 @@ class FlagServer:
 
 
 @contextmanager
-def unleash_server(database_url: str, peer: str = "server") -> Iterator[FlagServer]:
+def unleash_server(database_url: str, peer: str = "server", **more: str) -> Iterator[FlagServer]:
     """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls no other host.
 
-    `peer` is the row of `peers.PACKAGES` with its version.
+    `peer` is the row of `peers.PACKAGES` with its version, `more` are further variables.
     """
     port = free_port()
     env = {
@@ -355,6 +356,7 @@ def unleash_server(database_url: str, peer: str = "server") -> Iterator[FlagServ
         "CHECK_VERSION": "false",
         "SEND_TELEMETRY": "false",
         "LOG_LEVEL": "warn",
+        **more,
     }
     command = [peers.node_of(peer), peers.package("unleash-server", peer) / "dist" / "server.js"]
     with scratch() as folder, running("unleash-server", command, env=env, folder=folder) as program:

@@ -19,7 +19,7 @@ from flagsvc.proxy.api.routes import routes_of
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
-from flagsvc.proxy.usage import UsageSource
+from flagsvc.proxy.usage import ImpactSample, UsageSource
 from flagsvc.testing import FakeClock, RecordingLog
 
 EMPTY = b'{"toggles":[]}'
@@ -83,12 +83,13 @@ class FakeHolder:
 class FakeUsage:
     """Counters that record their calls."""
 
-    entries = unknown = full = refused = 0
+    entries = unknown = full = malformed = refused = 0
 
     def __init__(self) -> None:
         self.counted: list[tuple[str, bool]] = []
         self.added: list[tuple[str, int, int, dict[str, int]]] = []
         self.sources: list[UsageSource | None] = []
+        self.samples: list[tuple[ImpactSample, UsageSource | None]] = []
         self.registered: dict[UsageSource, dict[str, Any]] = {}
         self.reports = 0
 
@@ -100,6 +101,18 @@ class FakeUsage:
         """Write a report down."""
         self.added.append((name, yes, no, variants))
         self.sources.append(source)
+
+    def add_impact(self, sample: ImpactSample, source: UsageSource | None = None) -> None:
+        """Write a sample of an impact metric down."""
+        self.samples.append((sample, source))
+
+    def leave_out_unknown(self) -> None:
+        """Write down that counts are left out."""
+        self.unknown += 1
+
+    def leave_out(self) -> None:
+        """Write down that an impact metric is malformed."""
+        self.malformed += 1
 
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Write a registration down."""

@@ -11,17 +11,29 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
 
+class Record(Protocol):
+    """Takes the bytes of one direction of a connection."""
+
+    def extend(self, data: bytes, /) -> None:
+        """Take the next bytes."""
+
+
 class Wiretap:
-    """The bytes sent to the server at `port`, by connection. While `cut` is set, new connections end at once."""
+    """The bytes sent to the server at `port`, by connection.
+
+    While `cut` is set, new connections end at once; `refused` is how many did. `far` is the server's port.
+    """
 
     def __init__(self, far: int) -> None:
         self.port = 0
         self.cut = False
+        self.refused = 0
         self.connections: list[bytearray] = []
-        self._far = far
+        self.far = far
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
 
@@ -29,6 +41,12 @@ class Wiretap:
     def sent(self) -> bytes:
         """Every byte that was sent so far."""
         return b"\n".join(bytes(each) for each in self.connections)
+
+    def record(self) -> tuple[Record, Record]:
+        """Return what takes the bytes of a new connection: those to the server, and those from it."""
+        kept = bytearray()
+        self.connections.append(kept)
+        return kept, bytearray()
 
     def accept(self, listener: socket.socket) -> None:
         """Take connections until the listener is closed."""
@@ -38,18 +56,18 @@ class Wiretap:
             except OSError:
                 return
             if self.cut:
+                self.refused += 1
                 near.close()
                 continue
             try:
-                far = socket.create_connection(("127.0.0.1", self._far))
+                far = socket.create_connection(("127.0.0.1", self.far))
             except OSError:  # nobody is there any more
                 near.close()
                 continue
-            kept = bytearray()
-            self.connections.append(kept)
             self._sockets += [near, far]
-            self._run(copy, near, far, kept)
-            self._run(copy, far, near, bytearray())
+            thread = threading.Thread(target=pass_on, args=(near, far, *self.record()))
+            self._threads.append(thread)
+            thread.start()
 
     def hang_up(self) -> None:
         """End all connections immediately."""
@@ -62,30 +80,34 @@ class Wiretap:
         self.hang_up()
         for thread in self._threads:
             thread.join(10)
-        for each in self._sockets:
-            each.close()
-
-    def _run(self, function: object, *given: object) -> None:
-        thread = threading.Thread(target=function, args=given)  # type: ignore[arg-type]
-        self._threads.append(thread)
-        thread.start()
 
 
-def copy(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
-    """Hand on bytes until there are no more, and keep them."""
+def pass_on(near: socket.socket, far: socket.socket, to_server: Record, from_server: Record) -> None:
+    """Hand on bytes in both directions until there are no more, and close both ends."""
+    with near, far:
+        back = threading.Thread(target=copy, args=(far, near, from_server))
+        back.start()
+        copy(near, far, to_server)
+        back.join()
+
+
+def copy(source: socket.socket, sink: socket.socket, record: Record) -> None:
+    """Hand on bytes until there are no more, and record them."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
-            kept += data
+            record.extend(data)
             sink.sendall(data)
     for each in (source, sink):
         with contextlib.suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)
 
 
+T = TypeVar("T", bound=Wiretap)
+
+
 @contextmanager
-def wiretap(far: int) -> Iterator[Wiretap]:
-    """Run a relay to the loopback port `far` until the block ends."""
-    tap = Wiretap(far)
+def relaying(tap: T) -> Iterator[T]:
+    """Run a relay until the block ends."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         tap.port = listener.getsockname()[1]
         accepting = threading.Thread(target=tap.accept, args=(listener,))
@@ -97,6 +119,13 @@ def wiretap(far: int) -> Iterator[Wiretap]:
                 listener.shutdown(socket.SHUT_RDWR)
             accepting.join(10)
             tap.end()
+
+
+@contextmanager
+def wiretap(far: int) -> Iterator[Wiretap]:
+    """Run a relay to the loopback port `far` until the block ends."""
+    with relaying(Wiretap(far)) as tap:
+        yield tap
 
 
 def found(words: Iterable[str], content: bytes) -> list[str]:

@@ -7,15 +7,18 @@ import itertools
 import socket
 import subprocess
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from flagsvc.proxy.tokens import UnavailableError
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
+from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.pool import PoolTimeouts, WorkerPool
-from flagsvc.testing import FakeClock, RecordingLog
+from flagsvc.proxy.workers.token_answers import Opened
+from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import until
 
 PATIENT = PoolTimeouts(late=10, stuck=10, report=10, leave=10)
@@ -48,9 +51,9 @@ class FakeWorker:
             self.channel.send(messages.Serving())
         elif isinstance(message, messages.Prepare):
             self.bodies.append(body)
-            self.channel.send(messages.Prepared(message.number, "revision"))
+            self.channel.send(messages.Prepared(message.number, "revision", message.environment))
         elif isinstance(message, messages.Switch):
-            self.channel.send(messages.Switched(message.number))
+            self.channel.send(messages.Switched(message.number, message.environment))
         elif isinstance(message, messages.CountsRequest):
             self.channel.send(messages.CountsSent(message.number))
         elif isinstance(message, messages.Reload):
@@ -82,31 +85,93 @@ class FakeWorker:
         return [message for message in self.received if isinstance(message, kind)]
 
 
+def served(number: int = 0, name: str = "", port: int = 1, **options: object) -> messages.EnvironmentOptions:
+    """Return an environment with options as the workers receive them."""
+    return messages.EnvironmentOptions(number, name, {"port": port, **options})
+
+
 class PoolScene:
-    """The pool, all workers that were started, clock and log. `refusals` are raised instead of starting the next worker."""
+    """The pool, all workers that were started, clock and log. `refusals` are raised instead of starting the next worker.
+
+    There is an environment for each of `names`, which are numbered; `counters` and `distribution` are those of the first one.
+    A process with several has options, and `has_started` tells that each was tried once.
+
+    `opened` is what tokens open, and `asked` has the tokens, the network and the seconds of each question. `valid` are the digests
+    of tokens that are known to be valid.
+    """
 
     def __init__(
-        self, size: int, groups: int | None = None, timeouts: PoolTimeouts = PATIENT, timeout_s: float = 0
+        self,
+        size: int,
+        groups: int | None = None,
+        timeouts: PoolTimeouts = PATIENT,
+        timeout_s: float = 0,
+        names: Sequence[str] = ("",),
     ) -> None:
         self.made: list[FakeWorker] = []
         self.ignores: set[type[messages.Message]] = set()
         self.refusals: list[OSError] = []
+        self.opened: dict[str, Opened | UnavailableError] = {}
+        self.asked: list[tuple[list[str], bytes, float]] = []
+        self.valid: list[str] = []
+        self.has_started = False
         self.clock = FakeClock()
         self.log = RecordingLog()
-        self.counters = UsageCounters(dict, self.clock.now)
         self.worker_pool = WorkerPool(
             size,
             self.spawn,
-            options={"port": 1},
             sockets=[[number] for number in range(size if groups is None else groups)],
-            counters=self.counters,
             render_metrics=lambda: b"the metrics",
+            look_up=self.look_up,
+            list_valid_tokens=lambda: self.valid,
+            options={"port": 3000} if len(names) > 1 else None,
+            has_started=lambda: self.has_started,
             clock=self.clock,
             log=self.log,
             draw=lambda: 0.5,
             timeouts=timeouts,
             timeout_s=timeout_s,
         )
+        self.every_counters: list[UsageCounters] = []
+        self.distributions: list[DocumentDistribution] = []
+        for _ in names:
+            self.add()
+        self.worker_pool.use_environments([served(number, name) for number, name in enumerate(names)])
+
+    async def look_up(self, tokens: Sequence[str], network: bytes, seconds: float) -> dict[str, Opened]:
+        """Return what tokens open, after a while."""
+        self.asked.append((list(tokens), network, seconds))
+        await turns()
+        found = {}
+        for token in tokens:
+            opened = self.opened.get(token)
+            if isinstance(opened, UnavailableError):
+                raise opened
+            if opened is not None:
+                found[token] = opened
+        return found
+
+    @property
+    def counters(self) -> UsageCounters:
+        """The counters of the first environment."""
+        return self.every_counters[0]
+
+    @property
+    def distribution(self) -> DocumentDistribution:
+        """The documents of the first environment."""
+        return self.distributions[0]
+
+    def add(self) -> int:
+        """Add an environment to the pool; return its number. No worker serves it yet."""
+        number = len(self.distributions)
+        self.every_counters.append(UsageCounters(dict, self.clock.now))
+        self.distributions.append(self.worker_pool.add_environment(number, self.every_counters[number], self.log))
+        return number
+
+    async def reload(self, *environments: messages.EnvironmentOptions) -> None:
+        """Have the workers serve these environments, and wait until they do."""
+        self.worker_pool.use_environments(environments)
+        await self.worker_pool.wait_reloaded()
 
     def spawn(self, end: socket.socket) -> FakeWorker:
         """Start a worker."""
@@ -122,10 +187,14 @@ class PoolScene:
 
 @asynccontextmanager
 async def pool_scene(
-    size: int = 2, groups: int | None = None, timeouts: PoolTimeouts = PATIENT, timeout_s: float = 0
+    size: int = 2,
+    groups: int | None = None,
+    timeouts: PoolTimeouts = PATIENT,
+    timeout_s: float = 0,
+    names: Sequence[str] = ("",),
 ) -> AsyncIterator[PoolScene]:
     """Yield a pool that has started, and stop it afterwards."""
-    made = PoolScene(size, groups, timeouts, timeout_s)
+    made = PoolScene(size, groups, timeouts, timeout_s, names)
     made.worker_pool.start()
     await made.worker_pool.wait_started()
     try:

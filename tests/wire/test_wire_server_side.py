@@ -38,6 +38,12 @@ REPORT: dict[str, Any] = {
         "toggles": {"b": {"yes": 2, "no": 1, "variants": {}}, "unknown": {"yes": 1}},
     },
 }
+COUNTER = {
+    "name": "sales",
+    "help": "Sales.",
+    "type": "counter",
+    "samples": [{"labels": {"appName": "shop"}, "value": 2}],
+}
 REGISTRATION = {"appName": "shop", "interval": 10, "started": "2026-01-01T00:00:00Z", "strategies": ["default"]}
 
 
@@ -300,3 +306,65 @@ def test_guessing_counts_for_the_rate_of_an_address(opened: Opener) -> None:
     """Whoever asks for keys without one is limited like whoever tries them."""
     wire = opened(document=DOCUMENT, rate_limit_address=1, rate_limit_burst=2)
     assert [wire.post("/edge/validate", {"tokens": []}, key=None).status for _ in range(3)] == [200, 200, 429]
+
+
+def measured(wire: Wire) -> dict[Any, dict[str, dict[Any, list[float]]]]:
+    """What is measured for each source, by the name of the metric."""
+    own = wire.usage.drain()
+    return {
+        bucket.source: {key.name: series.samples for key, series in bucket.impact.items()}
+        for bucket in [*([] if own is None else [own]), *wire.usage.drain_sources()]
+    }
+
+
+@pytest.mark.parametrize("bucket", [REPORT["bucket"], REPORT["bucket"] | {"toggles": {}}, None, ...])
+def test_impact_metrics(opened: Opener, bucket: Any) -> None:
+    """They are the application's own, also without counts; the SDK for Python then sends no bucket."""
+    wire = opened(document=DOCUMENT)
+    body = {name: value for name, value in {**REPORT, "bucket": bucket}.items() if value is not ...}
+    for _ in range(2):
+        answer = wire.post("/api/client/metrics", body | {"impactMetrics": [COUNTER]}, key=TOKEN)
+        assert (answer.status, answer.body) == (202, b"")
+    assert measured(wire) == {("shop", "one"): {"sales": {(("appName", "shop"),): [4.0]}}}
+
+
+@pytest.mark.parametrize("metrics", [7, {}, "x", [7], [COUNTER | {"type": "x"}], [COUNTER | {"samples": [{}]}]])
+def test_malformed_impact_metrics_of_an_application(opened: Opener, metrics: Any) -> None:
+    """They are left out and counted, and the counts of the report stay: an SDK that gets a 400 reports nothing any more."""
+    wire = opened(document=DOCUMENT)
+    assert wire.post("/api/client/metrics", REPORT | {"impactMetrics": metrics}, key=TOKEN).status == 202
+    assert wire.usage.malformed == 1
+    assert reported(wire) == {("shop", "one"): {"b": (2, 1)}}
+
+
+def test_impact_metrics_in_bulk(opened: Opener) -> None:
+    """They name no application, so they are the proxy's own. A malformed one is a 400 that names the place."""
+    wire = opened(document=DOCUMENT)
+    body: dict[str, Any] = {"applications": [], "metrics": [], "impactMetrics": [COUNTER]}
+    assert wire.post("/api/client/metrics/bulk", body, key=TOKEN).status == 202
+    assert measured(wire) == {None: {"sales": {(("appName", "shop"),): [2.0]}}}
+    for metrics, place in (
+        (7, "/body/impactMetrics"),
+        (None, "/body/impactMetrics"),
+        ([COUNTER, {}], "/body/impactMetrics/1"),
+        ([COUNTER | {"samples": [{"value": "x"}]}], "/body/impactMetrics/0/samples/0/value"),
+    ):
+        answer = wire.post("/api/client/metrics/bulk", body | {"impactMetrics": metrics}, key=TOKEN)
+        assert (answer.status, answer.json()["details"][0]["path"]) == (400, place)
+    assert measured(wire) == {}
+
+
+def test_impact_metrics_of_browsers(opened: Opener) -> None:
+    """Without the option they are dropped; with it the named ones are the proxy's, with labels that the configuration knows."""
+    sample = {"labels": {"appName": "someone", "b": "enabled", "mail": "someone@example.com"}, "value": 2}
+    metrics = [COUNTER | {"samples": [sample]}, COUNTER | {"name": "other"}]
+    for allowed in ((), ("sales",)):
+        wire = opened(document=DOCUMENT, impact_metrics=allowed, app_name="us")
+        for path in ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/proxy"):
+            answer = wire.post(f"{path}/client/metrics", REPORT | {"impactMetrics": metrics})
+            assert (answer.status, answer.body) == (200, b"OK")
+        own = wire.usage.drain()
+        assert own is not None
+        labels = (("appName", "us"), ("b", "enabled"), ("environment", "default"))
+        found = {key.name: series.samples for key, series in own.impact.items()}
+        assert found == ({"sales": {labels: [10.0]}} if allowed else {})

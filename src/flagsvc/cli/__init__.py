@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json, wants_json
-from flagsvc.cli.parser import UsageError, find_command, format_overview, open_command
+from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command
 from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, MissingExtraError, SeedError
 from flagsvc.core.version import version_text
 
@@ -81,7 +81,8 @@ def _run(arguments: list[str]) -> int:
     if not first:
         print(format_overview(), file=sys.stderr)
         return 2
-    return _dispatch(find_command(first), rest)
+    others = [word for word in rest if word in ELSEWHERE] if first.startswith("-") else []  # Edge's options come first
+    return _dispatch(find_command((others or [first])[0]), rest)
 
 
 def _dispatch(command: Command, arguments: list[str]) -> int:

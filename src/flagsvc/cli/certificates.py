@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.load import Resolved
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ COMMANDS = (
     Command("import", "flagsvc.cli.import_", "import a file of flags into a flag server"),
     Command("export", "flagsvc.cli.export", "write flags of a flag server into a file"),
     Command("move", "flagsvc.cli.move", "move the flags of a flag server to another, with all that they need"),
+    Command("migrate", "flagsvc.cli.migrate", "print our configuration for that of Unleash Edge or @unleash/proxy"),
     Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy, or the flag server, is ready"),
     Command("completion", "flagsvc.cli.completion", "print the completion script for bash, zsh or fish"),
     Command("help", "flagsvc.cli.help", "show the options of a command"),

@@ -13,11 +13,13 @@ from argparse import ArgumentParser, Namespace
 
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
-from flagsvc.cli.parser import add_config_argument
+from flagsvc.cli.parser import add_config_argument, explain_environments
 from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, read_flags
 from flagsvc.cli.storage import check_storage
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.load import Resolved, resolve
+from flagsvc.settings.load import resolve
+from flagsvc.settings.load_environments import check_everywhere
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
 from flagsvc.settings.server import resolve_server, server_reference
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
@@ -30,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--docs", action="store_true", help="print the reference page of the options (Markdown)")
     parser.add_argument("--json", action="store_true", help="print every option as JSON")
     add_config_argument(parser)
+    explain_environments(parser)
     add_options(parser)
     add_server_flags(parser)
 
@@ -55,9 +58,9 @@ def resolve_options(args: Namespace) -> Resolved:
         check_database(resolved)
     else:
         resolved = resolve(os.environ, args.config, flags)
-        check_extensions(resolved)
+        check_everywhere(resolved, check_extensions)
         check_storage(resolved)
-    check_certificates(resolved)
+    check_everywhere(resolved, check_certificates)
     return resolved
 
 

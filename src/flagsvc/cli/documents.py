@@ -55,6 +55,14 @@ def read_file(path: str) -> bytes:
         raise ConfigurationError([f"cannot read `{path}`: {reason.lower()}"]) from None
 
 
+def read_text(path: str) -> str:
+    """Return the text of a file. Raises ConfigurationError if it cannot be read, or is not UTF-8."""
+    try:
+        return read_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"`{path}` is not UTF-8"]) from None
+
+
 def fetch(url: str, token: str, header: str) -> bytes:
     """Return the body of one GET of `url`. Redirects are not followed, because the token is meant for this address."""
     require("cli")

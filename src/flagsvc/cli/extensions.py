@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.core.errors import ExtensionError
-from flagsvc.settings.load import Resolved
+from flagsvc.settings.places import Resolved
 
 EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
 """The options that name files of code, and the functions that load them; imported only if such a file is given."""

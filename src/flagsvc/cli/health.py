@@ -17,8 +17,9 @@ from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.probing import ProbeTarget, probe_status
 from flagsvc.cli.programs import add_server_argument, add_server_flags, read_flags
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.load import UNREADABLE, Resolved, resolve
+from flagsvc.settings.load import UNREADABLE, resolve
 from flagsvc.settings.network import socket_path, split_address
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_options
 from flagsvc.settings.server import resolve_server
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.core.errors import FlagsvcError
+from flagsvc.settings.environments import TABLE, VARIABLES
 from flagsvc.settings.kinds import nearest, printable
+from flagsvc.settings.option import FILE_FLAG
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import MOST_USED
 
@@ -24,6 +27,21 @@ MESSAGES = (
     (r"^the following arguments are required: (.*)$", r"missing: \1"),
 )
 """Patterns of the standard library's messages, and our wording."""
+
+
+RUNS = "here it is `flagsvc proxy`, and `flagsvc migrate -- {} …` translates its command line"
+ELSEWHERE = {
+    "edge": RUNS.format("edge"),
+    "offline": RUNS.format("offline"),
+    "unleash-edge": RUNS.format("edge"),
+    "ready": "here it is `flagsvc health`",
+}
+"""Commands of Unleash Edge that are none here → what to type instead."""
+ENVIRONMENTS_FLAG = f"--{TABLE}"
+NO_FLAG = (
+    f"several environments are tables [{TABLE}.NAME] in the file of --config, or {VARIABLES[0]} names them: "
+    "see `flagsvc help proxy`"
+)
 
 
 class UsageError(FlagsvcError):
@@ -61,6 +79,11 @@ def is_used_most(action: Action) -> bool:
 class CommandParser(ArgumentParser):
     """An argument parser that raises `UsageError` where the standard library's prints and exits."""
 
+    rest = ""
+    """The name under which the parsed arguments hold the words behind `--`. Without it, such words are positional arguments."""
+    absent: Mapping[str, str] = {}
+    """Flags that somebody may expect and that the command does not have → what to do instead."""
+
     def __init__(self, **given: Any) -> None:
         super().__init__(**{"formatter_class": OptionFormatter, "allow_abbrev": False, "add_help": False, **given})
         self.add_argument("-h", action=ShortHelp, nargs=0, help="show the most used options")
@@ -95,7 +118,11 @@ class CommandParser(ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return the parsed arguments; raise `UsageError` for an unknown one."""
-        parsed, unknown = self.parse_known_args(args, namespace)
+        words = list(sys.argv[1:] if args is None else args)
+        end = words.index("--") if self.rest and "--" in words else len(words)
+        parsed, unknown = self.parse_known_args(words[:end], namespace)
+        if self.rest:
+            setattr(parsed, self.rest, words[end + 1 :])
         if unknown:
             self.error(self._unknown(unknown))
         return parsed
@@ -105,9 +132,8 @@ class CommandParser(ArgumentParser):
         flag = next((item.partition("=")[0] for item in unknown if item.startswith("-")), "")
         if not flag:
             return "unexpected argument: every option starts with --"
-        return f"unknown option `{printable(flag)}`; {nearest(flag, list(self._option_string_actions))}".removesuffix(
-            "; "
-        )
+        hint = self.absent.get(flag) or nearest(flag, list(self._option_string_actions))
+        return f"unknown option `{printable(flag)}`; {hint}".removesuffix("; ")
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the message in our wording."""
@@ -136,7 +162,9 @@ def format_overview() -> str:
 
 
 def find_command(word: str) -> Command:
-    """Return a command by its name; raise `UsageError` with the nearest name for an unknown one."""
+    """Return a command by its name; raise `UsageError` with the nearest name for an unknown one, or what it is called here."""
+    if word in ELSEWHERE:
+        raise UsageError(f"`{word}` is a command of Unleash Edge: {ELSEWHERE[word]}")
     if word not in BY_NAME:
         hint = nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
         raise UsageError(f"unknown command `{printable(word)}`; {hint}")
@@ -149,6 +177,12 @@ def open_command(command: Command) -> tuple[ModuleType, CommandParser]:
     parser = CommandParser(prog=f"flagsvc {command.name}", description=module.__doc__)
     module.add_arguments(parser)
     return module, parser
+
+
+def explain_environments(parser: ArgumentParser) -> None:
+    """Tell somebody who gives environments by a flag where they are set."""
+    if isinstance(parser, CommandParser):
+        parser.absent = dict.fromkeys((ENVIRONMENTS_FLAG, ENVIRONMENTS_FLAG + FILE_FLAG), NO_FLAG)
 
 
 def add_config_argument(parser: ArgumentParser) -> None:

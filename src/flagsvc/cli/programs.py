@@ -7,10 +7,10 @@ from collections.abc import Collection
 
 from flagsvc.cli.parser import UsageError
 from flagsvc.core.extras import require
-from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
 from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_group, given_flags
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 

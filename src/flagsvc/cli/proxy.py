@@ -2,6 +2,9 @@
 
 An option comes from its flag, else from its variable, else from the file of --config, else it has its default. Every
 variable that starts with FLAGSVC_ also answers with UNLEASH_ in its place.
+
+Several environments are tables [environments.NAME] in that file. Or FLAGSVC_ENVIRONMENTS names them, and the variables of each have
+its name in them, such as FLAGSVC_PRODUCTION_API_TOKEN. No flag sets them: there is no --environments.
 """
 
 from __future__ import annotations
@@ -13,16 +16,19 @@ from functools import partial
 
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
-from flagsvc.cli.parser import add_config_argument
+from flagsvc.cli.parser import add_config_argument, explain_environments
 from flagsvc.cli.startup import log_warnings, report_errors_as_json
 from flagsvc.cli.storage import check_storage
-from flagsvc.settings.load import Resolved, accepted, resolve
+from flagsvc.settings.load import accepted, resolve
+from flagsvc.settings.load_environments import check_everywhere
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_options, given_flags
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `--config` and the flag of every option."""
     add_config_argument(parser)
+    explain_environments(parser)
     add_options(parser)
 
 
@@ -40,8 +46,8 @@ def run(args: Namespace) -> int:
 def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
     """Serve with the resolved options; `read` resolves them again."""
     if resolved.problems:  # without problems the files are loaded once, where they are used
-        check_extensions(resolved)
-        check_certificates(resolved)
+        check_everywhere(resolved, check_extensions)
+        check_everywhere(resolved, check_certificates)
         check_storage(resolved)
     log_warnings(resolved)
     loaded = accepted(resolved)

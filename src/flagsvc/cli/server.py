@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import check_database
 from flagsvc.cli.startup import log_warnings, report_errors_as_json
-from flagsvc.settings.load import Resolved
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.table import SERVER_OPTIONS

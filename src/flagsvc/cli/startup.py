@@ -9,7 +9,7 @@ from flagsvc.cli.error_output import JsonError
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import build_logger
 from flagsvc.core.version import INTERPRETED, INTERPRETED_WARNING, engine_form
-from flagsvc.settings.load import Resolved
+from flagsvc.settings.places import Resolved
 
 
 def log_warnings(resolved: Resolved) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.core.extras import missing_extra
-from flagsvc.settings.load import Resolved
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
 
 

@@ -63,6 +63,17 @@ class SupervisedTask:
         return None
 
 
+async def wait_for_first(*awaitables: Awaitable[object]) -> None:
+    """Wait until the first of several is done, and cancel the others. Their results and errors do not matter."""
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def is_being_cancelled() -> bool:
     """Return whether the current task itself has been cancelled."""
     task = asyncio.current_task()

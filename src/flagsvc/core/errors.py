@@ -7,6 +7,7 @@ FlagsvcError
 ├── DocumentError        a configuration document as a whole is not of the right shape
 ├── UpstreamError        the upstream server did not give a usable answer
 ├── StoreError           a stored configuration cannot be read or written
+│   └── DamagedRecordError   what is stored is not whole, so nothing is lost if it is replaced
 ├── DatabaseError        the flag server's database cannot be used
 ├── SeedError            a seed file is wrong; carries every problem at once
 └── ListenError          the process cannot listen on the address (exit code 1)
@@ -62,6 +63,10 @@ class UpstreamError(FlagsvcError):
 
 class StoreError(FlagsvcError):
     """A stored configuration cannot be read or written."""
+
+
+class DamagedRecordError(StoreError):
+    """What is stored is not whole, or was not written by flagsvc. Nothing is lost if it is replaced."""
 
 
 class DatabaseError(FlagsvcError):

@@ -84,6 +84,10 @@ class EventLogger:
         self._writers = dict(writers)
         self._secrets = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
 
+    def bind(self, **fields: object) -> EventLogger:
+        """Return a logger that adds these fields to every line."""
+        return EventLogger({level: _with_more(write, fields) for level, write in self._writers.items()}, self._secrets)
+
     def debug(self, event: str, **fields: object) -> None:
         """Write at level debug."""
         self._write("debug", event, fields)
@@ -114,6 +118,11 @@ class EventLogger:
             write(str(mask(event)), {name: mask(loggable_value(value)) for name, value in fields.items()})
         except Exception:
             return
+
+
+def _with_more(write: Write, more: Fields) -> Write:
+    """Return a function that writes a line with more fields, which come first."""
+    return lambda event, fields: write(event, {**more, **fields})
 
 
 def build_logger(

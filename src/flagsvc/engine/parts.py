@@ -53,14 +53,16 @@ class SegmentPart:
 
 @mypyc_attr(acyclic=True)
 class Part:
-    """One feature. `toggle` is None if the filters leave it out, or if it is malformed; then `problem` says why.
+    """One feature. `included` tells whether it passes the filters. Of a malformed feature, `problem` says what is wrong.
 
-    `segments` are its segments with their digests, `variants` the names of its variants.
+    `toggle` is None if the feature is malformed or not included. `segments` are its segments with their digests, `variants` the
+    names of its variants. `project` is the id of its project; empty if the feature has none.
     """
 
     def __init__(self, content: bytes) -> None:
         self.digest = content
         self.included = True
+        self.project = ""
         self.problem: DocumentProblem | None = None
         self.toggle: Toggle | None = None
         self.variants: frozenset[str] = frozenset()
@@ -139,10 +141,12 @@ class Maker:
         return part
 
     def start_part(self, raw: object, content: bytes) -> Part:
-        """Return a new part for a decoded feature with this digest. Only `included` is set."""
+        """Return a new part for a decoded feature with this digest. Only `included` and `project` are set."""
         part = Part(content)
         self.pool.compiled += 1
         part.included = is_included(raw, self.options.project, self.options.name_prefix)
+        project = raw.get("project") if isinstance(raw, dict) else None
+        part.project = project if isinstance(project, str) else ""
         return part
 
     def complete(self, part: Part, raw: object) -> None:

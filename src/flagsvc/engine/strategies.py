@@ -147,6 +147,8 @@ class RandomShare(CompiledStrategy):
 class StickyRollout(CompiledStrategy):
     """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field.
 
+    `share` is a percentage. Buckets are 1 to 100, so `share` is also the last bucket that the rule admits.
+
     The beginning of the hash is copied from the prefix, so that a request finds it beside the share and not in another place of
     memory.
     """

@@ -59,6 +59,24 @@ class StatusCounts:
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
+class RouteCounts:
+    """The counts of every route. Services that share them count together."""
+
+    def __init__(self) -> None:
+        self.every: list[StatusCounts] = []
+        self.known: dict[str, StatusCounts] = {}
+
+    def of(self, method: str, route: str) -> StatusCounts:
+        """Return the counts of one method of one route."""
+        name = f"{method} {route}"
+        found = self.known.get(name)
+        if found is None:
+            found = StatusCounts(method, route)
+            self.known[name] = found
+            self.every.append(found)
+        return found
+
+
 class Call:
     """A request: the facts of its head, and its endpoint.
 
@@ -66,6 +84,8 @@ class Call:
     the first line counts. `keyed_twice` tells that the key came in several lines. `limit` is the most bytes of body to read; 0 for
     none, because the body of a GET is never read. `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is
     so large that the connection should be closed and not drained. `found` is what a contract knows about the caller, or None.
+    `key_pending` tells that the key is checked later, after the body has arrived, and `is_counted` that the request counts for the
+    rate of its address already.
     """
 
     def __init__(self, request: Request) -> None:
@@ -91,6 +111,8 @@ class Call:
         self.client_spec: bytes | None = None
         self.accept: bytes | None = None
         self.found: object | None = None
+        self.key_pending: bool = False
+        self.is_counted: bool = False
 
     def read(self, table: dict[bytes, int]) -> None:
         """Read the headers that the service needs. `table` has the kind of each header by its name."""

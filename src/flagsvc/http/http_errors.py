@@ -31,6 +31,11 @@ def wrong_key_type() -> HttpError:
     return HttpError(403, "invalid token: expected a different token type for this endpoint", [])
 
 
+def key_unavailable(seconds: float) -> HttpError:
+    """Return the 503 for a key that cannot be looked up now; `seconds` is when to try again."""
+    return HttpError(503, "the key cannot be checked now", [], "", ceil(seconds))
+
+
 def duplicate_key(header: str) -> HttpError:
     """Return the 400 for a request with two keys: another program may read the other key, and admit somebody else."""
     return HttpError(400, f"the header `{header}` came more than once", [])

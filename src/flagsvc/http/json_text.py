@@ -32,11 +32,11 @@ def decoded(text: bytes, codec: str, depth: int, as_sent: bool) -> object:
     except RecursionError:
         raise too_deep(depth) from None
     except ValueError:
-        return read_unusual(to_text(text, codec), depth, as_sent)
+        return read_or_refuse(to_text(text, codec), depth, as_sent)
 
 
 def deeper(value: object, levels: i64) -> bool:
-    """Return whether lists and objects are nested deeper than `depth` levels."""
+    """Return whether lists and objects are nested deeper than `levels` levels."""
     if isinstance(value, dict):
         if levels == 0:
             return True
@@ -52,10 +52,10 @@ def deeper(value: object, levels: i64) -> bool:
     return False
 
 
-def read_unusual(text: str, depth: int, as_sent: bool) -> object:
-    """Return the JSON value of a text that the fast parser refuses: half a surrogate pair, `1e400`.
+def read_or_refuse(text: str, depth: int, as_sent: bool) -> object:
+    """Return the value of a text that the fast parser refuses, if it is JSON all the same: half a surrogate pair, `1e400`.
 
-    Raises HttpError with the position of an error.
+    Raises HttpError (400) with the position of the error if it is not JSON.
     """
     if not text.strip(" \t\r\n"):
         raise HttpError(400, "the body is not JSON: it is empty", [])

@@ -4,36 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
-from hmac import compare_digest
+from os import urandom
 from typing import Final
 
 from flagsvc.http import http_errors
 
 SCHEME: Final = b"bearer "
+SALT: Final = urandom(32)
+"""Goes into every digest of a key. It is secret, and new in each process."""
+
+
+def salted(key: bytes) -> bytes:
+    """Return the digest by which a key is looked up.
+
+    Nobody outside knows it, so the time that a look-up takes tells nothing about a key, however many keys there are.
+    """
+    return sha256(SALT + key).digest()
 
 
 class KeySet:
-    """The keys that open a route. Only digests are kept, and a check takes equally long for a wrong and a right key."""
+    """The keys that open a route: those of the options, and those that were `added` while the process runs.
+
+    Only digests are kept.
+    """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self.digests: list[bytes] = []
+        self.digests: set[bytes] = set()
+        self.added: set[bytes] = set()
         self.replace(keys)
 
     def replace(self, keys: Iterable[str]) -> None:
-        """Accept only these keys from now on."""
-        self.digests = [sha256(key.encode("utf-8", "surrogateescape")).digest() for key in keys]
+        """Accept only these keys of the options from now on."""
+        self.digests = {salted(key.encode("utf-8", "surrogateescape")) for key in keys}
 
     def contains(self, key: bytes) -> bool:
-        """Return whether `key`, as received in the header, is one of the keys. Compares it with every one of them.
+        """Return whether `key`, as received in the header, is one of the keys.
 
         Blanks around a header's value do not belong to it, but the parser does not remove those after it.
         """
-        digest = sha256(key.strip(b" \t")).digest()
-        found = False
-        for known in self.digests:
-            if compare_digest(digest, known):
-                found = True
-        return found
+        digest = salted(key.strip(b" \t"))
+        return digest in self.digests or digest in self.added
+
+    def lists(self, key: bytes) -> bool:
+        """Return whether `key`, as received, is one of the keys of the options."""
+        return salted(key.strip(b" \t")) in self.digests
 
 
 class Keys:
@@ -52,12 +66,29 @@ class Keys:
         self.server.replace(servers)
         self.either.replace(clients + servers)
 
+    def add(self, key: bytes, server: bool) -> None:
+        """Also accept this key: as a server-side token, or as a client key."""
+        digest = salted(key)
+        (self.server if server else self.client).added.add(digest)
+        self.either.added.add(digest)
+
+    def remove(self, key: bytes) -> None:
+        """Accept a key no longer that was added."""
+        digest = salted(key)
+        for each in (self.client, self.server, self.either):
+            each.added.discard(digest)
+
+    def forget_added(self) -> None:
+        """Accept only the keys of the options, until others are added again."""
+        for each in (self.client, self.server, self.either):
+            each.added.clear()
+
 
 class KeyCheck:
     """The check of the key of a route: one of `accepted` opens it.
 
-    With `bearer`, a key may stand behind the word `Bearer`. `others` are the keys for other routes: they get a 403 and not the 401;
-    None if every wrong key gets the 401.
+    With `bearer`, a key may stand behind the word `Bearer`. A key that is not accepted but is in `others` gets a 403. Any other key
+    gets a 401.
     """
 
     def __init__(self, accepted: KeySet, others: KeySet | None = None, bearer: bool = False) -> None:
@@ -65,13 +96,18 @@ class KeyCheck:
         self.others = others
         self.bearer = bearer
 
-    def find_key(self, sent: bytes | None) -> bytes:
-        """Return the key in a header with blanks around it removed, if it opens the route. Raises HttpError (401, 403)."""
-        if sent is None:
-            raise http_errors.unauthorized()
+    def read_key(self, sent: bytes) -> bytes:
+        """Return the key in a header with blanks around it removed, whether it opens the route or not."""
         key = sent.strip(b" \t")
         if self.bearer and key[: len(SCHEME)].lower() == SCHEME:
             key = key[len(SCHEME) :].strip(b" \t")
+        return key
+
+    def find_key(self, sent: bytes | None) -> bytes:
+        """Return the key in a header, if it opens the route. Raises HttpError (401, 403)."""
+        if sent is None:
+            raise http_errors.unauthorized()
+        key = self.read_key(sent)
         if self.accepted.contains(key):
             return key
         if self.others is not None and self.others.contains(key):

@@ -76,8 +76,8 @@ class HttpError(Exception):
     """The answer is an error with this status (behaviour: Statuses and bodies).
 
     `problems` are pairs of a JSON pointer (`/body/toggles/0`) and the rule that the value there breaks; empty if the request
-    as a whole is wrong. `limit` is the limit that was reached, one of `limits.LIMITS`, or empty. `retry` is the seconds until
-    the next attempt, or 0.
+    as a whole is wrong. `limit` is the limit that was reached, one of `reached_limits.LIMITS`, or empty. `retry` is the seconds
+    until the next attempt, or 0.
     """
 
     def __init__(

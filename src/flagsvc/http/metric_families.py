@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from flagsvc.http.metrics import Measured
+from flagsvc.http.metrics import Labels, Measured
 
 
 class Families(Collector):
@@ -61,5 +61,11 @@ def bare_lines(row: Measured) -> list[str]:
     return [
         f"# HELP {row.name} {row.help}",
         f"# TYPE {row.name} {row.kind}",
-        *(f"{row.name} {int(value)}" for value in row.values.values()),
+        *(f"{row.name}{label_text(row, labels)} {int(value)}" for labels, value in row.values.items()),
     ]
+
+
+def label_text(row: Measured, labels: Labels) -> str:
+    """Return the labels of a sample as text; empty if it has none. The values are words that need no escapes."""
+    pairs = ",".join(f'{name}="{value}"' for name, value in zip(row.labels, labels, strict=True))
+    return f"{{{pairs}}}" if pairs else ""

@@ -25,7 +25,8 @@ class MetricRow(NamedTuple, Generic[S]):
 
     The name of a counter is given without the suffix `_total`, which the text adds. The numbers of a counter only grow while a
     process lives. A `private` row would reveal the names of toggles, so it is written only if callers cannot read the metrics.
-    A `bare` row has no labels; it is written first, as a whole number under its exact name.
+    A `bare` row is written first, as a whole number under its exact name. `place` is a program's own word for where the numbers
+    come from.
     """
 
     name: str
@@ -35,6 +36,7 @@ class MetricRow(NamedTuple, Generic[S]):
     labels: Labels = ()
     private: bool = False
     bare: bool = False
+    place: str = ""
 
 
 class Measured(NamedTuple):

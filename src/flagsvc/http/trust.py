@@ -10,6 +10,7 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
+from flagsvc.http.networks import network_of
 from flagsvc.settings.network import trusted_networks
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -54,6 +55,11 @@ class TrustedProxies:
             if not self.trusts(address):
                 break
         return current or None
+
+    def caller_network(self, peer: str, forwarded: bytes | None) -> bytes:
+        """Return the network of the caller's address; empty if there is none."""
+        address = self.address(peer, forwarded)
+        return b"" if address is None else network_of(address)
 
     def trusts(self, address: Address | None) -> bool:
         """Return whether the X-Forwarded-For of this address is trusted. A peer without an address is trusted only with `true`."""

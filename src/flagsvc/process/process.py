@@ -25,7 +25,7 @@ from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_noti
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.garbage import freeze_survivors
 from flagsvc.process.listen import serve_socket
-from flagsvc.process.shutdown import GRACE_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
+from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
 from flagsvc.process.tls import Tls
 from flagsvc.process.tls_sockets import serve_tls_connection
 
@@ -206,7 +206,7 @@ def server_config(app: AsgiApplication, protocol: MakeProtocol, keep_alive_timeo
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=keep_alive_timeout,
-        timeout_graceful_shutdown=GRACE_S,
+        timeout_graceful_shutdown=OPEN_REQUESTS_S,
     )
 
 

@@ -1,33 +1,45 @@
-"""Reloads keys and tokens of a running process, when their files change or at SIGHUP.
+"""Reloads keys, tokens and environments of a running process, when their files change or at SIGHUP (behaviour: Changes without
+a restart; Several environments).
 
     files ─→ Reloader: read, compare ─→ KeyOverlap: which keys are accepted for how long ─→ apply_options(options)
 
 The whole configuration is read again and must be valid. The field `reloads` of an option's row tells whether the option may change
-in a running process. If the new configuration is invalid, the old one stays.
+in a running process. In a process with several environments, everything that an environment has of its own may change, and
+environments come and go. A process with a single environment cannot change which flags its keys open: new keys that come with such
+a change wait for the restart. If the new configuration is invalid, the old one stays.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.clock import Clock
-from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.core.log import Logger
+from flagsvc.proxy.changes import (
+    KEY_OPTIONS,
+    find_other_flags,
+    find_waiting,
+    hold_back,
+    keys_of,
+    needs_replacement,
+)
 from flagsvc.settings.files import Files, look, special
-from flagsvc.settings.load import Resolved, accepted
-from flagsvc.settings.options import Option, ProxyOptions, differing
+from flagsvc.settings.load import accepted
+from flagsvc.settings.option import Scope
+from flagsvc.settings.options import OPTIONS, Environment, Option, ProxyOptions, differing, with_process
+from flagsvc.settings.places import Resolved
 
 SETTLE_S = 0.2
 """Seconds between two checks of files that are being written, until two checks find the same."""
-KEY_OPTIONS = ("client_keys", "exp_server_side_sdk_config_tokens")
-"""The options whose former keys are accepted for a while longer."""
 
 ApplyOptions = Callable[[ProxyOptions], Awaitable[None]]
-"""Makes the process use these options, as far as they may change while it runs."""
+"""Makes the process use these options, as far as they may change while it runs. Raises FlagsvcError, and changes nothing then."""
 
 
 class ConfigurationFiles(NamedTuple):
@@ -53,6 +65,11 @@ class KeyOverlap:
         if set(new) - set(old):
             self._until |= dict.fromkeys(old, now + self._seconds)
         for key in new:
+            self._until.pop(key, None)
+
+    def end(self, keys: Collection[str]) -> None:
+        """Accept these keys no longer: they are present keys, here or elsewhere."""
+        for key in keys:
             self._until.pop(key, None)
 
     def accepted_keys(self, keys: Sequence[str], now: float) -> tuple[str, ...]:
@@ -90,7 +107,8 @@ class Reloader:
         self._log = log
         self._read = options
         self._files = dict(source.files)
-        self._overlaps = {name: KeyOverlap(options.key_overlap) for name in KEY_OPTIONS}
+        self._overlaps: dict[tuple[str, str], KeyOverlap] = {}
+        self._has_failed = False
         self._requested = asyncio.Event()
         self._lock = asyncio.Lock()
         bodies = {"reloading": self._handle_requests, "watching files": self._watch, "ending keys": self._end_keys}
@@ -163,17 +181,37 @@ class Reloader:
             except ConfigurationError as error:
                 return self._log_refusal(error.problems)
             known, self._read = self._read, read
-            changed = differing(known, read)
+            changed = [row for row in differing(known, read) if not read.environments or row.scope is Scope.PROCESS]
             self._warn_of_restart([row for row in changed if not row.reloads], read)
-            values: dict[str, Any] = {row.field: getattr(read, row.field) for row in changed if row.reloads}
-            fresh = replace(self.options, **values)
-            if fresh != self.options:
-                await self._apply(fresh)
-            return bool(changed)
+            fresh = self._usable(read, changed)
+            is_other, had_failed = fresh != self.options, self._has_failed
+            if not is_other or await self._apply(fresh):
+                self._log_recovery()
+            return bool(changed) or is_other or had_failed or known.environments != read.environments
+
+    def _usable(self, read: ProxyOptions, changed: Sequence[Option]) -> ProxyOptions:
+        """Return the options in use, with what may change while the process runs as it was read."""
+        if bool(read.environments) != bool(self.options.environments):
+            self._log.warn("one environment or several: that has changed and needs a restart")
+            return self.options
+        if not read.environments and find_waiting(self.options, read):
+            return hold_back(self.options, read, self._log if changed else None)
+        values: dict[str, Any] = {row.field: getattr(read, row.field) for row in OPTIONS if row.reloads}
+        environments = tuple(
+            each._replace(options=with_process(each.options, self.options)) for each in read.environments
+        )
+        return replace(self.options, environments=environments, **values)
 
     def _log_refusal(self, problems: Sequence[str]) -> bool:
+        self._has_failed = True
         self._log.error("the configuration cannot be read again, the old one stays", problems="; ".join(problems))
         return True
+
+    def _log_recovery(self) -> None:
+        """Log that the configuration can be read again, if that was refused last."""
+        if self._has_failed:
+            self._log.warn("the configuration is read again")
+        self._has_failed = False
 
     def _warn_of_restart(self, rows: Sequence[Option], read: ProxyOptions) -> None:
         """Log which changed options differ from those in use and need a restart."""
@@ -181,26 +219,90 @@ class Reloader:
         if names:
             self._log.warn("these options have changed and need a restart", options=", ".join(names))
 
-    async def _apply(self, fresh: ProxyOptions) -> None:
-        """Use these keys and tokens, and accept the former keys for a while."""
-        now, old, self.options = self._clock.monotonic(), self.options, fresh
-        for name, overlap in self._overlaps.items():
-            overlap.record_change(getattr(old, name), getattr(fresh, name), now)
-        await self._apply_current()
+    async def _apply(self, fresh: ProxyOptions) -> bool:
+        """Use these keys, tokens and environments, and accept the former keys for a while. Returns whether they can be used."""
+        old, overlaps = self.options, self._make_overlaps(self.options, fresh)
+        try:
+            await self._apply_options(self._with_accepted(fresh, overlaps))
+        except FlagsvcError as error:
+            self._log_refusal([str(error)])
+            return False
+        self.options, self._overlaps = fresh, overlaps
         self._ending.start()
-        names = [row.name for row in differing(old, fresh)]
-        self._log.info("keys and tokens have changed", options=", ".join(names))
+        self._log_change(old, fresh)
+        return True
 
-    async def _apply_current(self) -> None:
+    def _make_overlaps(self, old: ProxyOptions, fresh: ProxyOptions) -> dict[tuple[str, str], KeyOverlap]:
+        """Return the former keys of each environment after a change. A key that has moved opens only where it is now.
+
+        Former keys do not open other flags: an environment that gets other ones has none.
+        """
+        now, former, present = self._clock.monotonic(), keys_of(old), keys_of(fresh)
+        every = {key for keys in present.values() for key in keys}
+        moved = find_moved(old, fresh)
+        made: dict[tuple[str, str], KeyOverlap] = {}
+        for place, keys in present.items():
+            overlap = made[place] = KeyOverlap(fresh.key_overlap)
+            if place[0] in moved:
+                continue
+            if place in self._overlaps:
+                overlap = made[place] = deepcopy(self._overlaps[place])
+            overlap.record_change(former.get(place, ()), keys, now)
+            overlap.end(every)
+        return made
+
+    def _log_change(self, old: ProxyOptions, fresh: ProxyOptions) -> None:
+        names = [row.name for row in differing(old, fresh)]
+        if names:
+            self._log.info("keys and tokens have changed", options=", ".join(names))
+        told = describe_changes(dict(old.environments), dict(fresh.environments))
+        write = self._log.info if told.keys() <= {"changed"} else self._log.warn
+        if told:
+            write("environments have changed", **told)
+
+    def _with_accepted(self, options: ProxyOptions, overlaps: Mapping[tuple[str, str], KeyOverlap]) -> ProxyOptions:
+        """Return these options with the former keys that are still accepted."""
         now = self._clock.monotonic()
-        rings: dict[str, Any] = {
-            name: overlap.accepted_keys(getattr(self.options, name), now) for name, overlap in self._overlaps.items()
-        }
-        await self._apply_options(replace(self.options, **rings))
+        return with_keys(
+            options, {place: overlaps[place].accepted_keys(keys, now) for place, keys in keys_of(options).items()}
+        )
 
     async def _end_keys(self) -> None:
         """Stop accepting former keys, each when it expires."""
-        while ends := [overlap.next_expiry for overlap in self._overlaps.values() if overlap.next_expiry is not None]:
+        while ends := [each.next_expiry for each in self._overlaps.values() if each.next_expiry is not None]:
             await self._clock.sleep(max(0.0, min(ends) - self._clock.monotonic()))
             async with self._lock:
-                await self._apply_current()
+                await self._apply_options(self._with_accepted(self.options, self._overlaps))
+
+
+def find_moved(old: ProxyOptions, fresh: ProxyOptions) -> set[str]:
+    """Return the names of the environments that get other flags by a change of options."""
+    before = dict(old.environments)
+    return {name for name, part in fresh.environments if name in before and find_other_flags(before[name], part)}
+
+
+def describe_changes(before: Mapping[str, ProxyOptions], after: Mapping[str, ProxyOptions]) -> dict[str, str]:
+    """Return the names of the environments that were added, were removed, are being replaced, or have other keys and tokens."""
+    both = [name for name in after if name in before and after[name] != before[name]]
+    replacing = [name for name in both if needs_replacement(before[name], after[name])]
+    found = {
+        "added": [name for name in after if name not in before],
+        "removed": [name for name in before if name not in after],
+        "replacing": replacing,
+        "changed": [name for name in both if name not in replacing],
+    }
+    return {what: ", ".join(names) for what, names in found.items() if names}
+
+
+def with_keys(options: ProxyOptions, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> ProxyOptions:
+    """Return the options with other keys and tokens of callers."""
+    if not options.environments:
+        return with_keys_of(options, "", keys)
+    parts = tuple(Environment(name, with_keys_of(part, name, keys)) for name, part in options.environments)
+    return replace(options, environments=parts)
+
+
+def with_keys_of(options: ProxyOptions, name: str, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> ProxyOptions:
+    """Return the options of one environment with other keys and tokens."""
+    values: dict[str, Any] = {field: keys[name, field] for field in KEY_OPTIONS}
+    return replace(options, **values)

@@ -2,8 +2,8 @@
 
 It prints one line when it listens, one when it is ready and one when it stops. SIGTERM and SIGINT start an orderly shutdown.
 After SIGTERM, readiness fails and requests are answered for a while longer. Then it takes no new connections, finishes open
-requests, sends the last usage metrics, and ends with exit code 0. SIGHUP reloads keys, tokens and certificates, and polls the
-upstream.
+requests, sends the last usage metrics, and ends with exit code 0. SIGHUP reloads keys, tokens and certificates, polls the
+upstream, and asks it again about tokens of callers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
         listening_notices(address, admin_address_server),
         print_notice,
     )
-    server.hangups.append(app.poll_now)
+    server.hangups += [app.poll_now, app.check_tokens]
     reload = (
         None if files is None else Reloader(options, files, apply_options, clock=app.clock, log=app.log, draw=random)
     )

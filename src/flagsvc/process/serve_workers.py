@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, count
 from random import Random
 from types import FrameType
 
@@ -28,54 +28,107 @@ from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.samples import Sources, readings
+from flagsvc.proxy.api.readiness import EnvironmentsReadiness, Readiness
+from flagsvc.proxy.api.samples import count_former, present, readings
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.runtime import make_admin_address_service, make_counters
+from flagsvc.proxy.api.sources import FormerCounts, Sources
+from flagsvc.proxy.environments import Environments
+from flagsvc.proxy.runtime import list_notices, make_directory
+from flagsvc.proxy.services import AnyHolder, make_admin_address_service, make_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, renew_setup
+from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.token_lookups import TokenLookups
+from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.upstream_sync import UpstreamSync, make_feature_filter
+from flagsvc.proxy.workers.messages import EnvironmentOptions
 from flagsvc.proxy.workers.pool import WorkerPool
 from flagsvc.proxy.workers.process_metrics import collect_process_metrics
 from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
-from flagsvc.settings.options import OPTIONS, ProxyOptions
+from flagsvc.settings.options import ProxyOptions
 
 TICK_S = 0.1
 """Seconds between two checks whether the process is told to end."""
 
 
+class ParentEnvironment(UpstreamSync):
+    """The upstream side of one environment in the parent. Its `number` is never that of another environment."""
+
+    def __init__(self, setup: ProxySetup, number: int, worker_pool: WorkerPool, lookups: TokenLookups) -> None:
+        holder: SharedHolder[Snapshot] = SharedHolder()
+        counters = make_counters(setup, holder)
+        self.number = number
+        self.setup = setup
+        self._worker_pool = worker_pool
+        self.distribution = holder.distribution = worker_pool.add_environment(number, counters, setup.log)
+        compiler, wanted = Compiler(setup.compile_options), make_feature_filter(setup.options)
+        prepare = SharedPreparer(compiler, wanted, self.distribution)
+        super().__init__(setup, holder, counters, Random(), prepare, lookups.find(setup))
+        self.readiness = Readiness(holder, setup.clock, setup.options.max_staleness)
+        self.sources = Sources(
+            holder,
+            counters,
+            (),
+            setup.clock,
+            AnswerCache(0),
+            worker_pool,
+            loops=self.restarts,
+            fleet=self.fleet,
+            tokens=None if setup.name or self.tokens is None else lookups,
+        )
+
+    def renew(self, setup: ProxySetup) -> None:
+        """Use the token of this setup from now on. The workers are told the keys."""
+        self.setup = setup
+        self.renew_token(setup.options)
+
+    async def stop(self) -> None:
+        """Wait until the workers have sent their last counts, and stop."""
+        await self._worker_pool.wait_reloaded()
+        await super().stop()
+        self._worker_pool.forget_environment(self.number)
+
+    def describe(self, *, is_current: bool) -> EnvironmentOptions:
+        """Return what a worker needs to know."""
+        return EnvironmentOptions(self.number, self.setup.name, portable_options(self.setup.options), is_current)
+
+
 class ParentProcess:
-    """The parts of the parent: the upstream side of a proxy, and the worker pool. Signals set `should_exit` and `has_hangup`."""
+    """The parts of the parent: the upstream side of each environment, and the worker pool.
+
+    Signals set `should_exit` and `has_hangup`.
+    """
 
     def __init__(self, setup: ProxySetup, groups: list[list[socket.socket]], files: ConfigurationFiles | None) -> None:
         options, random = setup.options, Random()
         self.setup, self.groups = setup, groups
         self.should_exit = self.has_hangup = False
-        self.holder: SharedHolder[Snapshot] = SharedHolder()
-        self.counters = make_counters(setup, self.holder)
+        self.numbers = count()
+        self.former: dict[str, FormerCounts] = {}
         self.worker_pool = WorkerPool(
             options.workers,
             partial(start_worker, list(chain.from_iterable(groups))),
-            options=portable_options(options),
             sockets=[[each.fileno() for each in group] for group in groups],
-            counters=self.counters,
             render_metrics=self.render_metrics,
+            look_up=self.look_up_tokens,
+            list_valid_tokens=lambda: self.lookups.digests(),
+            options=portable_options(options) if setup.environments else None,
+            has_started=lambda: self.readiness.note_start(),
             clock=setup.clock,
             log=setup.log,
             draw=random.random,
             timeout_s=options.worker_timeout / 1000,
         )
-        self.readiness = Readiness(
-            self.holder, setup.clock, options.max_staleness, lambda: self.worker_pool.is_answering
+        self.lookups = TokenLookups(setup, self.worker_pool.revoke_token, self.worker_pool.tell_valid_tokens)
+        self.directory = make_directory(
+            setup, lambda: self.environments.current, lambda: self.environments.coming.values()
         )
+        self.environments: Environments[ParentEnvironment] = Environments(
+            setup, self.make_environment, self.tell_workers, setup.log, self.keep_counts
+        )
+        self.tell_workers()
         self.print_notice = make_notice_printer(as_json=options.use_json_logger)
         self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
-        self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files]
-        self.holder.distribution = self.worker_pool.distribution
-        prepare = SharedPreparer(
-            Compiler(setup.compile_options), make_feature_filter(options), self.worker_pool.distribution
-        )
-        self.upstream_sync = UpstreamSync(setup, self.holder, self.counters, random, prepare)
-        self.hangups.append(self.upstream_sync.poll_now)
+        self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files, self.poll_now, self.check_tokens]
         self.reload: Reloader | None = None
         if files is not None:
             self.reload = Reloader(
@@ -83,25 +136,81 @@ class ParentProcess:
             )
             self.hangups.append(self.reload.request_reload)
             setup.loops["reload"] = self.reload
-        self.sources = Sources(
-            self.holder,
-            self.counters,
+        self.readiness = self.make_readiness()
+        self.sources = self.make_sources()
+
+    def make_environment(self, setup: ProxySetup) -> ParentEnvironment:
+        """Return the parent's side of an environment. Raises what a reload must refuse."""
+        number = next(self.numbers)
+        portable_options(setup.options)
+        try:
+            return ParentEnvironment(setup, number, self.worker_pool, self.lookups)
+        except BaseException:
+            self.worker_pool.forget_environment(number)
+            raise
+
+    async def look_up_tokens(self, tokens: Sequence[str], network: bytes, seconds: float) -> Mapping[str, Admission]:
+        """Return what tokens open that a worker has asked about, within so many seconds. Raises UnavailableError."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        found = {} if self.directory is None else await self.directory.look_up_all(tokens, network, deadline)
+        self.worker_pool.tell_valid_tokens([digest_of(token) for token in found])
+        return found
+
+    def keep_counts(self, former: ParentEnvironment) -> None:
+        """Count on where an environment ends that another one replaces now."""
+        name = former.setup.name
+        self.former[name] = count_former(former.sources, self.former.get(name, {}))
+
+    def tell_workers(self) -> None:
+        """Have the workers serve the environments that there are now."""
+        environments = self.environments
+        self.worker_pool.use_environments(
+            [
+                *(each.describe(is_current=True) for each in environments),
+                *(each.describe(is_current=False) for each in environments.coming.values()),
+            ]
+        )
+
+    def make_readiness(self) -> Readiness:
+        """Return the readiness of all processes together."""
+        setup, environments, pool = self.setup, self.environments, self.worker_pool
+        if not setup.environments:
+            only = next(iter(environments))
+            return Readiness(only.holder, setup.clock, setup.options.max_staleness, lambda: pool.is_answering)
+        holder = AnyHolder(setup, lambda: (each.holder for each in environments))
+        return EnvironmentsReadiness(
+            holder, setup.clock, lambda: [each.readiness for each in environments], lambda: pool.is_answering
+        )
+
+    def make_sources(self) -> Sources:
+        """Return the sources of the metrics: those of the only environment, or those of the process with all of them."""
+        setup, environments = self.setup, self.environments
+        private = not setup.service_settings.without_admin_address
+        if not setup.environments:
+            return next(iter(environments)).sources._replace(loops=self.restarts, private=private)
+        holder = AnyHolder(setup, lambda: (each.holder for each in environments))
+        return Sources(
+            holder,
+            make_counters(setup, holder),
             (),
             setup.clock,
             AnswerCache(0),
             self.worker_pool,
             loops=self.restarts,
-            private=not setup.service_settings.without_admin_address,
-            fleet=self.upstream_sync.fleet,
+            private=private,
+            environments=lambda: {name: each.sources for name, each in environments.current.items()},
+            former=self.former,
+            pending=lambda: environments.coming,
+            tokens=self.lookups,
         )
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop was restarted after an unexpected failure, by name."""
-        return {
-            **self.upstream_sync.restarts(),
-            "workers": self.worker_pool.loop_restarts,
-            **count_loop_restarts(self.setup),
-        }
+        """Return how often each loop of the process was restarted after an unexpected failure, by name.
+
+        With several environments each has its own loops beside these.
+        """
+        own = {"workers": self.worker_pool.loop_restarts, **count_loop_restarts(self.setup)}
+        return own if self.setup.environments else {**next(iter(self.environments)).restarts(), **own}
 
     @cached_property
     def operators(self) -> Service:
@@ -120,11 +229,9 @@ class ParentProcess:
 
     def render_metrics(self) -> bytes:
         """Return the metrics of all processes."""
-        return exposition(
-            self.sources,
-            self.worker_pool.metric_sums.total(readings(self.sources)),
-            collect_process_metrics(self.worker_pool.pids()),
-        )
+        total = self.worker_pool.metric_sums.total(readings(self.sources))
+        processes = collect_process_metrics(self.worker_pool.pids())
+        return exposition(self.sources, present(total, self.sources), processes)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal to end."""
@@ -136,16 +243,31 @@ class ParentProcess:
         self.has_hangup = True
 
     async def apply_options(self, fresh: ProxyOptions) -> None:
-        """Use these keys and tokens. Returns when all workers use them, or when the slowest has had time enough."""
-        self.setup = renew_setup(self.setup, fresh)
-        self.upstream_sync.renew_token(fresh)
-        await self.worker_pool.reload({row.field: getattr(fresh, row.field) for row in OPTIONS if row.reloads})
+        """Use these keys, tokens and environments. Returns when all workers do, or when the slowest has had time enough.
+
+        Raises ExtensionError and ConfigurationError as `make_setup` does, and changes nothing then.
+        """
+        setup = renew_setup(self.setup, fresh)
+        self.readiness.note_start()
+        self.environments.renew(setup)
+        self.setup = setup
+        await self.worker_pool.wait_reloaded()
+
+    def poll_now(self) -> None:
+        """Poll every upstream now, also within a pause that it has asked for."""
+        for each in self.environments.every:
+            each.poll_now()
+
+    def check_tokens(self) -> None:
+        """Ask every upstream again about the known tokens of callers."""
+        for each in self.environments.every:
+            each.check_tokens()
 
     async def run(self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None) -> None:
         """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
         async with admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.worker_pool.start()
-            self.upstream_sync.start()
+            self.environments.start()
             announcing = asyncio.create_task(self.announce(lines))
             try:
                 while not self.handle_pending():  # noqa: ASYNC110 - signal handlers only set attributes; they may not wake the loop
@@ -156,7 +278,7 @@ class ParentProcess:
                 for each in chain.from_iterable(self.groups):
                     each.close()  # so that new connections are refused once the workers have closed theirs, and do not wait here
                 await self.worker_pool.stop()
-                await self.upstream_sync.stop()
+                await self.environments.stop()
 
     def handle_pending(self) -> bool:
         """Do what signals have requested. Returns whether to shut down now."""
@@ -167,12 +289,13 @@ class ParentProcess:
         return self.should_exit and self.grace.is_over()
 
     async def announce(self, lines: Sequence[Notice]) -> None:
-        """Print `lines` when connections are taken, and another line when every worker has a configuration."""
+        """Print `lines` when connections are taken, and others when every worker has the configurations."""
         await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
-        await self.holder.wait_ready()
-        await self.worker_pool.distribution.wait_settled()
-        self.print_notice(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
+        await self.environments.wait_ready()
+        for each in self.environments:
+            await each.distribution.wait_settled()
+        print_notices(list_notices(self.environments.current), self.print_notice)
 
 
 def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> int:
@@ -182,7 +305,8 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
     strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
     """
     setup = make_setup(options)
-    portable_options(options)
+    for part in setup.parts:
+        portable_options(part.options)
     has_tls = make_tls(options, setup.log) is not None  # only the workers speak TLS; this checks that they can
     groups = listen_in_groups(options.host, options.port, options.workers, mode=options.socket_mode)
     path = f"{options.proxy_base_path}/proxy"

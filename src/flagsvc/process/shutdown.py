@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The signals that end the process."""
 HANGUP = signal.SIGHUP
 """The signal to reload files."""
-GRACE_S = 10
+OPEN_REQUESTS_S = 10
 """Seconds that open requests have to finish after the grace period."""
 LOOP_TURNS = 3
 """Iterations of the event loop after which a server has closed its sockets."""
@@ -66,7 +66,7 @@ class ShutdownGrace:
 def stopping_notice(seconds: float) -> Notice:
     """Return the notice of a shutdown: how long new requests are answered, and how long open ones may take."""
     more = f"answers new requests for {seconds:g} s more (a second signal skips that), then " if seconds else ""
-    return Notice(f"flagsvc stopping: {more}waits up to {GRACE_S} s for answers under way")
+    return Notice(f"flagsvc stopping: {more}waits up to {OPEN_REQUESTS_S} s for answers under way")
 
 
 class Stoppable(Protocol):

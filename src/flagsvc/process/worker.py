@@ -12,16 +12,17 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any
 
+from flagsvc.core.background import wait_for_first
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import Secrets
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.garbage import freeze_survivors
@@ -29,30 +30,42 @@ from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
-from flagsvc.process.worker_start import BLOCKED_SIGNALS
-from flagsvc.proxy.api.service import Service
+from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
+from flagsvc.proxy.changes import find_other_flags
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.runtime import make_counters, make_service
-from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_logger, make_setup, renew_setup
+from flagsvc.proxy.services import CallersSide, make_counters
+from flagsvc.proxy.setup import (
+    ProxySetup,
+    count_loop_restarts,
+    make_environment_setup,
+    make_logger,
+    make_setup,
+    renew_meanwhile,
+    renew_setup,
+)
+from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.tokens.bounds import RETRY_S
 from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS
-from flagsvc.proxy.workers.link import ParentLink
+from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
+from flagsvc.proxy.workers.parent_tokens import ParentTokens
 from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.rows.callers import LOOKED_UP
 
 
 class WorkerListeners:
-    """Carries out the parent's commands in a worker (`WorkerCommands`): listening sockets, options, shutdown."""
+    """Carries out the parent's commands in a worker (`WorkerCommands`): listening sockets, environments, shutdown."""
 
     def __init__(self, worker: Worker) -> None:
         self._server = worker.server
         self._front = worker.front
-        self._service = worker.service
+        self._environments = worker.environments
         self._groups = worker.groups
         self._own = worker.welcome.worker % len(worker.groups)
         self._is_draining = False
-        self._setup = worker.setup
         self._adopted: dict[int, list[asyncio.Server]] = {}
 
     async def adopt(self, group: int) -> None:
@@ -70,13 +83,12 @@ class WorkerListeners:
             self._server.servers.remove(listening)
             listening.close()
 
-    def reload(self, options: dict[str, Any]) -> None:
-        """Use these keys and tokens. Without options, reload the server's files."""
-        if not options:
-            return self._server.handle_hangup()
-        self._setup = renew_setup(self._setup, replace(self._setup.options, **options))
-        self._service.keys.replace(self._setup.service_settings.client_keys, self._setup.service_settings.server_tokens)
-        return None
+    def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
+        """Serve these environments with these keys and tokens. Without any, reload the server's files."""
+        if environments:
+            self._environments.use(environments)
+        else:
+            self._server.handle_hangup()
 
     def drain(self) -> None:
         """Fail readiness, and make every answer from now on the last of its connection.
@@ -88,7 +100,7 @@ class WorkerListeners:
         for group in (group for number, group in enumerate(self._groups) if number != self._own):
             for each in group:
                 each.close()
-        self._service.readiness.is_draining = True
+        self._environments.callers.readiness.is_draining = True
         self._front.drain()
 
     def leave(self) -> None:
@@ -97,32 +109,192 @@ class WorkerListeners:
         self._server.should_exit = True
 
 
+class WorkerEnvironment:
+    """One environment of a worker: its callers' side, which the parent fills. Its `number` is the parent's."""
+
+    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide, link: ParentLink[Snapshot]) -> None:
+        """Make the parts. The metrics of all processes come from the parent."""
+        self.number = number
+        self.setup = setup
+        self.removed = asyncio.Event()
+        self.holder: Holder[Snapshot] = Holder()
+        self.counters = make_counters(setup, self.holder)
+        loops = partial(count_loop_restarts, setup)
+        self.service = callers.make_service(setup, self.holder, self.counters, Random(), link.fetch_metrics, loops)
+
+    def renew(self, setup: ProxySetup) -> None:
+        """Use the keys of this setup from now on."""
+        self.setup = setup
+        self.service.keys.replace(setup.service_settings.client_keys, setup.service_settings.server_tokens)
+
+
+class WorkerEnvironments:
+    """The environments of a worker by the parent's numbers."""
+
+    def __init__(self, setup: ProxySetup, link: ParentLink[Snapshot], first: list[messages.EnvironmentOptions]) -> None:
+        self._setup = setup
+        self._link = link
+        self._known: dict[int, WorkerEnvironment] = {}
+        self._served: dict[str, WorkerEnvironment] = {}
+        self._coming: list[WorkerEnvironment] = []
+        self._late: dict[str, WorkerEnvironment] = {}
+        self._ready: set[int] = set()
+        self._wanted: list[messages.EnvironmentOptions] = []
+        origins = [read_portable(each.options).cors_origin for each in first if each.name]
+        is_static = not origins and setup.options.token_validation != LOOKED_UP
+        admit = None if is_static else AdmitByParent(link.tokens, self._list_every, self._map_late)
+        self.callers = CallersSide(
+            setup, lambda: self._served, origins, link.fetch_metrics, admit, list_coming=lambda: self._coming
+        )
+        link.on_revoke, link.on_switch = self.callers.revoke, self._note_switch
+        self.use(first)
+
+    def use(self, wanted: list[messages.EnvironmentOptions]) -> None:
+        """Serve these environments. Their keys open nothing else from now on. Raises FlagsvcError if files cannot be used."""
+        if self._wanted:
+            self.callers.readiness.note_start()
+        for each in wanted:
+            options = read_portable(each.options)
+            self._setup.secrets.add(secrets_of(options))
+            known = self._known.get(each.environment)
+            if known is None:
+                self._add(each.environment, make_part(self._setup, each.name, options))
+            else:
+                known.renew(renew_setup(known.setup, options))
+        self._wanted = wanted
+        self._link.tokens.forget_refused()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Serve what is wanted. One whose configuration is late leaves its place to the former one until then."""
+        current = {each.name: self._known[each.environment] for each in self._wanted if each.is_current}
+        self._late = {name: made for name, made in current.items() if self._is_late(name, made)}
+        for name, made in self._late.items():
+            former = current[name] = self._served[name]
+            former.renew(renew_meanwhile(former.setup, made.setup))
+        for name, former in self._served.items():
+            if current.get(name, former) is not former:
+                self.callers.keep_counts(former)
+        self._served = current
+        coming = [self._known[each.environment] for each in self._wanted if not each.is_current]
+        self._coming = [*coming, *self._late.values()]
+        self.callers.refresh()
+        kept = {each.number for each in current.values()} | {each.environment for each in self._wanted}
+        for number in self._known.keys() - kept:
+            self._link.remove_environment(number)
+            self._known.pop(number).removed.set()
+
+    def _list_every(self) -> list[WorkerEnvironment]:
+        """Return those that answer, and those that are coming."""
+        return [*self._served.values(), *self._coming]
+
+    def _map_late(self, number: int) -> int:
+        """Return the number of what answers for an environment of the parent whose configuration is late here.
+
+        Raises UnavailableError if it has other flags: a token of the new ones does not open the former ones.
+        """
+        late = next((each for each in self._late.values() if each.number == number), None)
+        if late is None:
+            return number
+        former = self._served[late.setup.name]
+        if find_other_flags(former.setup.options, late.setup.options):
+            raise UnavailableError(RETRY_S)
+        return former.number
+
+    def _is_late(self, name: str, made: WorkerEnvironment) -> bool:
+        """Return whether an environment has no configuration, but the one whose place it takes has."""
+        former = self._served.get(name, made)
+        return former.holder.is_ready and not made.holder.is_ready
+
+    def _note_switch(self) -> None:
+        """Serve environments whose configurations were late, if these are there now. A first one may take tokens over."""
+        if any(made.holder.is_ready for made in self._late.values()):
+            self._arrange()
+        ready = {each.number for each in self._served.values() if each.holder.is_ready}
+        if not ready <= self._ready:
+            self.callers.route_tokens_anew()
+        self._ready = ready
+
+    def _add(self, number: int, setup: ProxySetup) -> None:
+        made = self._known[number] = WorkerEnvironment(number, setup, self.callers, self._link)
+        self._link.add_environment(number, LinkedEnvironment(made.holder, made.counters, make_preparer(setup)))
+
+    async def wait_configured(self, wanted: list[messages.EnvironmentOptions]) -> None:
+        """Wait for the configurations that the parent has for these environments, as long as it has them."""
+        waited = [self._known.get(each.environment) for each in wanted if each.has_configuration]
+        for known in waited:
+            if known is not None:
+                await wait_for_first(known.holder.wait_ready(), known.removed.wait())
+
+
+class AdmitByParent:
+    """Looks up tokens by way of the parent."""
+
+    def __init__(
+        self,
+        tokens: ParentTokens,
+        list_every: Callable[[], Iterable[WorkerEnvironment]],
+        map_late: Callable[[int], int],
+    ) -> None:
+        """Take the function that lists the environments, also those that are coming.
+
+        `map_late` returns what answers here for an environment of the parent, by number. Raises UnavailableError.
+        """
+        self._tokens = tokens
+        self._list_every = list_every
+        self._map_late = map_late
+
+    def is_refused(self, token: str) -> bool:
+        """Return whether only listed keys count, or a token opened nothing a moment ago."""
+        return not self._looks_up() or self._tokens.is_refused(token)
+
+    async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
+        """Return what tokens open. Those that open nothing are left out. Raises UnavailableError."""
+        opened = await self._tokens.ask(tokens, network, deadline) if self._looks_up() else {}
+        found = {token: to_admission(each) for token, each in opened.items()}
+        return {token: each._replace(environment=self._map_late(each.environment)) for token, each in found.items()}
+
+    def _looks_up(self) -> bool:
+        """Return whether any environment looks up tokens."""
+        return any(each.setup.options.token_validation == LOOKED_UP for each in self._list_every())
+
+
+def to_admission(opened: messages.TokenOpened) -> Admission:
+    """Return what a token opens, as the parent has told."""
+    name, projects = opened.scope
+    scope = TokenScope(name, None if projects is None else frozenset(projects))
+    return Admission(opened.environment, opened.is_server, scope, opened.is_whole)
+
+
+def make_part(process: ProxySetup, name: str, options: ProxyOptions) -> ProxySetup:
+    """Return the setup of one environment; one without a name is the only one. Raises what `make_setup` does."""
+    return make_environment_setup(process, name, options, is_worker=True) if name else replace(process, options=options)
+
+
 class Worker:
-    """The parts of a worker: the service that answers requests, and the link to the parent."""
+    """The parts of a worker: the environments that answer requests, and the link to the parent."""
 
     def __init__(self, setup: ProxySetup, welcome: messages.Welcome) -> None:
-        holder: Holder[Snapshot] = Holder()
-        counters = make_counters(setup, holder)
         self.setup = setup
-        self.holder = holder
         self.welcome = welcome
-        self.link = ParentLink(holder, counters, make_preparer(setup), worker=welcome.worker, log=setup.log)
-        self.service = make_service(
-            setup, holder, counters, Random(), self.link.fetch_metrics, partial(count_loop_restarts, setup)
-        )
+        self.link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
+        self.environments = WorkerEnvironments(setup, self.link, welcome.environments)
+        self.environments.callers.readiness.has_started = welcome.has_started
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
             setup.loops["tls"] = self.tls
-        self.front = ConnectionFactory(lambda: self.service, make_connection_limits(setup.options, setup.log))
-        self.server = make_server(setup.options, self.service, self.front, self.tls)
+        contract = self.environments.callers.contract
+        self.front = ConnectionFactory(lambda: contract, make_connection_limits(setup.options, setup.log))
+        self.link.count_answered = lambda: self.front.answered
+        self.server = make_server(setup.options, contract, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
         await connect_channel(end, self.link.channel)
-        self.link.start(self.service.sources, WorkerListeners(self))
-        if self.welcome.has_configuration:
-            await wait_for_first(self.holder.wait_ready(), self.link.channel.closed.wait())
+        self.link.start(self.environments.callers.sources, WorkerListeners(self))
+        configured = self.environments.wait_configured(self.welcome.environments)
+        await wait_for_first(configured, self.link.channel.closed.wait())
         reporting = asyncio.create_task(self.report_serving())
         try:
             async with self.tls or contextlib.nullcontext():
@@ -138,18 +310,11 @@ class Worker:
         self.link.report_serving()
 
 
-async def wait_for_first(*awaitables: Awaitable[object]) -> None:
-    """Wait until the first of several is done, and cancel the others."""
-    tasks = [asyncio.ensure_future(each) for each in awaitables]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-
-
-def make_server(options: ProxyOptions, service: Service, protocol: ConnectionFactory, tls: Tls | None) -> UvicornServer:
+def make_server(
+    options: ProxyOptions, contract: Contract, protocol: ConnectionFactory, tls: Tls | None
+) -> UvicornServer:
     """Return the server of a worker, which prints nothing."""
-    config = server_config(AsgiApp(service, do_nothing, do_nothing), protocol, options.keep_alive_timeout)
+    config = server_config(AsgiApp(contract, do_nothing, do_nothing), protocol, options.keep_alive_timeout)
     return UvicornServer(config, ShutdownGrace(options.shutdown_grace, protocol.drain), tls)
 
 
@@ -165,6 +330,11 @@ def read_welcome(end: socket.socket) -> messages.Welcome | None:
     return message if isinstance(message, messages.Welcome) else None
 
 
+def process_options(welcome: messages.Welcome) -> ProxyOptions:
+    """Return the options of the process, which are those of the only environment if there is one."""
+    return read_portable(welcome.options or welcome.environments[0].options)
+
+
 def main(number: int) -> int:
     """Run the worker whose end of the socket pair has this file descriptor; return the exit code."""
     end = socket.socket(fileno=number)
@@ -173,7 +343,7 @@ def main(number: int) -> int:
         return 0
     for each in (number, *(each for group in welcome.sockets for each in group)):
         os.set_inheritable(each, False)
-    options = ProxyOptions(**welcome.options)
+    options = process_options(welcome)
     try:
         setup = make_setup(options, is_worker=True)
         worker = Worker(setup, welcome)

@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.shutdown import HANGUP, SIGNALS
 from flagsvc.settings.base import rows_of
+from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 from flagsvc.settings.rows.storage import StorageOptions
 
@@ -42,6 +43,20 @@ def portable_options(options: ProxyOptions) -> dict[str, Any]:
             ]
         )
     return given
+
+
+def read_portable(values: Mapping[str, Any]) -> ProxyOptions:
+    """Return the options that `portable_options` has turned into these values. They are valid, so nothing is required of them.
+
+    An environment that is being replaced may have no key.
+    """
+    given = {field: value for field, value in values.items() if not is_blank(value)}
+    return ProxyOptions.of(
+        {
+            row.name: row.parse(given[row.field]) if row.field in given else row.default_for(os.environ)
+            for row in OPTIONS
+        }
+    )
 
 
 def is_plain(value: object) -> bool:

@@ -16,8 +16,10 @@ from typing import Self
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
+from flagsvc.http.contract import Contract
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.changes import find_waiting, hold_back
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
@@ -35,7 +37,14 @@ def create_app(options: ProxyOptions) -> ProxyApp:
     `ProxyOptions`.
     """
     setup = make_setup(options)
-    return ProxyApp(replace(setup, service_settings=replace(setup.service_settings, admin_address=None)))
+    return ProxyApp(without_admin_address(setup))
+
+
+def without_admin_address(setup: ProxySetup) -> ProxySetup:
+    """Return a setup whose callers are the operators, too."""
+    settings = replace(setup.service_settings, admin_address=None)
+    parts = tuple(without_admin_address(part) for part in setup.environments)
+    return replace(setup, service_settings=settings, environments=parts)
 
 
 class RunningProxy:
@@ -110,17 +119,13 @@ class ProxyApp:
         """The logger of the proxy."""
         return self._setup.log
 
-    def summary(self) -> str:
-        """Return a text with the number of toggles and where they came from."""
-        return self._runtime.summary()
-
     def greeting(self) -> list[Notice]:
-        """Return the notice that the proxy is ready."""
-        return [Notice(f"flagsvc ready: {self.summary()}")]
+        """Return the notices that the proxy is ready: one for each environment, with its toggles and where they came from."""
+        return self._runtime.greeting()
 
     @property
-    def service(self) -> Service:
-        """The service of the present runtime."""
+    def service(self) -> Contract:
+        """What answers callers in the present runtime."""
         return self._runtime.service
 
     @property
@@ -129,17 +134,32 @@ class ProxyApp:
         return self._runtime.operators
 
     def renew(self, options: ProxyOptions) -> None:
-        """Use the client keys and tokens of these options from now on. All other options stay as they are until a restart."""
-        self._setup = renew_setup(self._setup, options)
-        self._runtime.renew(self._setup)
+        """Use the client keys, tokens and environments of these options from now on.
+
+        All other options stay as they are until a restart. If there is a single environment, and one of these decides which flags
+        its keys open, new keys and tokens wait, too. Raises ExtensionError and ConfigurationError as `create_app` does, and changes
+        nothing then.
+        """
+        if not options.environments and find_waiting(self.options, options):
+            options = hold_back(self.options, options, self.log)
+        setup = renew_setup(self._setup, options)
+        self._runtime.renew(setup)
+        self._setup = setup
 
     def poll_now(self) -> None:
         """Poll the upstream now, also within a pause that it has asked for. Does nothing while the proxy does not run."""
         self._runtime.poll_now()
 
+    def check_tokens(self) -> None:
+        """Ask the upstream again about every known token of callers, so that revoked ones end now (tokenValidation `upstream`).
+
+        Each stays known until the upstream has answered. Does nothing while the proxy does not run.
+        """
+        self._runtime.check_tokens()
+
     def drain(self) -> None:
         """Fail readiness, so that callers are sent elsewhere. Requests are still answered."""
-        self._runtime.service.readiness.is_draining = True
+        self._runtime.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or handle a server's lifespan events. The first request starts the proxy if nothing else has."""
@@ -177,7 +197,7 @@ class ProxyApp:
         """
         await self.start()
         async with asyncio.timeout(seconds):
-            await self._runtime.holder.wait_ready()
+            await self._runtime.environments.wait_ready()
 
     async def aclose(self) -> None:
         """Stop polling, send the last usage metrics, finish writes to storage, and close the connections.

@@ -1,52 +1,56 @@
-"""One running proxy in one process: the upstream side and the callers' side, around one holder.
+"""The running proxy in one process: for each environment an upstream side and a callers' side, around one holder.
 
-    upstream ─→ upstream_sync ─→ holder ─→ service
+    upstream ─→ upstream_sync ─→ holder ─→ service ←─ router ←─ callers
                       └── counters ←──────────┘
 
-With several workers, the parent has the upstream side (`serve_workers`) and each worker the callers' side (`worker`).
+With several workers, the parent has the upstream sides (`serve_workers`) and each worker the callers' sides (`worker`).
 """
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from itertools import count
 from random import Random
 
+from flagsvc.core.notices import Notice
+from flagsvc.core.throttle import Throttle
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.proxy.api.operations import ADMIN
-from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
-from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops, readings
+from flagsvc.http.contract import Contract
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.environments import Environments
+from flagsvc.proxy.services import CallersSide, ServedEnvironment, make_admin_address_service, make_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts
+from flagsvc.proxy.token_directory import TokenDirectory, TokenEnvironment
+from flagsvc.proxy.token_lookups import TokenLookups
 from flagsvc.proxy.upstream_sync import UpstreamSync
-from flagsvc.proxy.usage import UsageCounters
+from flagsvc.settings.rows.callers import LOOKED_UP
+
+REFUSED_TOKENS_S = 600.0
+"""Seconds between two log lines about valid tokens of an environment that this process does not serve."""
 
 
-class ProxyRuntime(UpstreamSync):
-    """The parts of one application in one event loop. It takes over configuration and counts of a `previous` runtime."""
+class EnvironmentRuntime(UpstreamSync):
+    """The parts of one environment in one event loop. Its `number` is never that of another environment."""
 
-    def __init__(self, setup: ProxySetup, previous: ProxyRuntime | None = None) -> None:
+    def __init__(self, setup: ProxySetup, number: int, callers: CallersSide, lookups: TokenLookups) -> None:
+        """Make the parts. `callers` makes the service, and `lookups` what looks up tokens."""
         holder: Holder[Snapshot] = Holder()
-        super().__init__(setup, holder, make_counters(setup, holder), Random())
+        super().__init__(setup, holder, make_counters(setup, holder), Random(), tokens=lookups.find(setup))
+        self.number = number
         self.setup = setup
-        self.service = make_service(
-            setup, self.holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet
+        tokens = None if setup.name or self.tokens is None else lookups
+        self.service = callers.make_service(
+            setup, holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet, tokens=tokens
         )
-        if previous is not None:
-            self.inherit(previous)
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop of the process was restarted after an unexpected failure, by name."""
+        """Return how often each loop was restarted after an unexpected failure, by name."""
         return {**super().restarts(), **count_loop_restarts(self.setup)}
 
-    @cached_property
-    def operators(self) -> Service:
-        """The HTTP service of the operators' address."""
-        return make_admin_address_service(self.setup, self.service.sources, self.service.readiness)
-
-    def inherit(self, previous: ProxyRuntime) -> None:
+    def inherit(self, previous: EnvironmentRuntime) -> None:
         """Take over the configuration that another runtime served, and the counts that it has not sent."""
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
@@ -63,80 +67,115 @@ class ProxyRuntime(UpstreamSync):
 
     def renew(self, setup: ProxySetup) -> None:
         """Use the keys and tokens of this setup from now on."""
+        self.setup = setup
         self.service.keys.replace(setup.service_settings.client_keys, setup.service_settings.server_tokens)
         self.renew_token(setup.options)
 
 
-def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
-    """Return usage counters for the toggles that are served."""
-    max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
-    return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
+class ProxyRuntime:
+    """The parts of one application in one event loop. It takes over configurations and counts of a `previous` runtime."""
+
+    def __init__(self, setup: ProxySetup, previous: ProxyRuntime | None = None) -> None:
+        self.setup = setup
+        self.numbers = count()
+        self.lookups = TokenLookups(setup, lambda token: self.callers.revoke(token))
+        origins = [part.service_settings.cors_origin for part in setup.environments]
+        admit = make_directory(setup, self._list_synced, self._list_coming_synced)
+        self.callers = CallersSide(
+            setup, self._list_served, origins, admit=admit, tokens=self.lookups, list_coming=self._list_coming
+        )
+        self.environments: Environments[EnvironmentRuntime] = Environments(
+            setup,
+            self._make_environment,
+            self.callers.refresh,
+            setup.log,
+            self.callers.keep_counts,
+            self.callers.route_tokens_anew,
+        )
+        self.callers.refresh()
+        for name, environment in self.environments.current.items():
+            if previous is not None and name in previous.environments.current:
+                environment.inherit(previous.environments.current[name])
+
+    def _make_environment(self, part: ProxySetup) -> EnvironmentRuntime:
+        return EnvironmentRuntime(part, next(self.numbers), self.callers, self.lookups)
+
+    def _list_served(self) -> Mapping[str, ServedEnvironment]:
+        return self.environments.current
+
+    def _list_coming(self) -> Iterable[ServedEnvironment]:
+        return self.environments.coming.values()
+
+    def _list_synced(self) -> Mapping[str, TokenEnvironment]:
+        return self.environments.current
+
+    def _list_coming_synced(self) -> Iterable[TokenEnvironment]:
+        return self.environments.coming.values()
+
+    @property
+    def service(self) -> Contract:
+        """What answers callers."""
+        return self.callers.contract
+
+    @cached_property
+    def operators(self) -> Service:
+        """The HTTP service of the operators' address."""
+        return make_admin_address_service(self.setup, self.callers.sources, self.callers.readiness)
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of the metrics."""
+        return self.callers.sources
+
+    def start(self) -> None:
+        """Start to poll, to register and to send usage metrics, in the running loop."""
+        self.environments.start()
+
+    async def stop(self) -> None:
+        """Stop every loop, send the last usage metrics, finish writes to storage, and close the connections."""
+        await self.environments.stop()
+
+    def renew(self, setup: ProxySetup) -> None:
+        """Use the keys, tokens and environments of this setup from now on."""
+        self.callers.readiness.note_start()
+        self.environments.renew(setup)
+        self.setup = setup
+
+    def drain(self) -> None:
+        """Fail readiness. Requests are still answered."""
+        self.callers.readiness.is_draining = True
+
+    def poll_now(self) -> None:
+        """Poll every upstream now, also within a pause that it has asked for."""
+        for environment in self.environments.every:
+            environment.poll_now()
+
+    def check_tokens(self) -> None:
+        """Ask every upstream again about the known tokens of callers."""
+        for environment in self.environments.every:
+            environment.check_tokens()
+
+    def greeting(self) -> list[Notice]:
+        """Return a notice for each environment that is ready."""
+        return list_notices(self.environments.current)
 
 
-def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
-    """Return the names of the served toggles, each with the names of its variants."""
-    snapshot = holder.current
-    return {} if snapshot is None else snapshot.names
-
-
-def make_service(
+def make_directory(
     setup: ProxySetup,
-    holder: Holder[Snapshot],
-    counters: UsageCounters,
-    random: Random,
-    fetch_metrics: FetchMetrics | None = None,
-    loops: Loops = no_loops,
-    fleet: ReplicaStatus | None = None,
-) -> Service:
-    """Return the HTTP service of these parts.
-
-    `fetch_metrics` returns the metrics of all processes, if there are several. `loops` returns the restarts of loops by name.
-    """
-    return Service(
-        setup.service_settings,
-        holder=holder,
-        usage=counters,
-        log=setup.service_log,
-        clock=setup.clock,
-        enrichers=setup.enrichers.functions,
-        random=random,
-        fetch_metrics=fetch_metrics,
-        loops=loops,
-        fleet=fleet,
-    )
+    list_synced: Callable[[], Mapping[str, TokenEnvironment]],
+    list_coming: Callable[[], Iterable[TokenEnvironment]],
+) -> TokenDirectory | None:
+    """Return what looks up tokens in the environments of a process, or None if it has one, and accepts only listed keys."""
+    if not setup.environments and setup.options.token_validation != LOOKED_UP:
+        return None
+    throttle = Throttle(setup.clock, REFUSED_TOKENS_S)
+    return TokenDirectory(list_synced, setup.own_secrets, setup.log, throttle, list_coming)
 
 
-def make_admin_address_service(
-    setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics | None = None
-) -> Service:
-    """Return the HTTP service of the operators' address.
-
-    `readiness` is that of the callers' side, and `fetch_metrics` returns the metrics of all processes, if there are several. There
-    is no CORS, because no browser uses this address.
-    """
-    callers = setup.service_settings
-
-    async def own_metrics() -> bytes:
-        return exposition(sources, readings(sources))
-
-    settings = ServiceSettings(
-        client_keys=(),
-        base_path=callers.base_path,
-        cors_origin=(),
-        cors_exposed_headers=(),
-        header_limit=callers.header_limit,
-        query_limit=callers.query_limit,
-        answer_cache_bytes=0,
-        access_log=callers.access_log,
-    )
-    return Service(
-        settings,
-        holder=sources.holder,
-        usage=sources.usage,
-        log=setup.service_log,
-        clock=setup.clock,
-        fetch_metrics=fetch_metrics or own_metrics,
-        rows=ADMIN,
-        dialects=(),
-        readiness=readiness,
-    )
+def list_notices(environments: Mapping[str, UpstreamSync]) -> list[Notice]:
+    """Return a notice for each environment that is ready."""
+    return [
+        Notice(f"flagsvc ready: {f'{name}: ' if name else ''}{each.summary()}")
+        for name, each in environments.items()
+        if each.holder.is_ready
+    ]

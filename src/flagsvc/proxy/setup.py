@@ -15,16 +15,19 @@ from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.clock import Clock, SystemClock
 from flagsvc.core.errors import ConfigurationError, ExtensionError
 from flagsvc.core.extras import missing_extra
-from flagsvc.core.log import Logger, Secrets, build_logger
+from flagsvc.core.log import EventLogger, Logger, Secrets, build_logger
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.http.client.trust import OWN
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.changes import needs_replacement, with_keys_meanwhile
 from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load_strategies
+from flagsvc.proxy.tokens import OwnSecrets
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.options import ProxyOptions, secrets_of
 from flagsvc.settings.storage import server_at
+from flagsvc.settings.tokens import read_scope
 
 T = TypeVar("T")
 
@@ -49,20 +52,34 @@ class ProxySetup:
     """The lasting parts of one application. Nothing in it is bound to an event loop, and two setups share nothing.
 
     `service_log` is the logger of the HTTP service. If there is an access log, it writes at level info too, at every logLevel.
-    Both loggers mask `secrets`. `loops` are other loops of this process, by name, whose restarts are reported.
+    Both loggers mask `secrets`; `own_secrets` are not shown to upstreams. `loops` are other loops of this process, by name, whose
+    restarts are reported.
+
+    In a process with several environments, each one of `environments` is the setup of one environment, and has its `name`. The
+    rest is the setup of what they share, such as `checked_folders`, the storage folders that are checked already. A process with a
+    single environment has a single setup without a name.
     """
 
     options: ProxyOptions
     clock: Clock
-    log: Logger
+    log: EventLogger
     identity: Identity
     strategies: Strategies
     enrichers: Enrichers
     compile_options: CompileOptions
     service_settings: ServiceSettings
-    service_log: Logger
+    service_log: EventLogger
     secrets: Secrets
+    own_secrets: OwnSecrets
     loops: dict[str, RestartCounter] = field(default_factory=dict)
+    name: str = ""
+    environments: tuple[ProxySetup, ...] = ()
+    checked_folders: set[str] = field(default_factory=set)
+
+    @property
+    def parts(self) -> tuple[ProxySetup, ...]:
+        """The setups of the environments: this one, if there is a single environment."""
+        return self.environments or (self,)
 
 
 def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
@@ -81,10 +98,10 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
         check_storage(options)
         make_trust(options).check()
     strategies, enrichers = load_extensions(options)
-    for name in () if is_worker else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
-        log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
+    if not is_worker:
+        warn_of_names(strategies, log)
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
-    return ProxySetup(
+    setup = ProxySetup(
         options,
         clock,
         log,
@@ -95,7 +112,47 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
         make_service_settings(options, strategies),
         service_log,
         secrets,
+        OwnSecrets(options),
     )
+    made = tuple(make_environment_setup(setup, each.name, each.options, is_worker) for each in options.environments)
+    return replace(setup, environments=made)
+
+
+def make_environment_setup(
+    process: ProxySetup, name: str, options: ProxyOptions, is_worker: bool = False
+) -> ProxySetup:
+    """Return the setup of one environment. Its log lines have a field with its name. Raises what `make_setup` does."""
+    if not is_worker:
+        make_trust(options).check()
+    strategies, enrichers = process.strategies, process.enrichers
+    if (options.custom_strategies, options.exp_custom_enrichers) != (
+        process.options.custom_strategies,
+        process.options.exp_custom_enrichers,
+    ):
+        strategies, enrichers = load_extensions(options)
+    log = process.log.bind(environment=name)
+    if strategies is not process.strategies and not is_worker:
+        warn_of_names(strategies, log)
+    return replace(
+        process,
+        name=name,
+        options=options,
+        log=log,
+        service_log=process.service_log.bind(environment=name),
+        identity=Identity(options.flagsvc_app_name, options.flagsvc_instance_id),
+        strategies=strategies,
+        enrichers=enrichers,
+        compile_options=make_compile_options(options, strategies),
+        service_settings=make_service_settings(options, strategies),
+        loops={},
+        environments=(),
+    )
+
+
+def warn_of_names(strategies: Strategies, log: Logger) -> None:
+    """Log each custom strategy that has the name of a built-in one."""
+    for name in sorted(strategies.by_name.keys() & STRATEGIES.keys()):
+        log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
 
 
 def check_storage(options: ProxyOptions) -> None:
@@ -110,12 +167,45 @@ def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:
 
 
 def renew_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
-    """Return the setup with other keys and tokens. The loggers, which both setups share, mask the new ones as well."""
+    """Return the setup with other keys and tokens, and other environments. The loggers mask the new keys as well.
+
+    The setup of an environment that has not changed is the same object. Raises what `make_setup` does.
+    """
     setup.secrets.add(secrets_of(options))
-    return replace(setup, options=options, service_settings=make_service_settings(options, setup.strategies))
+    setup.own_secrets.add(options)
+    known = {each.name: each for each in setup.environments}
+    made = tuple(
+        renew_environment(setup, known.get(each.name), each.name, each.options) for each in options.environments
+    )
+    settings = make_service_settings(options, setup.strategies)
+    return replace(setup, options=options, service_settings=settings, environments=made)
 
 
-def make_logger(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> Logger:
+def renew_meanwhile(former: ProxySetup, coming: ProxySetup) -> ProxySetup:
+    """Return the setup of an environment that answers until another one takes its place, with the keys that open it meanwhile.
+
+    Everything else stays, also the upstream's token.
+    """
+    options = with_keys_meanwhile(former.options, coming.options)
+    return former if options == former.options else renew_setup(former, options)
+
+
+def keys_of_setup(setup: ProxySetup) -> tuple[str, ...]:
+    """Return the keys and tokens of callers of one environment."""
+    return (*setup.service_settings.client_keys, *setup.service_settings.server_tokens)
+
+
+def renew_environment(process: ProxySetup, known: ProxySetup | None, name: str, options: ProxyOptions) -> ProxySetup:
+    """Return the setup of an environment, which may be new. If only keys and tokens differ, the known one is renewed.
+
+    A token of another project or environment makes it another one.
+    """
+    if known is None or needs_replacement(known.options, options):
+        return make_environment_setup(process, name, options)
+    return renew_setup(known, options) if options != known.options else known
+
+
+def make_logger(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> EventLogger:
     """Return the logger of the options, which writes at `level` and above."""
     return build_logger(options.logger, level=level, as_json=options.use_json_logger, clock=clock, secrets=secrets)
 
@@ -170,5 +260,5 @@ def make_service_settings(options: ProxyOptions, strategies: Strategies) -> Serv
 
 def environment_of(token: str) -> str:
     """Return the environment that a token names, as in `project:environment.secret`; empty if it names none."""
-    scope, dot, _ = token.partition(".")
-    return scope.partition(":")[2] if dot else ""
+    named = read_scope(token)
+    return "" if named is None else named.environment

@@ -21,6 +21,7 @@ from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import is_included
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
+from flagsvc.proxy.changes import has_other_scope
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
 from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
@@ -34,12 +35,14 @@ from flagsvc.proxy.configuration.stores import (
 )
 from flagsvc.proxy.configuration.stores.provider import run_in_thread
 from flagsvc.proxy.setup import ProxySetup, make_trust
-from flagsvc.proxy.unsent_usage import make_unsent_usage, scope_of
+from flagsvc.proxy.tokens import TokenLookup
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import Reporter, UsageCounters
+from flagsvc.proxy.usage_storage import make_unsent_usage
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.storage import server_at
+from flagsvc.settings.upstreams import upstream_of_options
 
 if TYPE_CHECKING:
     from flagsvc.proxy.replication import SharedConfiguration
@@ -64,19 +67,24 @@ class UpstreamSync:
         counters: UsageCounters,
         random: Random,
         prepare: Preparer[Snapshot] | None = None,
+        tokens: TokenLookup | None = None,
     ) -> None:
         """Take the holder to fill and the counters to send.
 
-        `prepare` compiles documents; the default does so only in this process.
+        `prepare` compiles documents; the default does so only in this process. `tokens` looks up tokens of callers, also for other
+        environments of the same upstream; None if only listed keys are accepted.
         """
         self.options = setup.options
         self.token = setup.options.flagsvc_api_token
+        self.upstream_id = upstream_of_options(setup.options)
         self.log = setup.log
         self.random = random
         self.holder = holder
         self.counters = counters
         self.storage = make_storage(setup.options)
-        self.storage_key = make_storage_key(setup.options)
+        self.checked_folders = setup.checked_folders
+        self.name = setup.name
+        self.storage_key = make_storage_key(setup.options, setup.name)
         self.shared = make_shared(setup, self.storage, self.storage_key, holder, random.random)
         self.fleet = None if self.shared is None else self.shared.fleet
         self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
@@ -89,17 +97,31 @@ class UpstreamSync:
         )
         self.poller = self.make_poller(setup, prepare or make_preparer(setup))
         self.reporter = None if self.upstream is None else self.make_reporter(setup, self.upstream)
+        self.tokens = tokens
         self.folder_check: asyncio.Task[None] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a configuration."""
+        return self.holder.is_ready
+
+    @property
+    def project(self) -> str | None:
+        """The only project of the flags; None for all."""
+        return self.options.project_name
 
     def start(self) -> None:
         """Start to poll, to register and to send usage metrics, in the running loop."""
         if self.fleet is not None:
             self.fleet.start()
         self.poller.start()
-        if isinstance(self.storage, FileStore):
+        if isinstance(self.storage, FileStore) and str(self.storage.folder) not in self.checked_folders:
+            self.checked_folders.add(str(self.storage.folder))
             self.folder_check = asyncio.create_task(warn_if_exposed(self.storage, self.log))
         if self.reporter is not None:
             self.reporter.start()
+        if self.tokens is not None:
+            self.tokens.start(self)
 
     async def stop(self) -> None:
         """Stop every loop, send the last usage metrics, finish writes to storage, and close the connections.
@@ -108,7 +130,11 @@ class UpstreamSync:
         """
         if self.folder_check is not None:
             self.folder_check.cancel()
-        parts = [self.poller.stop(), *([] if self.reporter is None else [self.reporter.stop()])]
+        parts = [self.poller.stop()]
+        if self.reporter is not None:
+            parts.append(self.reporter.stop())
+        if self.tokens is not None:
+            parts.append(self.tokens.stop(self))
         tasks = [asyncio.ensure_future(part) for part in parts]
         try:
             _, late = await asyncio.wait(tasks, timeout=STOP_S)
@@ -139,8 +165,7 @@ class UpstreamSync:
         the present one.
         """
         token = options.flagsvc_api_token
-        old, new = scope_of(self.token), scope_of(token)
-        if old and new and old != new:
+        if has_other_scope(self.token, token):
             self.log.warn("flagsvcApiToken is of another project or environment now and needs a restart")
             return
         self.token = token
@@ -148,7 +173,7 @@ class UpstreamSync:
             return
         self.http.renew()
         if self.fleet is None:
-            self.document_storage.rename(make_storage_key(options))
+            self.document_storage.rename(make_storage_key(options, self.name))
         else:
             self.fleet.news.set()
 
@@ -158,6 +183,11 @@ class UpstreamSync:
             self.http.poll_now()
             if self.fleet is not None:
                 self.fleet.news.set()
+
+    def check_tokens(self) -> None:
+        """Ask the upstream again about every known token of callers, also within a pause."""
+        if self.tokens is not None:
+            self.tokens.check_now()
 
     def summary(self) -> str:
         """Return a text with the number of served toggles and where they came from."""
@@ -220,9 +250,14 @@ def make_feature_filter(options: ProxyOptions) -> FeatureFilter | None:
 
 def make_upstream(setup: ProxySetup) -> Upstream:
     """Return the session with the upstream server. It opens no connection yet."""
+    return Upstream(make_upstream_settings(setup), clock=setup.clock, log=setup.log)
+
+
+def make_upstream_settings(setup: ProxySetup) -> UpstreamSettings:
+    """Return the address of the upstream server, and what is requested from it."""
     options = setup.options
     seconds = options.upstream_timeout / 1000
-    given = UpstreamSettings(
+    return UpstreamSettings(
         url=options.flagsvc_url,
         token=options.flagsvc_api_token,
         identity=replace(setup.identity, app_name=upstream_name(options)),
@@ -238,7 +273,6 @@ def make_upstream(setup: ProxySetup) -> Upstream:
         limits=Limits(step_s=seconds, total_s=seconds),
         retry_after_limit_s=options.retry_after_limit / 1000,
     )
-    return Upstream(given, clock=setup.clock, log=setup.log)
 
 
 def upstream_name(options: ProxyOptions) -> str:
@@ -302,11 +336,12 @@ def make_shared(
     return SharedConfiguration(setup, storage, key, holder, draw) if isinstance(storage, ServerStore) else None
 
 
-def make_storage_key(options: ProxyOptions) -> str:
-    """Return the key under which only this configuration is stored."""
+def make_storage_key(options: ProxyOptions, name: str = "") -> str:
+    """Return the key under which only this configuration is stored. `name` is that of the environment, if there are several."""
+    token = options.flagsvc_api_token or caller_of(options)
     return storage_key(
         url=options.flagsvc_url,
-        token=options.flagsvc_api_token or caller_of(options),
+        token=f"{name} {token}" if name else token,
         project=options.project_name,
         name_prefix=options.name_prefix,
         tags=options.tags,

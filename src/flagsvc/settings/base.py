@@ -34,17 +34,23 @@ class Options:
         super().__init_subclass__()
         dataclass(init=False, repr=False, eq=False, match_args=False)(cls)
 
-    def __init__(self, **given: object) -> None:
+    def __init__(self, /, **given: object) -> None:
         rows = rows_of(type(self))
         entries, problems = self._entries(given)
-        found = normalise(entries, os.environ, rows, in_code=True)
+        divided = self._divide(given, entries, problems)
+        found = normalise(entries, os.environ, rows, in_code=True, divided=bool(divided))
         problems += found.problems.values()
         if problems:
             del given, entries, found  # secrets are among them, and a traceback keeps what its frames hold
             raise ConfigurationError(problems)
         for text in found.deprecations:
             _warn(text)
-        self._keep(found.values)
+        self._keep({**found.values, "environments": divided})
+
+    @classmethod
+    def _divide(cls, given: Mapping[str, object], entries: Mapping[str, Given], problems: list[str]) -> tuple[Any, ...]:
+        """Return the environments that have options of their own, and add their problems: here there are none."""
+        return ()
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -63,7 +69,9 @@ class Options:
             if value is None:
                 continue
             if field not in rows:
-                problems.append(f"unknown option `{field}`; {nearest(field, list(rows))}".removesuffix("; "))
+                problems.append(
+                    f"unknown option `{field}`; {nearest(field, list(cls.__dataclass_fields__))}".removesuffix("; ")
+                )
             elif not is_blank(value):
                 entries[rows[field].name] = Given(value, CODE)
         return entries, problems

@@ -106,6 +106,19 @@ def parse_text(value: object) -> str:
     return text
 
 
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that TOML takes without quotation marks."""
+
+
+def parse_environment(value: object) -> str:
+    """Return the name of an environment. A table is meant for one of several environments."""
+    if isinstance(value, Mapping):
+        tables = [str(name) for name, table in value.items() if isinstance(table, Mapping)]
+        names = [name for name in tables if BARE_KEY.fullmatch(name)]
+        raise RefusedError(f"did you mean `[environments.{printable(names[0]) if names else 'NAME'}]`?")
+    return parse_text(value)
+
+
 def parse_header_value(value: object) -> str:
     """Return a text that can be the value of a header: printable ASCII."""
     text = parse_text(value)
@@ -356,6 +369,7 @@ def parse_object(value: object) -> object:
 
 BOOLEAN = Kind("true or false", "BOOL", parse_boolean, words=("true", "false"))
 TEXT = Kind("a text", "TEXT", parse_text)
+ENVIRONMENT = TEXT._replace(parse=parse_environment)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
 SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)

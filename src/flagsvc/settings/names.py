@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from flagsvc.settings.kinds import nearest, quoted
-from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option
+from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option, Scope
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
 SERVER_TABLE = "server"
 """The table of a configuration file that holds the flag server's options. All other keys are options of the proxy."""
+ENVIRONMENTS_TABLE = "environments"
+"""The table of a configuration file that has a table for each environment."""
 
 
 def settable(rows: Iterable[Option]) -> Iterator[str]:
@@ -29,6 +31,10 @@ def _tables() -> Iterator[str]:
 
 
 SETTABLE = frozenset(settable(OPTIONS))
+DIVIDED: tuple[Option, ...] = tuple(row for row in OPTIONS if row.scope is not Scope.PROCESS)
+"""The options that may differ between environments."""
+DIVIDED_SETTABLE = frozenset(settable(DIVIDED))
+"""The names that the table of an environment may hold."""
 SERVER_SETTABLE = frozenset(settable(SERVER_OPTIONS))
 TABLES = frozenset(_tables())
 
@@ -60,6 +66,10 @@ def _wrong_key(name: str, source: str, names: Collection[str]) -> str:
     if names is SERVER_SETTABLE:
         elsewhere = f"it is the proxy's, and stands outside of [{SERVER_TABLE}]" if name in SETTABLE else ""
         return _unknown(name, source, elsewhere or nearest(name, _spellings(SERVER_OPTIONS, names)))
+    if names is DIVIDED_SETTABLE and name in SETTABLE:
+        return _unknown(
+            name, source, "it holds for the whole process, and stands outside of the tables of environments"
+        )
     if name in TABLES:
         keys = sorted(known.removeprefix(f"{name}.") for known in names if known.startswith(f"{name}."))
         return f"{name} ({source}): expected a table with {', '.join(keys)}"
@@ -82,4 +92,5 @@ def _spellings(rows: Iterable[Option], names: Collection[str]) -> dict[str, str]
             others = (option.name.rpartition(".")[2], option.field, *(variable.name for variable in option.variables))
             reference = option.name.replace(PREFIX[:-1].lower(), ALIAS[:-1].lower())
             spellings.update(dict.fromkeys((*others, reference), option.name))
-    return spellings | {name: name for name in names if name not in TABLES}
+    tables = [ENVIRONMENTS_TABLE] if names is SETTABLE else []
+    return spellings | {name: name for name in (*names, *tables) if name not in TABLES}

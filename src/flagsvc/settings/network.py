@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, as_text, parse_text, quoted, split
+from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, parse_text, quoted, split
 
 TrustProxy: TypeAlias = bool | tuple[str, ...]
 """Which senders' X-Forwarded-* headers count: all, none, or these addresses, CIDRs and names."""
@@ -286,12 +286,6 @@ def _origin(item: object) -> str:
     return origin
 
 
-def show_origin(origin: Origin) -> str:
-    """Return the allowed origins as text that reads as the same again."""
-    lone = isinstance(origin, tuple) and len(origin) == 1 and "*" not in origin[0]
-    return f"{origin[0]}," if lone else as_text(origin)
-
-
 URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, relative_to=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
@@ -300,6 +294,4 @@ ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", p
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
-ORIGINS = Kind(
-    "`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin, show=show_origin
-)
+ORIGINS = Kind("`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin)

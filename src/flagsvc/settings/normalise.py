@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flagsvc.settings.kinds import RefusedError, as_text, is_blank
 from flagsvc.settings.network import is_gitlab
-from flagsvc.settings.option import Option
+from flagsvc.settings.option import PREFIX, Option, Scope
 
 CODE = ""
 """The source of a value given in code."""
@@ -24,6 +24,9 @@ TYPE_NAMES = {
 
 QUOTES = "the quotes are part of the value (env files keep them): remove them"
 """What to do about a value in quotes."""
+
+INSTEAD = {"clientKeys": ("proxySecrets", "tokenValidation")}
+"""Required option → those that can make it unnecessary."""
 
 INSTANCE_NEEDED = "flagsvcInstanceId is required for GitLab: set FLAGSVC_INSTANCE_ID to the instance ID of the project"
 
@@ -49,8 +52,14 @@ def normalise(
     rows: Sequence[Option],
     *,
     in_code: bool = False,
+    divided: bool = False,
+    lost: Collection[str] = (),
 ) -> Normalised:
-    """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`."""
+    """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`.
+
+    With `divided`, the process has several environments. Then they have what is required, and the process has none of it.
+    Options that are `lost` may be given in a place that could not be read: nothing is said of their absence.
+    """
     found = Normalised({}, {}, [])
     for option in rows:
         entry = given.get(option.name)
@@ -60,12 +69,39 @@ def normalise(
             take(option, entry, environment, found)
     by_name = {option.name: option for option in rows}
     _replace_deprecated(by_name, given, found)
-    for option in rows:
-        if option.name not in found.problems and _is_missing(option, found.values):
-            found.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_without_needed(by_name, given, found)
-    refuse_gitlab_without_instance(given, found)
+    if divided:
+        refuse_own(by_name, given, found)
+    else:
+        refuse_missing(by_name, found, lost, in_code=in_code)
+        if "flagsvcInstanceId" not in lost:
+            refuse_gitlab_without_instance(given, found)
+        refuse_lookups_without_tokens(given, found)
+    refuse_without_needed(by_name, given, found, lost)
     return found
+
+
+def find_entry(name: str, given: Mapping[str, Given]) -> Given | None:
+    """Return what the value of an option was read from. Client keys may be given as proxySecrets (behaviour: Drop-in)."""
+    return given.get(name) or (given.get("proxySecrets") if name == "clientKeys" else None)
+
+
+def refuse_missing(rows: Mapping[str, Option], found: Normalised, lost: Collection[str], *, in_code: bool) -> None:
+    """Note a problem for each required option that is missing. One is not missing if what stands for it has a problem already."""
+    for option in rows.values():
+        known = {option.name, *INSTEAD.get(option.name, ())}.isdisjoint((*found.problems, *lost))
+        if known and _is_missing(option, found.values):
+            more = lookup_text(in_code=in_code) if option.name == "clientKeys" and knows_tokens(found.values) else ""
+            found.problems[option.name] = required_text(option, in_code=in_code) + more
+
+
+def refuse_own(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
+    """Note a problem for each option that is given for the process, but has a value of its own in every environment."""
+    for option in rows.values():
+        entry = find_entry(option.name, given)
+        if entry is not None and option.scope is Scope.OWN and found.values[option.name]:
+            variable = f"{PREFIX}NAME_{option.reads[0].removeprefix(PREFIX)}"
+            where = f"give it as {variable}, or in [environments.NAME]"
+            found.problems[option.name] = f"{label(option, entry.source)}: each environment has its own; {where}"
 
 
 def take(option: Option, entry: Given, environment: Mapping[str, str], found: Normalised) -> None:
@@ -88,15 +124,33 @@ def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], 
         found.deprecations.append(f"{text} and ignored: clientKeys is given")
     else:
         found.values["clientKeys"] = secrets
-        found.deprecations.append(f"{text}: give the same keys as clientKeys (FLAGSVC_PROXY_CLIENT_KEYS)")
+        found.deprecations.append(f"{text}: give the same keys as clientKeys ({rows['clientKeys'].reads[0]})")
 
 
 def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
-    """Return whether a required value is missing. A `file:` URL of a document needs no token, and GitLab reads none."""
+    """Return whether a required value is missing.
+
+    A `file:` URL of a document needs no token, and GitLab reads none. Tokens that are looked up need no keys beside them.
+    """
     if not option.required or values[option.name] not in (None, "", ()):
         return False
+    if option.name == "clientKeys":
+        return bool(values["tokenValidation"] != "upstream")
+    return option.name != "flagsvcApiToken" or knows_tokens(values)
+
+
+def knows_tokens(values: Mapping[str, Any]) -> bool:
+    """Return whether the upstream has tokens: a `file:` URL of a document has none, and neither has GitLab."""
     url = str(values["flagsvcUrl"])
-    return option.name != "flagsvcApiToken" or not (url.startswith("file:") or is_gitlab(url))
+    return not (url.startswith("file:") or is_gitlab(url))
+
+
+def refuse_lookups_without_tokens(given: Mapping[str, Given], found: Normalised) -> None:
+    """Note a problem if tokens are to be looked up at an upstream that has none."""
+    if found.values.get("tokenValidation") == "upstream" and not knows_tokens(found.values):
+        source = given["tokenValidation"].source
+        where = f"tokenValidation ({source})" if source else "token_validation"
+        found.problems["tokenValidation"] = f"{where}: this upstream has no tokens; list the keys as clientKeys"
 
 
 def refuse_gitlab_without_instance(given: Mapping[str, Given], found: Normalised) -> None:
@@ -105,10 +159,12 @@ def refuse_gitlab_without_instance(given: Mapping[str, Given], found: Normalised
         found.problems["flagsvcInstanceId"] = INSTANCE_NEEDED
 
 
-def refuse_without_needed(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
+def refuse_without_needed(
+    rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised, lost: Collection[str]
+) -> None:
     """Note a problem for each option that has no effect because the option that it needs is not given."""
     for option in rows.values():
-        if not option.needs or option.name not in given or is_blank(given[option.name].value):
+        if not option.needs or option.needs in lost or option.name not in given or is_blank(given[option.name].value):
             continue
         if found.values[option.needs] is None and not found.problems.keys() & {option.name, option.needs}:
             found.problems[option.name] = missing_needed_text(option, given[option.name], rows[option.needs])
@@ -149,7 +205,16 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
     """Return the problem of a required option that was not given: every way to give it."""
     if in_code:
         return f"{option.field} is required"
+    if option.environment:
+        return (
+            f"{option.name} is required: set {option.reads[0]}, or {option.name} in [environments.{option.environment}]"
+        )
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
+
+
+def lookup_text(*, in_code: bool) -> str:
+    """Return what follows the problem of missing keys: how the proxy can do without."""
+    return f', or {"token_validation" if in_code else "tokenValidation"} = "upstream"'
 
 
 def missing_needed_text(option: Option, entry: Given, needed: Option) -> str:

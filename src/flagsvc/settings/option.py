@@ -40,6 +40,17 @@ class Section(StrEnum):
     EXPERIMENTAL = "Experimental"
 
 
+class Scope(StrEnum):
+    """How many values an option has in a process with several environments (behaviour: Several environments)."""
+
+    PROCESS = "process"
+    """One, for the whole process."""
+    INHERITED = "inherited"
+    """One for each environment; an environment without a value of its own has that of the process."""
+    OWN = "own"
+    """One for each environment, and none for the process."""
+
+
 class Variable(NamedTuple):
     """An environment variable that an option reads; `holds_path` where its value names a file with the value."""
 
@@ -51,7 +62,8 @@ class Variable(NamedTuple):
 class Option:
     """One option (specification: Configuration): what it is called everywhere, what it takes, what it means.
 
-    `option()` makes it. The class that it stands in gives it its name in code (`field`) and its section.
+    `option()` makes it. The class that it stands in gives it its name in code (`field`) and its section. `environment` is the name
+    of the environment that the row is for, or empty.
     """
 
     name: str
@@ -67,6 +79,8 @@ class Option:
     reloads: bool
     needs: str
     stops: str
+    scope: Scope
+    environment: str = ""
     field: str = dataclasses.field(init=False, default="")
     section: Section = dataclasses.field(init=False)
 
@@ -82,8 +96,12 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The flag on the command line, or the empty text for an option that only code can give."""
-        return "" if self.in_code_only else "--" + self.field.removeprefix("flagsvc_").replace("_", "-")
+        """The flag on the command line; empty for an option that only code can give, and for one of an environment."""
+        return (
+            ""
+            if self.in_code_only or self.environment
+            else "--" + self.field.removeprefix("flagsvc_").replace("_", "-")
+        )
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -130,6 +148,7 @@ def option(
     reloads: bool = False,
     needs: str = "",
     stops: str = "",
+    scope: Scope = Scope.PROCESS,
 ) -> Any:
     """Return the row of one option, to stand in a class of options behind its name in code and its type.
 
@@ -137,6 +156,6 @@ def option(
     only code can give the option. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
     it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
     A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
-    (SECURITY.md).
+    (SECURITY.md). `scope` says whether each environment of a process has a value of its own.
     """
     return Option(**locals())

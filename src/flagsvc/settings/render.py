@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flagsvc.settings.environments import TABLE, rows_for
 from flagsvc.settings.kinds import BOOLEAN
-from flagsvc.settings.load import CONFIG_VARIABLES, Resolved
-from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, FILE_VARIABLE, PREFIX, Option, Section
+from flagsvc.settings.load_environments import part_of
+from flagsvc.settings.names import DIVIDED
+from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, FILE_VARIABLE, PREFIX, Option, Scope, Section
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME, OPTIONS
+from flagsvc.settings.unread import CONFIG_VARIABLES
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, _ArgumentGroup
@@ -22,6 +26,14 @@ UNITS = {"MS": " ms", "SECONDS": " s"}
 
 ROW = "flagsvc_option"
 """The attribute of an argument that comes from an option: the option's name, or the title of a group beside the sections."""
+
+SCOPES = {Scope.PROCESS: "–", Scope.INHERITED: "may differ", Scope.OWN: "its own"}
+"""What the reference page says about the environments of an option."""
+
+COLUMNS = ("Option", "Variable", "Flag", "Default", "Takes", "Meaning")
+"""The columns of a reference page."""
+PER_ENVIRONMENT = "Per environment"
+"""The further column of a page with options that may differ between environments."""
 
 DEFAULT = "default"
 """The source of a value that is not given."""
@@ -48,7 +60,7 @@ def in_effect(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: in
     lines = dict(zip(rows, _aligned(list(rows.values()), width), strict=True))
     shown = [option for option in options if option.name in rows]
     blocks = ("\n".join([section.value, *(lines[each.name] for each in group)]) for section, group in sections(shown))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *_environments(resolved, width)])
 
 
 def what_is_set(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: int = 0) -> str:
@@ -57,15 +69,24 @@ def what_is_set(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: 
     odd = [option for option in shown if resolved.sources[option.name] != DEFAULT or option.name in resolved.problems]
     rest = len(shown) - len(odd)
     lines = [*_aligned([_row(option, resolved) for option in odd], width), ""] if odd else []
-    return "\n".join([*lines, f"{rest} {'other ' * bool(odd)}options have their defaults: --all shows them"])
+    parts = "".join(f"{block}\n\n" for block in _environments(resolved, width))
+    return "\n".join([*lines, f"{parts}{rest} {'other ' * bool(odd)}options have their defaults: --all shows them"])
+
+
+def _environments(resolved: Resolved, width: int) -> Iterator[str]:
+    """Yield a block for each environment, with the options that are its own."""
+    for name, values in resolved.values.get(TABLE, ()):
+        part = part_of(resolved, name, values)
+        own = [row for row in rows_for(name) if part.sources[row.name] != DEFAULT or row.name in part.problems]
+        yield "\n".join([f"[{TABLE}.{name}]", *_aligned([_row(row, part) for row in own], width)])
 
 
 def _aligned(rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
     """Return names, values and sources as lines in columns; in a narrow terminal a source has a line of its own."""
-    names = max(len(name) for name, _, _ in rows)
+    names = max((len(name) for name, _, _ in rows), default=0)
     values = max((len(value) for _, value, _ in rows if len(value) <= WIDEST), default=0)
     lines = [f"  {name:{names}}  {value:{values}}  {source}".rstrip() for name, value, source in rows]
-    if not width or max(map(len, lines)) <= width:
+    if not width or max(map(len, lines), default=0) <= width:
         return lines
     gap = " " * (names + 4)
     return [f"  {name:{names}}  {value}" + (f"\n{gap}{source}" if source else "") for name, value, source in rows]
@@ -103,7 +124,19 @@ def as_json(resolved: Resolved, rows: Sequence[Option] = OPTIONS) -> str:
     """Return the same as one JSON object: options with value and source, warnings, problems."""
     import json
 
-    options = {
+    parts = {name: _shown_values(part_of(resolved, name, values)) for name, values in resolved.values.get(TABLE, ())}
+    found = {
+        "options": _shown_values(resolved, rows),
+        **({TABLE: parts} if parts else {}),
+        "warnings": resolved.warnings,
+        "problems": list(resolved.problems.values()),
+    }
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def _shown_values(resolved: Resolved, rows: Sequence[Option] = DIVIDED) -> dict[str, object]:
+    """Return the value and the source of each option by its name."""
+    return {
         option.name: {
             "value": None if option.name in resolved.problems else option.masked(resolved.values[option.name]),
             "source": resolved.sources[option.name],
@@ -111,8 +144,6 @@ def as_json(resolved: Resolved, rows: Sequence[Option] = OPTIONS) -> str:
         for option in rows
         if _is_shown(option, resolved)
     }
-    found = {"options": options, "warnings": resolved.warnings, "problems": list(resolved.problems.values())}
-    return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 def default_text(option: Option) -> str:
@@ -179,31 +210,33 @@ def reference() -> str:
 
 def page(introduction: str, rows: Sequence[Option]) -> str:
     """Return a reference page of these options, as Markdown."""
-    chapters = (line for section, options in sections(rows) for line in _chapter(section, options))
+    divided = any(option.scope is not Scope.PROCESS for option in rows)
+    columns = (*COLUMNS, PER_ENVIRONMENT) if divided else COLUMNS
+    chapters = (line for section, options in sections(rows) for line in _chapter(section, options, columns))
     return "\n".join([introduction, *chapters])
 
 
-def _chapter(section: Section, options: list[Option]) -> Iterator[str]:
+def _chapter(section: Section, options: list[Option], columns: Sequence[str]) -> Iterator[str]:
     """Yield the lines of one section of the reference page."""
     yield f"## {section.value}\n"
     if section in NOTES:
         yield f"{NOTES[section]}\n"
-    yield "| Option | Variable | Flag | Default | Takes | Meaning |"
-    yield "|---|---|---|---|---|---|"
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
     for option in options:
-        yield f"| {' | '.join(_cells(option))} |"
+        yield f"| {' | '.join(_cells(option)[: len(columns)])} |"
     yield ""
 
 
 def _cells(option: Option) -> tuple[str, ...]:
-    """Return the cells of one option's row of the reference page."""
+    """Return the cells of one option's row of the reference page, for all columns."""
     variables = ", ".join(f"`{name}`" for name in variable_names(option))
     flag = f"`{option.flag}`" if option.flag else ""
     has_text = option.default_text or option.required or default_text(option) == "unset"
     default = default_text(option) if has_text else f"`{default_text(option)}`"
     takes = "a secret: " * option.secret + option.kind.expects
     meaning = f"{option.help[:1].upper()}{option.help[1:]}" + "; may change while the proxy runs" * option.reloads
-    cells = (f"`{option.name}`", variables or "in code only", flag, default, takes, meaning)
+    cells = (f"`{option.name}`", variables or "in code only", flag, default, takes, meaning, SCOPES[option.scope])
     return tuple(_escaped(cell) for cell in cells)
 
 
@@ -231,6 +264,11 @@ nothing but blanks is not given. `flagsvc config` shows what is in effect, and w
 - **File.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
   `--config` does not. Relative paths go by the folder of the file. Its table `[server]` holds [the flag server's
   options](server-options.md), which the proxy does not read.
+- **Environments.** A table `[environments.NAME]` holds the options of one of several environments, `{PREFIX}ENVIRONMENTS`
+  names them, and `{PREFIX}NAME_API_TOKEN` is the variable of one ([serve several
+  environments](../how-to/serve-several-environments.md)). The last column tells which options an environment may have:
+  where its value *{SCOPES[Scope.INHERITED]}*, that of the process is the default; where it has *{SCOPES[Scope.OWN]}*, the process
+  has none; *{SCOPES[Scope.PROCESS]}* holds for the whole process.
 - **In code.** `flagsvc.ProxyOptions` takes the same names in snake_case: `{EXAMPLE.field}`, `cors_max_age`.
 - **Lists** are cut at commas; blanks around an item do not count. In the file and in code a list is a list.
 - **Booleans** are `true`/`false`, `1`/`0`, `t`/`f`, `yes`/`no` or `on`/`off`, any letter case; a flag alone is `true`.

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from flagsvc.settings.load import SERVER, Resolved, refuse, resolve
+from flagsvc.settings.load import SERVER, refuse, resolve
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import page
 from flagsvc.settings.table import SERVER_OPTIONS, ServerRows
 

@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.replicas import Access, Client, Coordinator, Fleet, LocalState, ReplicaRole
 from flagsvc.proxy.replicas.checks import FAILURES
 from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
-from flagsvc.proxy.replicas.schedule import HEARTBEATS, SILENT_LEASES, Schedule
+from flagsvc.proxy.replicas.schedule import HEARTBEATS, POLL_ALONE_AFTER_LEASES, Schedule
 from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import asynchronous, until
@@ -80,7 +80,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
         follower.holder.checked_at = None
         await looks(follower).wait()
         assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / HEARTBEATS
-        follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
+        follower.clock.ahead += (POLL_ALONE_AFTER_LEASES - 0.25) * LEFT_MS / 1000
         await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 20.0)
         assert follower.role is not ReplicaRole.LEADER
         told = follower.fleet.age()
@@ -101,7 +101,7 @@ async def test_a_follower_without_heartbeats_polls(server: RedisServer, upstream
     try:
         async with replicas(1, server.port, upstream, refresh_ms=100, lease_ms=LONG_MS) as [alone]:
             await until(lambda: alone.role is ReplicaRole.FOLLOWER)
-            alone.clock.ahead += (SILENT_LEASES - 1) * LONG_MS / 1000
+            alone.clock.ahead += (POLL_ALONE_AFTER_LEASES - 1) * LONG_MS / 1000
             await until(lambda: alone.holder.failures)
             assert alone.serves is None and alone.fleet.follows and upstream.polls == []
             alone.clock.ahead += LONG_MS / 1000

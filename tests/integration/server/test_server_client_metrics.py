@@ -135,6 +135,13 @@ def test_reports_show_up(client: AppClient) -> None:
     assert last_hour(client, "nosuch") == last_hour(client, "two") == {}
 
 
+@pytest.mark.parametrize("metrics", [[{"name": "sales", "type": "counter", "samples": [{"value": 2}]}], 7])
+def test_impact_metrics_are_ignored(client: AppClient, metrics: Any) -> None:
+    """A report with impact metrics is taken, and its counts are stored."""
+    assert taken(report(client, {"one": {"yes": 3}}, impactMetrics=metrics))
+    assert last_hour(client) == {"development": (3, 0)}
+
+
 @pytest.mark.parametrize(
     ("counts", "message"),
     [

@@ -106,6 +106,7 @@ def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
         (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
         (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
         (("proxy", "--zzz"), "flagsvc proxy: unknown option `--zzz`"),
+        (("server", "--environments", "a"), "flagsvc server: unknown option `--environments`\n"),
         (("proxy", "--port"), "flagsvc proxy: `--port` needs a value"),
         (("proxy", "--po", "1"), "flagsvc proxy: unknown option `--po`"),
         (("config", "extra"), "flagsvc config: unexpected argument: every option starts with --"),

@@ -55,10 +55,11 @@ def test_the_names_of_another_program_are_told_before_the_problems(
     """Warnings about variables of Unleash Edge come before the problems, with our names for them."""
     called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
     assert called.code == 2 and served == [] and "s3cret" not in called.err
-    first, second, third, *_ = called.err.splitlines()
+    first, second, third, fourth, *_ = called.err.splitlines()
     assert "environment TOKENS: flagsvc does not read it; use FLAGSVC_API_TOKEN" in first
     assert "environment UPSTREAM_URL: flagsvc does not read it; use FLAGSVC_URL, with /api behind it" in second
-    assert third == "flagsvc proxy: 3 problems"
+    assert "environment: `flagsvc migrate` translates the variables of Unleash Edge, all at once" in third
+    assert fourth == "flagsvc proxy: 3 problems"
 
 
 @pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from flagsvc.core.background import SupervisedTask
+from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import asynchronous
 
@@ -144,3 +144,27 @@ async def test_a_time_limit_inside_is_no_end() -> None:
     await done.wait()
     await loop.stop()
     assert loop.restarts == 1
+
+
+@asynchronous
+async def test_waiting_for_the_first() -> None:
+    """When one is done, also by an error, the others are cancelled and have ended. A wait that is cancelled leaves none behind."""
+    ended: list[str] = []
+
+    async def wait(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    async def fail() -> None:
+        raise RuntimeError("some-person")
+
+    await wait_for_first(asyncio.sleep(0), wait("a"))
+    await wait_for_first(wait("b"), fail())
+    assert ended == ["a", "b"]
+    waiting = asyncio.ensure_future(wait_for_first(wait("c"), wait("d")))
+    await turns()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled() and ended[2:] == ["c", "d"]

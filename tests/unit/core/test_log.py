@@ -25,6 +25,7 @@ from flagsvc.core.log import (
     locate_error,
     takes_fields,
 )
+from flagsvc.testing import RecordingLog
 
 EVENING = 1_795_221_123.4567
 MOMENT = "2026-11-21T00:32:03.456Z"
@@ -257,6 +258,19 @@ def test_secrets_may_become_more() -> None:
         "client-key" not in stream.getvalue() and "shop" not in stream.getvalue() and "word=short" in stream.getvalue()
     )
     assert "client-key" not in repr(secrets)
+
+
+def test_fields_of_every_line() -> None:
+    """They come first; a field of the line wins. Levels and secrets are those of the logger that they were bound to."""
+    log, secrets = RecordingLog(), Secrets(())
+    bound = build_logger(log, secrets=secrets).bind(environment="a", place=1)
+    secrets.add(["some-secret"])
+    bound.warn("event some-secret", place=2, more=3)
+    bound.bind(place=4).info("other")
+    assert [(line.level, line.event, list(line.fields.items())) for line in log.lines] == [
+        ("warn", "event ***", [("environment", "a"), ("place", 2), ("more", 3)]),
+        ("info", "other", [("environment", "a"), ("place", 4)]),
+    ]
 
 
 def test_exceptions_are_named_not_quoted() -> None:

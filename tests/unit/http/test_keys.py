@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
+from hashlib import sha256
+
 import pytest
 
-from flagsvc.http import keys as module
-from flagsvc.http.keys import Keys, KeySet
+from flagsvc.http.keys import SALT, KeyCheck, Keys, KeySet, salted
+from flagsvc.http.messages import HttpError
+from support import forms
 
 
 def test_a_ring_holds_its_keys_and_nothing_else() -> None:
@@ -20,19 +24,15 @@ def test_blanks_round_a_value_do_not_belong_to_it() -> None:
     assert KeySet(["abc"]).contains(b" abc\t ")
 
 
-def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key is compared, whichever matches, so that the time reveals nothing."""
-    compared: list[bytes] = []
+def test_digests_cannot_be_foreseen() -> None:
+    """A key is looked up by a digest with a secret in it, so that the time of a look-up reveals nothing.
 
-    def compare(one: bytes, other: bytes) -> bool:
-        compared.append(other)
-        return one == other
-
-    monkeypatch.setattr(module, "compare_digest", compare)
-    ring = KeySet(["abc", "d", "e"])
-    for key, opens in ((b"abc", True), (b"e", True), (b"x", False)):
-        compared.clear()
-        assert ring.contains(key) is opens and compared == ring.digests
+    The secret is another one in each process.
+    """
+    other = runpy.run_path(str(forms.SOURCES / "flagsvc" / "http" / "keys.py"))["SALT"]
+    assert len(SALT) == len(other) == 32 and other != SALT
+    assert salted(b"abc") == sha256(SALT + b"abc").digest() != sha256(b"abc").digest()
+    assert KeySet(["abc"]).digests == {salted(b"abc")}
 
 
 def test_an_empty_ring_holds_nothing() -> None:
@@ -63,3 +63,47 @@ def test_the_rings_of_an_application() -> None:
     keys.replace((key for key in ["other"]), ())
     assert [ring.contains(b"other") for ring in rings] == [True, False, True]
     assert not any(ring.contains(key) for ring in rings for key in (b"client", b"server"))
+
+
+def test_keys_that_are_added() -> None:
+    """A key that is added opens what its kind opens until it is removed. It stays when the options are reloaded."""
+    keys = Keys(["client"], ["server"])
+    rings = (keys.client, keys.server, keys.either)
+    keys.add(b"app", server=False)
+    keys.add(b"backend", server=True)
+    assert [ring.contains(b"app") for ring in rings] == [True, False, True]
+    assert [ring.contains(b" backend\t") for ring in rings] == [False, True, True]
+    keys.replace(["other"], [])
+    assert [ring.contains(b"app") for ring in rings] == [True, False, True]
+    for key in (b"app", b"backend", b"nobody"):
+        keys.remove(key)
+        assert not any(ring.contains(key) for ring in rings)
+    assert not any(ring.added for ring in rings)
+
+
+def test_a_key_that_is_listed_and_added() -> None:
+    """It is a listed one; when the added one is removed, the listed one stays."""
+    keys = Keys(["both"], [])
+    keys.add(b"both", server=False)
+    keys.add(b"added", server=False)
+    assert keys.client.lists(b" both ") and not keys.client.lists(b"added") and not keys.server.lists(b"both")
+    keys.remove(b"both")
+    assert keys.client.contains(b"both") and keys.either.contains(b"both")
+
+
+def test_added_keys_are_not_kept() -> None:
+    """Only digests of them are kept."""
+    keys = Keys([], [])
+    keys.add(b"very-secret-key", server=False)
+    assert keys.client.added == {salted(b"very-secret-key")}
+
+
+def test_an_added_key_of_the_other_kind() -> None:
+    """Where the kinds of keys are told apart, it gets the 403 and not the 401."""
+    keys = Keys([], [])
+    keys.add(b"app", server=False)
+    check = KeyCheck(keys.server, keys.either, bearer=True)
+    for sent, status in ((b"app", 403), (b"Bearer app", 403), (b"nobody", 401), (None, 401)):
+        with pytest.raises(HttpError) as caught:
+            check.find_key(sent)
+        assert caught.value.status == status

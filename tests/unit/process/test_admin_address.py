@@ -20,6 +20,7 @@ from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup
 from support.aio import asynchronous
 from support.apps_options import options
+from support.environments import only
 
 HOST = "127.0.0.1"
 METRICS = "/proxy/internal-backstage/prometheus"
@@ -79,18 +80,18 @@ async def test_what_operators_get() -> None:
 async def test_the_callers_side_has_no_metrics() -> None:
     """With an own address, operators get no answer elsewhere. Without one, and mounted, they do."""
     apart, together = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0")), ProxyRuntime(proxy_setup())
-    assert METRICS.encode() not in apart.service.resources
-    assert METRICS.encode() in together.service.resources
+    assert METRICS.encode() not in only(apart).service.resources
+    assert METRICS.encode() in only(together).service.resources
     mounted = create_app(proxy_setup(admin_address=f"{HOST}:0").options)
-    assert METRICS.encode() in mounted.service.resources
-    assert b"/proxy" in apart.service.resources and b"/proxy" not in apart.operators.resources
+    assert METRICS.encode() in only(mounted).service.resources
+    assert b"/proxy" in only(apart).service.resources and b"/proxy" not in apart.operators.resources
 
 
 @asynchronous
 async def test_both_sides_know_that_the_process_ends() -> None:
     """There is one readiness."""
     world = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0"))
-    assert world.operators.readiness is world.service.readiness
+    assert world.operators.readiness is only(world).service.readiness
 
 
 @asynchronous

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.process.reload import ConfigurationFiles, KeyOverlap, Reloader
-from flagsvc.settings.load import Resolved, accepted, resolve
-from flagsvc.settings.options import ProxyOptions
-from flagsvc.testing import FakeClock, RecordingLog, turns
+from flagsvc.process.reload import KeyOverlap
+from flagsvc.testing import turns
 from support.aio import asynchronous, until
+from support.reload_scene import ReloadScene, write
 
 URL = "http://127.0.0.1:1/api"
 
@@ -75,61 +73,20 @@ def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
 # ---- reading again
 
 
-class Scene:
-    """Files of secrets, a reader of them that has begun, and the options it has handed over so far."""
-
-    def __init__(self, folder: Path, more: Mapping[str, str]) -> None:
-        self.folder = folder
-        self.environment = {
-            "FLAGSVC_URL": URL,
-            "FLAGSVC_API_TOKEN_FILE": self.write("token", "api-token-one"),
-            "FLAGSVC_PROXY_CLIENT_KEYS_FILE": self.write("keys", "first-key"),
-            **more,
-        }
-        self.clock, self.log = FakeClock(), RecordingLog()
-        self.applied: list[ProxyOptions] = []
-        self.reads = 0
-        loaded = accepted(resolve(self.environment, None, {}))
-        source = ConfigurationFiles(self.read, loaded.files)
-        self.reload = Reloader(
-            loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5)
-        )
-
-    def write(self, name: str, text: str) -> str:
-        """Replace a file and return its path."""
-        (self.folder / "new").write_text(text)
-        (self.folder / "new").rename(self.folder / name)
-        return str(self.folder / name)
-
-    def read(self) -> Resolved:
-        """Read everything."""
-        self.reads += 1
-        return resolve(self.environment, None, {})
-
-    async def apply(self, options: ProxyOptions) -> None:
-        """Go on with options."""
-        self.applied.append(options)
-
-    async def look(self) -> None:
-        """Advance the time until the files were checked once more, and all tasks only wait."""
-        [pause] = [each for each in self.clock.sleeping if each == 2]
-        await self.clock.advance(pause)
-        for _ in range(20):  # what was written may be looked at again, each time in a thread
-            await until(lambda: {2, 0.2} & set(self.clock.sleeping))
-            if 0.2 not in self.clock.sleeping:
-                return
-            await self.clock.advance(0.2)
-
-    @property
-    def events(self) -> list[tuple[str, str]]:
-        """The level and the text of each line."""
-        return [(line.level, line.event) for line in self.log.lines]
+def usual(folder: Path, **more: str) -> ReloadScene:
+    """Return a scene whose token and keys are in files."""
+    environment = {
+        "FLAGSVC_URL": URL,
+        "FLAGSVC_API_TOKEN_FILE": write(folder, "token", "api-token-one"),
+        "FLAGSVC_PROXY_CLIENT_KEYS_FILE": write(folder, "keys", "first-key"),
+    }
+    return ReloadScene(folder, environment | more)
 
 
 @asynccontextmanager
-async def scene(folder: Path, **more: str) -> AsyncIterator[Scene]:
+async def scene(folder: Path, **more: str) -> AsyncIterator[ReloadScene]:
     """Give a scene whose reader runs."""
-    made = Scene(folder, more)
+    made = usual(folder, **more)
     async with made.reload:
         await turns()
         yield made
@@ -161,7 +118,7 @@ async def test_files_that_do_not_change(tmp_path: Path) -> None:
 @asynchronous
 async def test_a_change_before_the_first_look(tmp_path: Path) -> None:
     """What changed between the reading and the beginning of the watch is noticed."""
-    made = Scene(tmp_path, {})
+    made = usual(tmp_path)
     made.write("keys", "second-key")
     async with made.reload:
         await turns()
@@ -211,6 +168,10 @@ async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> No
         around.write("token", "api-token-two")
         await around.look()
         assert around.applied[-1].client_keys[0] == "second-key"
+        assert around.log.at("warn") == ["the configuration is read again"]
+        around.write("keys", "third-key")
+        await around.look()
+        assert len(around.log.at("warn")) == 1, "it is told once"
 
 
 @asynchronous
@@ -246,6 +207,67 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
         around.write("keys", "fourth-key")
         await around.look()
         assert len(around.log.at("warn")) == 1, "what is as it was needs no restart"
+
+
+@asynchronous
+async def test_keys_that_come_with_other_flags(tmp_path: Path) -> None:
+    """They wait for the restart that the other option needs, and so does the token: nothing is applied by halves."""
+    async with scene(tmp_path) as around:
+        around.environment |= {"FLAGSVC_PROJECT_NAME": "other"}
+        around.write("keys", "second-key")
+        around.write("token", "api-token-two")
+        await around.look()
+        assert around.applied == [] and around.reload.options.client_keys == ("first-key",)
+        told = [
+            ("warn", "these options have changed and need a restart"),
+            ("warn", "new keys and tokens wait for the restart that these options need"),
+        ]
+        assert around.events == told and around.log.lines[1].fields == {"options": "projectName"}
+        around.reload.request_reload()
+        await until(lambda: len(around.events) == 3)
+        assert around.events[2] == ("info", "the configuration was read again, nothing has changed")
+        del around.environment["FLAGSVC_PROJECT_NAME"]
+        around.reload.request_reload()
+        await until(lambda: around.applied)
+        assert around.applied[0].client_keys == ("second-key", "first-key"), (
+            "now they are for the flags that are served"
+        )
+        assert around.applied[0].flagsvc_api_token == "api-token-two"
+
+
+@asynchronous
+async def test_a_key_that_is_taken_away_while_others_wait(tmp_path: Path) -> None:
+    """It ends at once."""
+    async with scene(tmp_path) as around:
+        around.write("keys", "first-key,leaked-key")
+        await around.look()
+        around.environment |= {"FLAGSVC_URL": "http://127.0.0.1:2/api"}
+        around.write("keys", "first-key")
+        await around.look()
+        assert [each.client_keys for each in around.applied] == [("first-key", "leaked-key"), ("first-key",)]
+        assert around.applied[1].flagsvc_url == URL
+        assert around.log.at("warn") == ["these options have changed and need a restart"]
+
+
+@asynchronous
+async def test_a_token_of_another_environment(tmp_path: Path) -> None:
+    """It needs a restart, which is told, and the keys that come with it wait. One of the same environment is used at once."""
+    async with scene(tmp_path) as around:
+        around.write("token", "*:development.one")
+        await around.look()
+        around.write("token", "*:production.two")
+        around.write("keys", "second-key")
+        await around.look()
+        assert [each.flagsvc_api_token for each in around.applied] == ["*:development.one"]
+        assert around.applied[0].client_keys == ("first-key",)
+        assert around.log.at("warn") == [
+            "flagsvcApiToken is of another project or environment now and needs a restart",
+            "new keys and tokens wait for the restart that these options need",
+        ]
+        around.write("token", "*:development.three")
+        await around.look()
+        assert around.applied[-1].flagsvc_api_token == "*:development.three"
+        assert around.applied[-1].client_keys == ("second-key", "first-key")
 
 
 @asynchronous
@@ -309,7 +331,7 @@ async def test_a_file_of_options(tmp_path: Path) -> None:
     """The configuration file is watched as files of secrets are, and so is a file of secrets that it names only later."""
     file = tmp_path / "flagsvc.toml"
     file.write_text('clientKeys = ["first-key"]\n')
-    made = Scene(tmp_path, {"FLAGSVC_CONFIG": str(file), "FLAGSVC_PROXY_CLIENT_KEYS_FILE": ""})
+    made = usual(tmp_path, FLAGSVC_CONFIG=str(file), FLAGSVC_PROXY_CLIENT_KEYS_FILE="")
     async with made.reload:
         await turns()
         made.write("later", "second-key")

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from flagsvc import ConfigurationError
-from flagsvc.process.worker_start import BLOCKED_SIGNALS, block_signals, portable_options, start_worker
+from flagsvc.process.worker_start import BLOCKED_SIGNALS, block_signals, portable_options, read_portable, start_worker
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.apps_options import options as usual
@@ -18,7 +18,7 @@ from support.apps_options import options as usual
 
 def carried(options: ProxyOptions) -> ProxyOptions:
     """Return the options as they come out at the other end."""
-    return ProxyOptions(**json.loads(json.dumps(portable_options(options))))
+    return read_portable(json.loads(json.dumps(portable_options(options))))
 
 
 SAMPLES: dict[str, object] = {

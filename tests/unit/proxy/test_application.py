@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import flagsvc
 from flagsvc import ExtensionError, ProxyApp, ProxyOptions, create_app
+from support.environments import only
 
 
 @pytest.fixture
@@ -46,7 +48,8 @@ def test_one_life(app: ProxyApp) -> None:
             await app.ready(20)
             assert await tasks() > 0
         assert await tasks() == 0
-        assert app.summary().startswith("1 toggle from file:")
+        [notice] = app.greeting()
+        assert notice.event.startswith("flagsvc ready: 1 toggle from file:")
 
     asyncio.run(main())
 
@@ -61,6 +64,20 @@ def test_ready_has_a_time_limit(tmp_path: Path) -> None:
                 await missing.ready(0.05)
 
     asyncio.run(main())
+
+
+def test_other_keys(app: ProxyApp) -> None:
+    """They are used at once. With options for other flags they wait, and only keys that are taken away end."""
+
+    def opened(**given: str) -> str:
+        app.renew(dataclasses.replace(app.options, **given))  # type: ignore[arg-type]
+        keys = only(app).service.keys.client
+        return " ".join(key for key in ("key", "new", "newer") if keys.contains(key.encode()))
+
+    assert opened(client_keys="key,new") == "key new"
+    assert opened(client_keys="newer", name_prefix="x") == "key new"
+    assert opened(client_keys="new", name_prefix="x") == "new"
+    assert opened(client_keys="newer") == "newer" and app.options.name_prefix is None
 
 
 def test_closing_in_another_loop(app: ProxyApp) -> None:

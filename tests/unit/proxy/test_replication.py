@@ -18,6 +18,7 @@ from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous, until
 from support.apps_options import options as usual
+from support.environments import only
 from support.pki import Authority
 from support.processes import free_port
 from support.redises import redis_server
@@ -33,7 +34,7 @@ def options(**given: Any) -> ProxyOptions:
 
 def test_a_fleet() -> None:
     """With a Redis server as storage there is a fleet."""
-    world = ProxyRuntime(make_setup(options()))
+    world = only(ProxyRuntime(make_setup(options())))
     assert world.fleet is not None and world.restarts() == {"polling": 0, "usage": 0, "fleet": 0}
     assert isinstance(world.poller._source, FleetSource) and isinstance(world.poller._storage, SharedDocumentStorage)
     assert world.service.sources.fleet is world.fleet
@@ -50,7 +51,7 @@ def test_a_fleet() -> None:
 )
 def test_no_fleet(given: dict[str, Any]) -> None:
     """With another storage, or with a file as upstream, there is no fleet."""
-    world = ProxyRuntime(make_setup(options(**given)))
+    world = only(ProxyRuntime(make_setup(options(**given))))
     assert world.fleet is None and not isinstance(world.storage, ServerStore)
 
 
@@ -91,7 +92,7 @@ async def test_what_a_scrape_says_of_the_fleet(tmp_path: Path) -> None:
     """Who this replica is, when it gave and took configurations, and how often the server failed; nothing without a fleet."""
     with redis_server() as server:
         async with scene(tmp_path) as around, around.proxy(around.options(storage=server.url)) as proxy:
-            fleet = proxy.app._runtime.fleet
+            fleet = only(proxy.app).fleet
             assert fleet is not None
             await until(lambda: fleet.published)
             page = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
@@ -112,4 +113,5 @@ async def test_a_start_without_the_server(tmp_path: Path) -> None:
         storage = f"redis://127.0.0.1:{free_port()}"
         async with around.proxy(around.options(storage=storage)) as proxy:
             assert await proxy.names() == ["on"]
-            assert proxy.app._runtime.fleet is not None and proxy.app._runtime.fleet.role is ReplicaRole.ALONE
+            fleet = only(proxy.app).fleet
+            assert fleet is not None and fleet.role is ReplicaRole.ALONE

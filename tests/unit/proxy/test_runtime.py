@@ -19,9 +19,11 @@ from flagsvc.proxy.configuration.stores import FileStore, NoStore
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup, renew_setup
 from flagsvc.proxy.upstream_sync import make_bootstrap, make_storage, make_storage_key
+from flagsvc.proxy.usage import Reporter
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import until
 from support.apps_options import options as usual
+from support.environments import only
 
 options = partial(usual, log_level="fatal")
 
@@ -41,7 +43,7 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
     async def main() -> None:
         made.start()
         async with asyncio.timeout(20):
-            await made.holder.wait_ready()
+            await only(made).holder.wait_ready()
         await made.stop()
 
     asyncio.run(main())
@@ -51,10 +53,10 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
 def test_a_file_has_no_one_to_report_to(document: Path) -> None:
     """With a file as upstream, nothing is registered, sent or stored."""
     setup = make_setup(options(flagsvc_url=document.as_uri()))
-    made = ProxyRuntime(setup)
+    made = only(ProxyRuntime(setup))
     assert (made.upstream, made.reporter) == (None, None)
     assert isinstance(make_storage(setup.options), NoStore)
-    assert isinstance(ProxyRuntime(make_setup(options())).reporter, object)
+    assert isinstance(only(ProxyRuntime(make_setup(options()))).reporter, Reporter)
 
 
 def test_where_configurations_are_stored(tmp_path: Path) -> None:
@@ -90,18 +92,18 @@ def test_the_bootstrap_address() -> None:
 def test_a_new_world_inherits(document: Path) -> None:
     """A world made after another serves what that one served, and has the counts it did not send."""
     old = warm(document)
-    old.counters.count("first", True)
+    only(old).counters.count("first", True)
     new = ProxyRuntime(make_setup(options()), old)
-    assert new.holder.is_ready and new.holder.current is old.holder.current
-    bucket = new.counters.drain()
+    assert only(new).holder.is_ready and only(new).holder.current is only(old).holder.current
+    bucket = only(new).counters.drain()
     assert bucket is not None and bucket.toggles["first"].yes == 1
-    assert ProxyRuntime(make_setup(options()), new).counters.drain() is None
+    assert only(ProxyRuntime(make_setup(options()), new)).counters.drain() is None
 
 
 def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
     """Another event loop in the same process continues with the state of the last one."""
-    old = warm(document)
-    new = ProxyRuntime(make_setup(options()), old)
+    former = warm(document)
+    old, new = only(former), only(ProxyRuntime(make_setup(options()), former))
     assert old.holder.checked_at is not None
     assert (new.holder.checked_at, new.holder.last_fetch_ms) == (old.holder.checked_at, old.holder.last_fetch_ms)
     assert new.service.readiness.age_s is not None
@@ -109,11 +111,11 @@ def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
 
 def test_every_loop_is_counted(document: Path) -> None:
     """What faces the upstream tells how often it failed, and the metrics have it; a file has no one to report to."""
-    made = ProxyRuntime(make_setup(options()))
+    made = only(ProxyRuntime(make_setup(options())))
     assert made.restarts() == {"polling": 0, "usage": 0}
     assert made.service.sources.loops() == made.restarts()
     setup = make_setup(options(flagsvc_url=document.as_uri()))
-    alone = ProxyRuntime(setup)
+    alone = only(ProxyRuntime(setup))
     assert alone.restarts() == {"polling": 0}
     setup.loops["reload"] = Beside()
     assert alone.service.sources.loops() == {"polling": 0, "reload": 3}
@@ -137,8 +139,8 @@ class Beside:
 )
 def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
     """Counts and the fleet belong to the environment of the start. A token without an environment is accepted."""
-    made, log = ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old"))), RecordingLog()
-    made.log = log
+    log = RecordingLog()
+    made = only(ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old", logger=log))))
     before = made.upstream._headers if made.upstream else None
     made.renew_token(options(flagsvc_api_token=new))
     assert made.upstream is not None and (made.upstream._headers != before) is taken
@@ -150,15 +152,16 @@ def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -
 
 def test_a_new_world_after_a_cold_one() -> None:
     """There may be nothing to inherit."""
-    assert not ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options()))).holder.is_ready
+    made = ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options())))
+    assert not only(made).holder.is_ready
 
 
 def test_what_counts_as_known(document: Path) -> None:
     """Names are counted only once the configuration knows them."""
-    made = ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri())))
+    made = only(ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri()))))
     made.counters.count("first", True)
     assert made.counters.drain() is None
-    made = warm(document)
+    made = only(warm(document))
     made.counters.count("first", True)
     made.counters.count("someone@example.com", True)
     bucket = made.counters.drain()
@@ -167,8 +170,8 @@ def test_what_counts_as_known(document: Path) -> None:
 
 def test_the_filters_hold_for_a_file(document: Path) -> None:
     """Project and name prefix also choose among the toggles of a file."""
-    assert list(warm(document, name_prefix="other").holder.current.names) == []  # type: ignore[union-attr]
-    assert list(warm(document, name_prefix="fi").holder.current.names) == ["first"]  # type: ignore[union-attr]
+    assert list(only(warm(document, name_prefix="other")).holder.current.names) == []  # type: ignore[union-attr]
+    assert list(only(warm(document, name_prefix="fi")).holder.current.names) == ["first"]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_the_filters_hold_for_a_file(document: Path) -> None:
 )
 def test_the_summary(document: Path, state: State, text: str) -> None:
     """The summary has the number of toggles and their origin."""
-    made = warm(document)
+    made = only(warm(document))
     made.holder.set_state(state)
     assert made.summary() == text.format(url=document.as_uri())
 
@@ -190,7 +193,7 @@ def test_the_summary(document: Path, state: State, text: str) -> None:
 def test_the_summary_repeats_no_secret(document: Path) -> None:
     """User and password of the upstream's address are not shown."""
     old = warm(document)
-    made = ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old)
+    made = only(ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old))
     made.holder.set_state(State.FRESH)
     assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
 
@@ -230,9 +233,9 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def close() -> None:
         closed.append(True)
 
-    monkeypatch.setattr(made.poller, "stop", hang)
-    monkeypatch.setattr(made.reporter, "stop", fail)
-    monkeypatch.setattr(made.upstream, "aclose", close)
+    monkeypatch.setattr(only(made).poller, "stop", hang)
+    monkeypatch.setattr(only(made).reporter, "stop", fail)
+    monkeypatch.setattr(only(made).upstream, "aclose", close)
 
     async def main() -> None:
         async with asyncio.timeout(20):
@@ -250,11 +253,12 @@ def test_other_keys() -> None:
     made = ProxyRuntime(before)
     fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
     made.renew(renew_setup(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
-    keys = made.service.keys
+    keys = only(made).service.keys
     assert [ring.contains(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
     assert [ring.contains(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
     assert not keys.either.contains(b"key")
-    assert made.upstream is not None and not made.upstream.renew("other-token"), "it has that one"
+    upstream = only(made).upstream
+    assert upstream is not None and not upstream.renew("other-token"), "it has that one"
 
 
 def test_other_keys_without_an_upstream(document: Path) -> None:
@@ -264,7 +268,7 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
     made.renew(
         renew_setup(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other"))
     )
-    assert made.service.keys.client.contains(b"other-key")
+    assert only(made).service.keys.client.contains(b"other-key")
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
@@ -273,7 +277,8 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
     folder = tmp_path / "state"
     folder.mkdir()
     folder.chmod(mode)
-    made = ProxyRuntime(dataclasses.replace(make_setup(options(storage=folder.as_uri())), log=RecordingLog()))
+    log = RecordingLog()
+    made = only(ProxyRuntime(make_setup(options(storage=folder.as_uri(), logger=log))))
 
     async def main() -> None:
         made.start()
@@ -281,8 +286,7 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
         await made.stop()
 
     asyncio.run(main())
-    assert isinstance(made.log, RecordingLog)
-    lines = [line for line in made.log.lines if "open to others" in line.event]
+    lines = [line for line in log.lines if "open to others" in line.event]
     assert [line.fields for line in lines] == (
         [{"folder": str(folder), "mode": f"{mode:04o}", "remedy": f"chmod 0700 {folder}"}] if said else []
     )

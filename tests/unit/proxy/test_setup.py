@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from flagsvc.core.errors import ExtensionError
+from flagsvc.core.errors import ConfigurationError, ExtensionError
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.setup import RENAMED, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
@@ -24,6 +25,16 @@ class Named:
     def is_enabled(self, parameters: object, context: object) -> bool:
         """Return True."""
         return True
+
+
+@pytest.mark.parametrize(
+    ("token", "environment"),
+    [("a.b:production.secret", "production"), ("*:test.sec.ret", "test"), ("secret", "named"), ("se.cret", "named")],
+)
+def test_the_environment_of_the_upstream(token: str, environment: str) -> None:
+    """It is that of the upstream's token, whatever its project is called; else the one that the options name."""
+    setup = make_setup(options(flagsvc_api_token=token, environment="named"))
+    assert setup.service_settings.upstream_environment == environment
 
 
 def test_every_setting_of_the_contract_has_an_option() -> None:
@@ -60,6 +71,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         context_properties_limit=6,
         context_value_limit=700,
         toggle_limit=8,
+        impact_metrics="sales",
         rate_limit_key=9,
         rate_limit_address=10,
         rate_limit_burst=20,
@@ -167,3 +179,101 @@ def test_other_keys() -> None:
     for setup in (before, after):
         setup.log.warn("former-key present-key a-server-token")
     assert [line.event for line in log.lines] == ["*** *** ***"] * 2
+
+
+def divided(**given: Any) -> ProxyOptions:
+    """Return options of two environments, the second one with more."""
+    environments = {"a": {"client_keys": "client-key-a"}, "b": {"client_keys": "client-key-b", **given.pop("b", {})}}
+    return ProxyOptions(**{"flagsvc_url": "file:///flags.json", "environments": environments, **given})
+
+
+def test_setups_of_environments() -> None:
+    """Each has its options, its keys and its name, which is in its log lines; clock and secrets are those of the process."""
+    log = RecordingLog()
+    made = make_setup(divided(logger=log, b={"name_prefix": "x", "flagsvc_app_name": "app-b"}))
+    first, second = made.environments
+    assert (made.name, first.name, second.name) == ("", "a", "b") and made.parts == made.environments
+    assert (first.service_settings.client_keys, second.service_settings.client_keys) == (
+        ("client-key-a",),
+        ("client-key-b",),
+    )
+    assert (first.compile_options.name_prefix, second.compile_options.name_prefix) == (None, "x")
+    assert (first.identity.app_name, second.identity.app_name) == ("flagsvc-proxy", "app-b")
+    assert first.clock is second.clock is made.clock and first.secrets is made.secrets
+    for each in (made, first, second):
+        each.log.info("event client-key-a", more=1)
+        each.service_log.info("request")
+    a, b = {"environment": "a"}, {"environment": "b"}
+    assert [line.fields for line in log.lines] == [{"more": 1}, {}, {**a, "more": 1}, a, {**b, "more": 1}, b]
+    assert {line.event for line in log.lines} == {"event ***", "request"}
+
+
+def test_a_single_environment_has_no_name_in_the_log() -> None:
+    """Its setup is that of the process."""
+    log = RecordingLog()
+    made = make_setup(options(logger=log))
+    made.log.info("event")
+    assert made.parts == (made,) and [line.fields for line in log.lines] == [{}]
+
+
+def test_custom_code_of_environments(tmp_path: Path) -> None:
+    """An environment without files of its own shares the code of the process; one with files has its own."""
+    for name in ("all", "own"):
+        (tmp_path / f"{name}.py").write_text(
+            f"class A:\n    name = {name!r}\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n"
+        )
+    made = make_setup(divided(custom_strategies=f"{tmp_path}/all.py", b={"custom_strategies": f"{tmp_path}/own.py"}))
+    first, second = made.environments
+    assert first.strategies is made.strategies and list(second.strategies.by_name) == ["own"]
+    assert list(second.compile_options.custom_strategies) == ["own"]
+    with pytest.raises(ExtensionError, match="does not exist"):
+        make_setup(divided(b={"custom_strategies": "none.py"}))
+    with pytest.raises(ConfigurationError, match="upstreamCa"):
+        make_setup(divided(b={"upstream_ca": "none.pem"}))
+
+
+def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> None:
+    """Each is told once, with the environment if only that has it; a worker tells nothing, because the parent has."""
+    for name in ("default", "userWithId"):
+        (tmp_path / f"{name}.py").write_text(
+            f"class A:\n    name = {name!r}\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n"
+        )
+    log = RecordingLog()
+    given = divided(
+        logger=log, custom_strategies=f"{tmp_path}/default.py", b={"custom_strategies": f"{tmp_path}/userWithId.py"}
+    )
+    make_setup(given)
+    assert [(line.level, line.fields) for line in log.lines] == [
+        ("warn", {"strategy": "default"}),
+        ("warn", {"environment": "b", "strategy": "userWithId"}),
+    ]
+    log.lines.clear()
+    make_setup(given, is_worker=True)
+    assert log.lines == []
+
+
+def test_renewed_setups_of_environments() -> None:
+    """One that has not changed is the same, one with other keys is renewed, and any other is made again; new secrets are masked.
+
+    With a token of another project or environment it is another one.
+    """
+    log = RecordingLog()
+    before = make_setup(divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
+    same = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
+    assert same.environments[0] is before.environments[0] and same.environments[1] is before.environments[1]
+    keyed = renew_setup(
+        before, divided(logger=log, b={"client_keys": "present-key", "flagsvc_api_token": "*:a.present"})
+    )
+    first, second = keyed.environments
+    assert first is before.environments[0] and second is not before.environments[1]
+    assert second.compile_options is before.environments[1].compile_options
+    assert (second.service_settings.client_keys, second.options.flagsvc_api_token) == (
+        ("present-key",),
+        "*:a.present",
+    )
+    other = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former", "refresh_interval": 1}))
+    assert other.environments[1].compile_options is not before.environments[1].compile_options
+    moved = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:production.former"}))
+    assert moved.environments[1].compile_options is not before.environments[1].compile_options
+    before.log.warn("*:a.former present-key *:a.present")
+    assert [line.event for line in log.lines] == ["*** *** ***"]

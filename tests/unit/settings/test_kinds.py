@@ -29,6 +29,23 @@ def test_no_booleans(value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "table"),
+    [
+        ({"a": {}, "b": {}}, "a"),
+        ({"a": "x", "b": {}}, "b"),
+        ({1: {}}, "1"),
+        ({}, "NAME"),
+        ({"a": "x"}, "NAME"),
+        ({"\n": {}, "a.b": {}}, "NAME"),
+    ],
+)
+def test_a_table_in_place_of_an_environment(value: object, table: str) -> None:
+    """It was meant for one of several environments: the first of its tables with a plain name is in the hint."""
+    with pytest.raises(RefusedError, match=rf"^did you mean `\[environments\.{table}\]`\?$"):
+        of.ENVIRONMENT.parse(value)
+
+
+@pytest.mark.parametrize(
     ("value", "expected"), [("0", 0), (" 7 ", 7), ("+7", 7), ("007", 7), (7, 7), ("100", 100), ("7\x1f", 7)]
 )
 def test_integers(value: object, expected: int) -> None:

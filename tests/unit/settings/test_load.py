@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.load import LARGEST_SECRET, UNREADABLE, Loaded, load, resolve
+from flagsvc.settings.load import UNREADABLE, Loaded, load, resolve
 from flagsvc.settings.options import advice
+from flagsvc.settings.places import LARGEST_SECRET
 from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE, base_without, kept_as, toml
@@ -187,7 +188,8 @@ def test_every_problem_at_once(file: Path) -> None:
         "cors.origin (environment CORS_ORIGIN): expected `*`, or origins such as https://example.com or "
         "https://*.example.com, got `example.com`; an origin is a scheme, a host and, if it is not the usual one, a port",
         "flagsvcApiToken is required: set FLAGSVC_API_TOKEN, --api-token or flagsvcApiToken in a --config file",
-        "clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in a --config file",
+        "clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in a --config file"
+        ', or tokenValidation = "upstream"',
     ]
 
 
@@ -381,13 +383,8 @@ def test_resolving_never_raises(tmp_path: Path) -> None:
     """`resolve` returns valid values and problems together. An option with a problem has its default."""
     resolved = resolve({"PORT": "x", "LOG_LEVEL": "info"}, tmp_path / "no.toml", {})
     assert (resolved.values["port"], resolved.values["logLevel"]) == (3000, "info")
-    assert list(resolved.problems) == [
-        UNREADABLE,
-        "port",
-        "flagsvcUrl",
-        "flagsvcApiToken",
-        "clientKeys",
-    ]
+    assert list(resolved.problems) == [UNREADABLE, "port"]
+    assert list(resolve({"PORT": "x"}, None, {}).problems) == ["port", "flagsvcUrl", "flagsvcApiToken", "clientKeys"]
 
 
 def test_loading_reads_no_environment_but_the_one_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.settings.names import SETTABLE, TABLES, flatten
+from flagsvc.settings.names import DIVIDED_SETTABLE, SETTABLE, TABLES, flatten
 from flagsvc.settings.table import OPTIONS
 
 
@@ -68,3 +68,12 @@ def test_wrong_keys(tree: dict[str, object], problem: str | None) -> None:
         assert problems[0].startswith("expBootstrap (file f): expected a table with url")
     else:
         assert problems == [problem]
+
+
+@pytest.mark.parametrize("name", ["environments", "enviroments", "Environments", "environmnets"])
+def test_the_table_of_environments_is_a_name(name: str) -> None:
+    """A name that is nearly that of the table of environments is told so. In an environment there is no such table."""
+    [problem] = flatten({name: {"production": {}}}, "file f")[1]
+    assert problem == f"unknown option `{name}` (file f); did you mean `environments`?"
+    [problem] = flatten({name: {}}, "file f", DIVIDED_SETTABLE)[1]
+    assert "did you mean `environments`" not in problem

@@ -92,7 +92,7 @@ def test_nothing_is_not_given(empty: str | None) -> None:
 def test_an_empty_list_is_given() -> None:
     """An empty list of exposed headers exposes none; an empty list of keys is no key."""
     assert options(cors_exposed_headers=[]).cors_exposed_headers == ()
-    assert problems(ENOUGH | {"client_keys": []}) == ("client_keys is required",)
+    assert problems(ENOUGH | {"client_keys": []}) == ('client_keys is required, or token_validation = "upstream"',)
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:

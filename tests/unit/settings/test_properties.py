@@ -91,6 +91,7 @@ def test_loading_raises_nothing_else(
 
 
 @BOUNDED
+@example(given={"self": 1})
 @given(
     given=st.dictionaries(st.sampled_from(sorted(option.field for option in OPTIONS)) | ANY_TEXT, NATIVE, max_size=8)
 )

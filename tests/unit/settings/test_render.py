@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from flagsvc.settings.load import load, resolve
-from flagsvc.settings.option import Option, Section
+from flagsvc.settings.names import DIVIDED
+from flagsvc.settings.option import Option, Scope, Section
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import (
     add_group,
     add_options,
@@ -22,7 +25,7 @@ from flagsvc.settings.render import (
     reference,
     what_is_set,
 )
-from flagsvc.settings.server import resolve_server
+from flagsvc.settings.server import resolve_server, server_reference
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE
@@ -172,11 +175,21 @@ def test_default_texts() -> None:
 
 
 def test_the_reference_has_a_row_for_every_option() -> None:
-    """Every option has one row of six cells, and special characters are escaped."""
+    """Every option has one row of seven cells, and special characters are escaped."""
     rows = [line for line in reference().splitlines() if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == [option.name for option in OPTIONS]
-    assert {row.replace("\\|", "").count("|") for row in rows} == {7}
+    assert {row.replace("\\|", "").count("|") for row in rows} == {8}
     assert "https://\\*.example.com" in reference() and "`*`" in reference()
+
+
+def test_the_reference_tells_which_options_may_differ() -> None:
+    """The last cell of a row says what the table of an environment may hold. The flag server has no environments of this kind."""
+    last = {row.split("`")[1]: row.split(" | ")[-1] for row in reference().splitlines() if row.startswith("| `")}
+    divided = {name for name, cell in last.items() if cell != "– |"}
+    assert divided == {option.name for option in DIVIDED}
+    own = {name for name, cell in last.items() if cell == "its own |"}
+    assert own == {option.name for option in OPTIONS if option.scope is Scope.OWN} and "clientKeys" in own
+    assert "Per environment" in reference() and "Per environment" not in server_reference()
 
 
 def test_the_example_of_the_reference_is_true(tmp_path: Path) -> None:
@@ -192,3 +205,69 @@ def test_the_example_of_the_reference_is_true(tmp_path: Path) -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     """docs/reference/options.md is the output of `flagsvc config --docs`. `make docs` writes it."""
     assert PAGE.read_text() == reference()
+
+
+ENVIRONMENTS = {
+    "FLAGSVC_ENVIRONMENTS": "prod-eu,test",
+    "FLAGSVC_PROD_EU_URL": "http://127.0.0.1:4242/api",
+    "FLAGSVC_PROD_EU_API_TOKEN": "s3cret-token",
+    "FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS": "s3cret-key",
+    "FLAGSVC_TEST_PROXY_SECRETS": "s3cret-old",
+    "FLAGSVC_TEST_FETCH_INTERVAL": "x",
+    "FLAGSVC_METRICS_INTERVAL": "7000",
+}
+
+
+@pytest.mark.parametrize("dump", [in_effect, what_is_set])
+def test_environments_in_the_dump(dump: Callable[[Resolved], str]) -> None:
+    """Behind the options of the process, each environment has a block with what it has of its own, or lacks. Secrets are masked."""
+    text = dump(resolve({"HOME": "/h", **ENVIRONMENTS}, None, {}))
+    assert ["metricsInterval", "7000", "ms", "environment", "FLAGSVC_METRICS_INTERVAL"] in map(
+        str.split, text.splitlines()
+    )
+    assert "s3cret" not in text
+    blocks = text[text.index("[environments.prod-eu]") :].split("\n\n")
+    assert blocks[:2] == [
+        "[environments.prod-eu]\n"
+        "  flagsvcUrl       http://127.0.0.1:4242/api  environment FLAGSVC_PROD_EU_URL\n"
+        "  flagsvcApiToken  ***                        environment FLAGSVC_PROD_EU_API_TOKEN\n"
+        "  clientKeys       ***                        environment FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS",
+        "[environments.test]\n"
+        "  flagsvcUrl       (missing)\n"
+        "  flagsvcApiToken  (missing)\n"
+        "  refreshInterval  (refused)  environment FLAGSVC_TEST_FETCH_INTERVAL\n"
+        "  clientKeys       ***        environment FLAGSVC_TEST_PROXY_SECRETS\n"
+        "  proxySecrets     -          environment FLAGSVC_TEST_PROXY_SECRETS",
+    ]
+
+
+def test_environments_in_a_narrow_terminal() -> None:
+    """Sources have lines of their own there, as those of the process do."""
+    text = what_is_set(resolve({"HOME": "/h", **ENVIRONMENTS}, None, {}), width=60)
+    assert "  clientKeys       ***\n" + " " * 19 + "environment FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS" in text
+
+
+def test_environments_as_json() -> None:
+    """Each environment has all options that may differ; one that it inherits has the source `default`. Secrets are masked."""
+    text = as_json(resolve({"HOME": "/h", **ENVIRONMENTS}, None, {}))
+    found = json.loads(text)
+    assert "s3cret" not in text and list(found) == ["options", "environments", "warnings", "problems"]
+    assert list(found["environments"]) == ["prod-eu", "test"]
+    for part in found["environments"].values():
+        assert part.keys() - {"proxySecrets"} == {option.name for option in DIVIDED if not option.deprecated}
+        assert part["metricsInterval"] == {"value": 7000, "source": "default"}
+    first, second = found["environments"].values()
+    assert first["clientKeys"] == {"value": ["***"], "source": "environment FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS"}
+    assert second["clientKeys"] == {"value": ["***"], "source": "environment FLAGSVC_TEST_PROXY_SECRETS"}
+    assert second["refreshInterval"] == {"value": None, "source": "environment FLAGSVC_TEST_FETCH_INTERVAL"}
+    assert [text.split()[:2] for text in found["problems"]] == [
+        ["environments.test:", "refreshInterval"],
+        ["environments.test:", "flagsvcUrl"],
+        ["environments.test:", "flagsvcApiToken"],
+    ]
+
+
+def test_a_single_environment_has_no_name() -> None:
+    """The dump and the JSON of an ordinary configuration do not speak of environments."""
+    resolved = resolve(BASE, None, {})
+    assert "environments" not in as_json(resolved) + in_effect(resolved) + what_is_set(resolved)

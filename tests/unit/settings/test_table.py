@@ -116,8 +116,8 @@ def test_rows_lie_together_by_section() -> None:
 
 
 def test_code_takes_and_keeps_every_option() -> None:
-    """`ProxyOptions` has a field for every row and for nothing else."""
-    assert {field.name for field in fields(ProxyOptions)} == set(BY_FIELD)
+    """`ProxyOptions` has a field for every row, one for the options of several environments, and no other."""
+    assert {field.name for field in fields(ProxyOptions)} == {*BY_FIELD, "environments"}
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)

@@ -138,14 +138,17 @@ def check_writable(path: str, *, force: bool) -> None:
         raise ConfigurationError([f"`{printable(path, 300)}` exists: --force replaces it"])
 
 
-def write_atomically(path: str, content: bytes, *, force: bool) -> None:
-    """Write a file atomically; raises StoreError, and ConfigurationError if the file was created meanwhile."""
+def write_atomically(path: str, content: bytes, *, force: bool, mode: int | None = None) -> None:
+    """Write a file atomically; raises StoreError, and ConfigurationError if the file was created meanwhile.
+
+    The file gets `mode`. Without one, it has the mode of the file that it replaces, or the usual one.
+    """
     target = Path(path).resolve()
     try:
         if target.exists() and not target.is_file():  # a pipe, a device
             target.write_bytes(content)
             return
-        _replace(target, content, force=force)
+        _replace(target, content, force=force, mode=mode)
     except FileExistsError:
         check_writable(path, force=False)
         raise
@@ -154,15 +157,16 @@ def write_atomically(path: str, content: bytes, *, force: bool) -> None:
         raise StoreError(f"cannot write `{printable(path, 300)}`: {reason}") from None
 
 
-def _replace(target: Path, content: bytes, *, force: bool) -> None:
+def _replace(target: Path, content: bytes, *, force: bool, mode: int | None) -> None:
     """Write a temporary file beside the target, then rename it."""
     beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with beside.open("xb") as file:
+        with os.fdopen(os.open(beside, flags, 0o666 if mode is None else mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if force and target.exists():
+        if force and mode is None and target.exists():
             shutil.copymode(target, beside)
         if force:
             beside.replace(target)

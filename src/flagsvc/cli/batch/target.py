@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.http.client.addresses import shown, web_parts
 from flagsvc.settings.kinds import printable
-from flagsvc.settings.load import LARGEST_SECRET, resolve
+from flagsvc.settings.load import resolve
+from flagsvc.settings.places import LARGEST_SECRET
 
 if TYPE_CHECKING:
     import ssl

@@ -64,6 +64,13 @@ def from_int(number: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
+def from_json(value: object) -> float:
+    """Return the double that JavaScript reads for a number in JSON; NaN for any other value."""
+    if isinstance(value, int):
+        return from_int(value)
+    return value if isinstance(value, float) else math.nan
+
+
 def is_decimal(text: str) -> bool:
     """Return whether the whole text is a decimal number: `7`, `-1.5`, `+.5`, `1.`, `1e3`. No blanks, no other form."""
     size: i64 = len(text)
@@ -113,6 +120,13 @@ def to_text(number: float) -> str:
     if number in (math.inf, -math.inf):
         return "Infinity" if number > 0 else "-Infinity"
     return lay_out(number)
+
+
+def scalar_text(value: object) -> str:
+    """Return a boolean or a number as JavaScript writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return to_text(from_json(value))
 
 
 def lay_out(number: float) -> str:

@@ -80,15 +80,16 @@ def kind_of(status: int) -> str:
     return KINDS.get(status) or ("server" if 500 <= status <= 599 else "unexpected")
 
 
-def failure(answer: Answer, shown: str, now: float, hint: str = "") -> UpstreamError:
+def failure(answer: Answer, shown: str, now: float, hint: str = "", *, reason: str = "") -> UpstreamError:
     """Return the error for an unsuccessful answer.
 
-    `shown` is the address for the message, `now` is in seconds since the epoch, and `hint` says what to try.
+    `shown` is the address for the message, `now` is in seconds since the epoch, and `hint` says what to try. `reason` says what has
+    happened, if it is not what the status usually means.
     """
     if answer.html and answer.status < 400:
         return UpstreamError("document", f"the upstream answered with a web page at `{shown}`", status=answer.status)
     kind = kind_of(answer.status)
-    message = f"{REASONS[kind]}: status {answer.status} from `{shown}`{hint}"
+    message = f"{reason or REASONS[kind]}: status {answer.status} from `{shown}`{hint}"
     return UpstreamError(
         kind, message, status=answer.status, retry_after=retry_after(answer.headers.get("retry-after"), now)
     )

@@ -44,16 +44,20 @@ class Transport:
         except ConfigurationError as error:
             raise UpstreamError("network", str(error)) from None
 
-    async def send(self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
-        """Send one request and return its answer. Only the body of a successful GET is kept. Redirects are not followed.
+    async def send(
+        self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None, *, reads: bool = False
+    ) -> Answer:
+        """Send one request and return its answer. Redirects are not followed.
 
-        Raises UpstreamError of kind `network`, or of kind `document` if the body is cut off, wrongly compressed or too
-        large.
+        A request that `reads`, and every GET, changes nothing on the server: the body of a successful answer is kept, and the
+        request may be sent again.
+
+        Raises UpstreamError of kind `network`, or of kind `document` if the body is cut off, wrongly compressed or too large.
         """
         try:
             request = self._written(method, url, headers, content)
             async with asyncio.timeout(self._limits.total_s), self._places:
-                return await self._exchange(method, request)
+                return await self._exchange(reads or method == "GET", request)
         except BrokenError as error:
             raise UpstreamError(error.kind, f"`{self._shown}`: {error}") from None
         except TimeoutError:
@@ -84,18 +88,18 @@ class Transport:
         lines += [name.encode("ascii") + b": " + value for name, value in pairs]
         return b"\r\n".join([*lines, b"", content or b""])
 
-    async def _exchange(self, method: str, request: bytes) -> Answer:
-        """Send a request. A GET is sent again if the server closed a kept connection just when it was used."""
+    async def _exchange(self, reads: bool, request: bytes) -> Answer:
+        """Send a request. One that reads is sent again if the server closed a kept connection just when it was used."""
         kept = self._taken()
         try:
-            return await self._ask(kept or await self._dialled(), method, request)
+            return await self._ask(kept or await self._dialled(), reads, request)
         except BrokenError as error:
-            if kept is None or not error.unanswered or method != "GET":
+            if kept is None or not error.unanswered or not reads:
                 raise
-        return await self._ask(await self._dialled(), method, request)
+        return await self._ask(await self._dialled(), reads, request)
 
-    async def _ask(self, connection: ClientConnection, method: str, request: bytes) -> Answer:
-        keep = self._collector if method == "GET" else nothing_kept
+    async def _ask(self, connection: ClientConnection, reads: bool, request: bytes) -> Answer:
+        keep = self._collector if reads else nothing_kept
         try:
             answer = await connection.ask(request, keep, self._limits.step_s)
         except TimeoutError:
@@ -107,7 +111,7 @@ class Transport:
         return answer
 
     def _collector(self, status: int, coding: str) -> Body | None:
-        """Return the collector for the body of a successful GET."""
+        """Return the collector for the body of a successful answer."""
         return Body(coding, self._limits.max_bytes, self._shown) if status == 200 else None
 
     def _taken(self) -> ClientConnection | None:

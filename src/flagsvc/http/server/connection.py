@@ -104,7 +104,7 @@ class Connection(Stream):
                 self.pause()
             else:
                 self.parse(data, 0)
-            if self.charged or parser.held or parser.unfinished():
+            if self.charged or self.pending or parser.held or parser.unfinished():
                 self.charge()
         elif action == states.COUNT:
             self.parser.got += len(data)
@@ -149,8 +149,8 @@ class Connection(Stream):
             self.settle()
 
     def charge(self) -> None:
-        """Charge what the connection holds: an incomplete request, bytes that are not parsed, an answer that is not read."""
-        size: i64 = self.untaken
+        """Charge what it holds: an incomplete request, one that is being answered, unparsed bytes, an answer that is not read."""
+        size: i64 = self.untaken + self.pending
         if self.state < states.LAST:
             size += self.parser.memory()
         if self.charged == 0 and size >= SMALL:
@@ -228,8 +228,8 @@ class Connection(Stream):
         if held:
             parser.hold(b"", 0)
             self.parse(held, at)
-            if self.charged or parser.unfinished():
-                self.charge()
+        if self.charged or self.pending or parser.unfinished():
+            self.charge()
         if parser.held or self.blocked():
             return
         if self.input == ENDED:
@@ -294,6 +294,7 @@ class Connection(Stream):
         if isinstance(answer, Response):
             self.reply(answer)
         else:
+            self.pending = self.parser.size + len(body)
             self.wait(answer)
 
     def wait(self, answer: Awaitable[Response]) -> None:
@@ -305,6 +306,7 @@ class Connection(Stream):
     def answer_made(self, task: asyncio.Future[Response]) -> None:
         """Write the answer that was waited for, and continue."""
         self.task = None
+        self.pending = 0
         action = self.step(states.ANSWER_MADE)
         if task.cancelled():
             self.abort()

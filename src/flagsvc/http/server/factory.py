@@ -44,6 +44,11 @@ class ConnectionFactory:
             self._headers, self._names = contract.headers, HeaderNames(contract.headers, limit)
         return Connection(self._shared_by(server_state, _loop), contract, self._names)
 
+    @property
+    def answered(self) -> int:
+        """How many requests were answered."""
+        return 0 if self._shared is None else self._shared.answered
+
     def drain(self) -> None:
         """Make every answer from now on the last of its connection, so that callers move to another server."""
         self._draining = True

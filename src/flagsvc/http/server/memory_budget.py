@@ -1,6 +1,7 @@
 """The bytes that unfinished requests and answers of one server may use together. Compiled.
 
-A connection is charged for what it holds: an incomplete head or body, requests that wait, an answer that the caller has not read.
+A connection is charged for what it holds: an incomplete head or body, requests that wait for their turn or their answer, an answer
+that the caller has not read.
 If the sum is too large, the connections that hold most are closed. One network may use half of the budget, so that others have
 room.
 """

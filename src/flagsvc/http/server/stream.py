@@ -20,8 +20,8 @@ class Stream:
 
     `input` is the state of reading, and `secure` tells whether the connection uses TLS. `paused` tells that the caller does not
     read: `untaken` is the number of unsent bytes when that began, `unsent` the number at the last look. `ready` are answers
-    that are not written yet. `charged` is how many bytes the memory budget counts for it. `network` is the caller's network;
-    empty for a peer that forwards requests of many callers.
+    that are not written yet, and `pending` is the size of the request whose answer is being made. `charged` is how many bytes the
+    memory budget counts for it. `network` is the caller's network; empty for a peer that forwards requests of many callers.
     """
 
     def __init__(self) -> None:
@@ -32,6 +32,7 @@ class Stream:
         self.ready: bytes = b""
         self.unsent: i64 = 0
         self.untaken: i64 = 0
+        self.pending: i64 = 0
         self.charged: i64 = 0
         self.network: bytes = b""
 

@@ -36,10 +36,11 @@ class ResponseHeaders:
 
 
 class Answers:
-    """Makes the responses of one dialect. `key_header` is the name of the header that an evaluation answer depends on."""
+    """Makes the responses of one dialect. `key_header` is the header of keys, on which evaluation answers depend."""
 
     def __init__(self, cors: Cors, key_header: str, wire_format: WireFormat) -> None:
         self.cors = cors
+        self.key_header = key_header
         self.wire_format = wire_format
         self.negotiator = Negotiator()
         self.compares_posts: bool = wire_format.compares_posts
@@ -110,7 +111,7 @@ class Answers:
         """Return the response for an error. No cache may keep it."""
         form = self.wire_format
         headers = self.text if refused.status in form.text_statuses else self.error
-        return self.make_response(refused.status, headers, call, form.error_body(refused), own)
+        return self.make_response(refused.status, headers, call, form.error_body(refused, self.key_header), own)
 
 
 def entity_headers(tag: bytes, body: bytes) -> Headers:

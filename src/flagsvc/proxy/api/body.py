@@ -136,21 +136,7 @@ def text(place: str, name: str, value: object) -> str | None:
         return value
     if isinstance(value, list | dict):
         raise invalid(place, name, MUST_BE_TEXT)
-    return scalar_text(value)
-
-
-def scalar_text(value: object) -> str:
-    """Return a boolean or a number as JavaScript writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return jsnumber.to_text(number(value))
-
-
-def number(value: object) -> float:
-    """Return a JSON number as the double that JavaScript reads."""
-    if isinstance(value, int):
-        return jsnumber.from_int(value)
-    return value if isinstance(value, float) else float("nan")
+    return jsnumber.scalar_text(value)
 
 
 def loose_text(value: object) -> str:
@@ -159,7 +145,7 @@ def loose_text(value: object) -> str:
         return value
     if isinstance(value, list):
         return ",".join(["" if each is None else loose_text(each) for each in value])
-    return "[object Object]" if isinstance(value, dict) else scalar_text(value)
+    return "[object Object]" if isinstance(value, dict) else jsnumber.scalar_text(value)
 
 
 def read_time(value: object, longest: int = 0) -> float | None:
@@ -176,5 +162,5 @@ def read_time(value: object, longest: int = 0) -> float | None:
         raise invalid("/body/context", "currentTime", MUST_BE_TEXT)
     if value is None:
         return None
-    milliseconds = number(value)
+    milliseconds = jsnumber.from_json(value)
     return jsdate.from_number(milliseconds) if milliseconds else None

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.reached_limits import Reached
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.cors import Cors
-from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts
+from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.health import Health, Ready
@@ -25,8 +26,8 @@ from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
-from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import FormerCounts, Loops, ReplicaStatus, Sources, TokenStatus, no_loops
 from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
@@ -36,11 +37,32 @@ UNMATCHED = "unmatched"
 OTHER = "other"
 
 
+class Surroundings(NamedTuple):
+    """What a service has to do with the rest of a process that has several.
+
+    `counts` are the requests that are counted already. `environments` returns the sources of the metrics of each environment by its
+    name, `former` are counts of those that were replaced, and `pending` returns the names of those that are being replaced; these
+    are for the service of the process. `find_tokens` tells about the keys of the whole process, and `tokens` how many were
+    looked up. Each is None if there is nothing of the kind.
+    """
+
+    counts: RouteCounts | None = None
+    environments: Callable[[], Mapping[str, Sources]] | None = None
+    find_tokens: FindTokens | None = None
+    tokens: TokenStatus | None = None
+    former: Mapping[str, FormerCounts] = MappingProxyType({})
+    pending: Callable[[], Collection[str]] = tuple
+
+
+ALONE = Surroundings()
+"""The surroundings of the only service of a process."""
+
+
 class Ports(NamedTuple):
     """The ports of a service.
 
     `fetch_metrics` returns the metrics of all processes, if there are several. `loops` returns the restarts of loops by name.
-    `readiness` is shared with another service; None for a new one.
+    `readiness` and `reached` are shared with another service; None for new ones.
     """
 
     holder: ConfigurationHolder
@@ -52,6 +74,8 @@ class Ports(NamedTuple):
     loops: Loops = no_loops
     readiness: Readiness | None = None
     fleet: ReplicaStatus | None = None
+    reached: Reached | None = None
+    surroundings: Surroundings = ALONE
 
 
 class HandledRoute(NamedTuple):
@@ -97,19 +121,24 @@ def build(
 ) -> ServiceParts:
     """Return the parts of a Service with these settings and routes. A row that is not a dialect's belongs to the operations."""
     cors = Cors(settings)
-    status_counts: list[StatusCounts] = [StatusCounts("OPTIONS", "any"), StatusCounts(OTHER, UNMATCHED)]
+    counts = ports.surroundings.counts or RouteCounts()
+    preflights, rest = counts.of("OPTIONS", "any"), counts.of(OTHER, UNMATCHED)
     cache = AnswerCache(settings.answer_cache_bytes)
-    reached = Reached()
+    reached = ports.reached or Reached()
     sources = Sources(
         ports.holder,
         ports.usage,
-        status_counts,
+        counts.every,
         ports.clock,
         cache,
         loops=ports.loops,
         reached=reached.counts,
         private=not settings.without_admin_address,
         fleet=ports.fleet,
+        environments=ports.surroundings.environments,
+        tokens=ports.surroundings.tokens,
+        former=ports.surroundings.former,
+        pending=ports.surroundings.pending,
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())
@@ -120,7 +149,7 @@ def build(
     keys = Keys(settings.client_keys, settings.server_tokens)
     served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
     known = [row for row in rows if row.is_known(settings)]
-    resources = make_resources(settings, list_handled(known, operations, served), status_counts, keys)
+    resources = make_resources(settings, list_handled(known, operations, served), counts, keys)
     return ServiceParts(
         cors=cors,
         answers=answers,
@@ -135,8 +164,8 @@ def build(
             (path.rpartition(b"{")[0], resource) for path, resource in resources.items() if path.endswith(b"}")
         ],
         hints=hints,
-        preflights=status_counts[0],
-        rest=status_counts[1],
+        preflights=preflights,
+        rest=rest,
         keys=keys,
         reached=reached,
         sources=sources,
@@ -204,7 +233,9 @@ def make_dialects(
             )
 
         evaluator = make_evaluator(dialect.wire_format.shape)
-        return DialectParts(settings, evaluator, answers, holder, usage, keys, make_evaluator)
+        return DialectParts(
+            settings, evaluator, answers, holder, usage, keys, make_evaluator, ports.surroundings.find_tokens
+        )
 
     return [(dialect, make_parts(dialect)) for dialect in dialects]
 
@@ -235,15 +266,14 @@ def list_handled(
 
 
 def make_resources(
-    settings: ServiceSettings, handled: Sequence[HandledRoute], status_counts: list[StatusCounts], keys: Keys
+    settings: ServiceSettings, handled: Sequence[HandledRoute], counts: RouteCounts, keys: Keys
 ) -> dict[bytes, Resource]:
-    """Return the resources by path, also in lower case. Adds the counts of each endpoint to `status_counts`."""
+    """Return the resources by path, also in lower case. Each endpoint has its place in `counts`."""
     resources: dict[bytes, Resource] = {}
     for route in handled:
         row = route.row
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
-            status_counts.append(StatusCounts(method, row.template))
-            endpoint = make_endpoint(route, settings, keys, status_counts[-1])
+            endpoint = make_endpoint(route, settings, keys, counts.of(method, row.template))
             for place in row.places(settings.base_path):
                 resource = resources.setdefault(place.encode(), Resource(row.always, row.wire_format.merges_slashes))
                 resource.endpoints[method.encode()] = endpoint

@@ -41,7 +41,7 @@ class CachedAnswer:
 class AnswerCache:
     """The answers of one snapshot under their canonical bytes, with at most `limit` bytes; 0 keeps none.
 
-    `hits` and `misses` count the look-ups.
+    `hits` and `misses` count the look-ups. The caches for parts of the configuration count in `totals`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -53,6 +53,7 @@ class AnswerCache:
         self.asked_once: vec[i64] = vec[i64]([0] * SLOTS)
         self.hits: int = 0
         self.misses: int = 0
+        self.parts: list[AnswerCache] = []
         self.cache_keys: CacheKeys | None = None
         self.tagger = Tagger("")
 
@@ -60,6 +61,25 @@ class AnswerCache:
     def size(self) -> int:
         """The bytes of all kept answers."""
         return self.young_size + self.old_size
+
+    def add_part(self, part: AnswerCache) -> None:
+        """Count what is in the cache for a part, too."""
+        self.parts.append(part)
+
+    def remove_part(self, part: AnswerCache) -> None:
+        """Count the look-ups that there were in the cache for a part, which ends."""
+        self.parts.remove(part)
+        self.hits += part.hits
+        self.misses += part.misses
+
+    def totals(self) -> tuple[int, int, int]:
+        """Return the hits, the misses and the bytes of this cache and of those for parts."""
+        hits, misses, size = self.hits, self.misses, self.size
+        for part in self.parts:
+            hits += part.hits
+            misses += part.misses
+            size += part.size
+        return hits, misses, size
 
     def use_snapshot(self, cache_keys: CacheKeys) -> None:
         """Cache answers of the snapshot of `cache_keys` from now on. The answers of another revision are dropped."""

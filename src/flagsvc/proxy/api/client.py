@@ -11,6 +11,7 @@ from flagsvc.http.shapes.shape import Shape
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
+from flagsvc.proxy.api.impact import BrowserImpact
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.reports import METRICS, read_metrics, read_registration
 
@@ -19,18 +20,24 @@ DONE = "OK"
 
 class Metrics(Handler):
     """POST /proxy/client/metrics, and the same in other dialects. Counts the usage that an SDK reports, for names that the
-    configuration knows. `shape` is the shape of a report.
+    configuration knows. `shape` is the shape of a report, and `impact` takes impact metrics; None for none.
     """
 
-    def __init__(self, usage: UsageCounting, answers: Answers, shape: Shape = METRICS) -> None:
+    def __init__(
+        self, usage: UsageCounting, answers: Answers, shape: Shape = METRICS, impact: BrowserImpact | None = None
+    ) -> None:
         self.usage = usage
         self.answers = answers
         self.shape = shape
+        self.impact = impact
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Count a report. Raises HttpError (400, 413) before it counts anything."""
-        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth), self.shape):
+        value = read_json(body, call.media, call.limit, call.depth)
+        for name, yes, no, variants in read_metrics(value, self.shape):
             self.usage.add(name, yes, no, variants)
+        if self.impact is not None:
+            self.impact.add_reported(self.usage, value)
         self.usage.finish_report()
         return self.answers.respond_text(call, DONE)
 

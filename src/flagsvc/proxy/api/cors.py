@@ -60,18 +60,18 @@ class Cors:
             return True
         return any(pattern.fullmatch(origin) is not None for pattern in self.patterns)
 
-    def own(self, origin: bytes | None) -> Headers:
+    def headers_for(self, origin: bytes | None) -> Headers:
         """Return the headers of an answer that depend on the request's Origin."""
         if self.dynamic and origin is not None and self.allows(origin):
             return [(ALLOW_ORIGIN, origin)]
         return []
 
-    def preflight_own(self, origin: bytes | None, requested: bytes | None) -> Headers:
+    def preflight_headers_for(self, origin: bytes | None, requested: bytes | None) -> Headers:
         """Return the headers of a preflight's answer that depend on its Origin and Access-Control-Request-Headers."""
-        own = self.own(origin)
+        headers = self.headers_for(origin)
         if self.repeats and requested and NAMES.fullmatch(requested) is not None:
-            own.append((ALLOW_HEADERS, requested))
-        return own
+            headers.append((ALLOW_HEADERS, requested))
+        return headers
 
 
 def compile_origin(pattern: str) -> re.Pattern[bytes]:

@@ -10,6 +10,8 @@ from flagsvc.proxy.api.route import Condition, ProxyRoute
 DOCS = Condition("enable_oas", 404, "")
 WITHOUT_ADMIN_ADDRESS = Condition("without_admin_address", 404, "")
 READY = "Not while there is no configuration (`cold`), one that is too old (`stale`), or the process ends (`draining`)."
+BACKSTAGE = "/internal-backstage/"
+"""The Rust successor has these paths below its base path."""
 PROBES = (
     ("/livez", "health", "/proxy/live", "text/html"),
     ("/readyz", "ready", "/proxy/ready", "text/plain"),
@@ -27,6 +29,7 @@ WELCOME = ProxyRoute(
     media="text/plain",
     as_json=schemas.FIRST_PAGE,
     always=True,
+    twice=True,
 )
 OPERATIONS: tuple[ProxyRoute, ...] = (
     ProxyRoute(
@@ -58,6 +61,7 @@ OPERATIONS: tuple[ProxyRoute, ...] = (
             media=media,
             always=True,
             rooted=True,
+            twice=path.startswith(BACKSTAGE),
             listed=path.endswith("z"),
         )
         for path, handler, same, media in PROBES

@@ -9,7 +9,7 @@ from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import Fault, Memory
-from flagsvc.proxy.usage import UsageSource
+from flagsvc.proxy.usage import ImpactSample, UsageSource
 
 
 class EvaluatedSnapshot(Protocol):
@@ -77,7 +77,7 @@ class ConfigurationHolder(Protocol):
 
     @property
     def problems(self) -> int:
-        """The number of malformed features that were left out."""
+        """The number of malformed features and segments that were left out."""
 
     @property
     def checked_at(self) -> float | None:
@@ -97,7 +97,7 @@ class UsageCounting(Protocol):
 
     @property
     def entries(self) -> int:
-        """The number of toggles and variants that are counted and not sent yet."""
+        """The number of toggles, variants and samples of impact metrics that are not sent yet."""
 
     @property
     def unknown(self) -> int:
@@ -106,6 +106,10 @@ class UsageCounting(Protocol):
     @property
     def full(self) -> int:
         """The number of counts that were left out because there were too many."""
+
+    @property
+    def malformed(self) -> int:
+        """The number of impact metrics that were left out because they are malformed."""
 
     @property
     def refused(self) -> int:
@@ -119,6 +123,15 @@ class UsageCounting(Protocol):
 
         `source` is the application of a server-side SDK.
         """
+
+    def add_impact(self, sample: ImpactSample, source: UsageSource | None = None) -> None:
+        """Add a sample of an impact metric, of a server-side application or the proxy's own."""
+
+    def leave_out_unknown(self) -> None:
+        """Note that counts are left out that are not for this configuration."""
+
+    def leave_out(self) -> None:
+        """Note that an impact metric is left out because it is malformed."""
 
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Note the registration of a server-side application, to be sent upstream."""

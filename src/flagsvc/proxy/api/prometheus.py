@@ -9,7 +9,8 @@ from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Response
 from flagsvc.http.metrics import CONTENT_TYPE, Key, Labels, measure, measured
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
-from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, Sources, readings
+from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, divided, readings
+from flagsvc.proxy.api.sources import Sources
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -28,8 +29,9 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
     if processes is None:
         processes = metric_families.this_process()
     numbers = by_row(served)
-    kept = measure((row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private), sources)
-    shown = (row for row in SERVED if sources.private or not row.private)
+    rows = [row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private]
+    kept = measure(divided(rows, sources), sources)
+    shown = divided([row for row in SERVED if sources.private or not row.private], sources)
     return metric_families.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
 
 

@@ -90,8 +90,9 @@ class RateLimits:
                 raise http_errors.too_many_requests("with this key", KEY_RATE, seconds)
 
     def admit_address(self, call: Call) -> None:
-        """Count a request of the caller's address. Raises HttpError (429)."""
-        if self.addresses is not None:
+        """Count a request of the caller's address, once. Raises HttpError (429)."""
+        if self.addresses is not None and not call.is_counted:
+            call.is_counted = True
             self.count_address(call, self.addresses, self.clock.monotonic())
 
     def count_address(self, call: Call, addresses: TokenBuckets, now: float) -> None:

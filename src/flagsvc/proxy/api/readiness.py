@@ -5,7 +5,7 @@ Only probes and the age header use this. Evaluations are answered in any case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from flagsvc.core.clock import Clock
 from flagsvc.http.messages import Headers
@@ -35,12 +35,17 @@ class Readiness:
         max_staleness_s: float = 0,
         has_workers: Callable[[], bool] | None = None,
     ) -> None:
-        self.is_draining = False
+        self.is_draining = self.has_started = False
         self._holder = holder
         self._clock = clock
         self._max_staleness_s = max_staleness_s
         self._has_workers = has_workers
         self._began = clock.monotonic()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the first configuration is still to come, and nothing has gone wrong yet."""
+        return self._holder.current is None and self._holder.failures == 0
 
     @property
     def age_s(self) -> float | None:
@@ -59,6 +64,11 @@ class Readiness:
             age = self._clock.monotonic() - self._began
         return 0 < self._max_staleness_s < age
 
+    def note_start(self) -> bool:
+        """Return whether every first check has ended, well or not. This is remembered in `has_started`."""
+        self.has_started = self.has_started or not self.is_starting
+        return self.has_started
+
     def find_objection(self) -> str:
         """Return the reason why callers should not be sent here, as one word; empty if this process is ready."""
         if self.is_draining:
@@ -68,6 +78,38 @@ class Readiness:
         if self._holder.current is None:
             return COLD
         return STALE if self.is_stale else ""
+
+
+class EnvironmentsReadiness(Readiness):
+    """The readiness of a process with several environments: one that fails takes nothing away from the others.
+
+    The process is not ready while its first environments are starting, so that a roll-out waits for all of them. One that comes
+    later does not change its readiness, because `note_start` is called before any change of the environments.
+    """
+
+    def __init__(
+        self,
+        holder: ConfigurationHolder,
+        clock: Clock,
+        list_readiness: Callable[[], Sequence[Readiness]],
+        has_workers: Callable[[], bool] | None = None,
+    ) -> None:
+        super().__init__(holder, clock, 0, has_workers)
+        self._list_readiness = list_readiness
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the first configuration of any environment is still to come, and nothing has gone wrong there yet."""
+        return any(each.is_starting for each in self._list_readiness())
+
+    def find_objection(self) -> str:
+        """Return the reason why callers should not be sent here, as one word; empty if this process is ready."""
+        objection = super().find_objection()
+        if objection:
+            return objection
+        if not self.note_start():
+            return COLD
+        return min((each.find_objection() for each in self._list_readiness()), default="")
 
 
 class AgeField:

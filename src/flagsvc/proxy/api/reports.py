@@ -5,20 +5,23 @@ Source: (behaviour: POST /proxy/client/metrics; POST /proxy/client/register).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple, cast
 
+from flagsvc.engine.values import jsnumber
 from flagsvc.http.messages import invalid
+from flagsvc.http.shapes.alternatives import OneOf
 from flagsvc.http.shapes.checking import check, json_schema
 from flagsvc.http.shapes.containers import Array, Members, Record
 from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.exact import Fitting
-from flagsvc.http.shapes.scalars import Integer, String
-from flagsvc.http.shapes.shape import MISMATCH, Anything, Named, Schema, Shape
+from flagsvc.http.shapes.scalars import Enum, Integer, Number, String
+from flagsvc.http.shapes.shape import MISMATCH, Anything, Named, Nullable, Schema, Shape
 from flagsvc.http.shapes.violation import broken
-from flagsvc.proxy.api.body import MUST_BE_OBJECT, number
+from flagsvc.proxy.api.body import MUST_BE_OBJECT
 
 MAX_COUNT: Final = 1_000_000_000
 """The largest count of one toggle in one report."""
@@ -27,6 +30,8 @@ DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|
 FRACTION: Final = re.compile(r"\.\d+")
 MUST_BE_DATE: Final = 'must match format "date-time"'
 MUST_BE_NUMBER: Final = "must be number"
+MUST_BE_BOUND: Final = "must be a number or +Inf"
+INFINITY: Final = "+Inf"
 MUST_BE_COUNT: Final = f"must be an integer from 0 to {MAX_COUNT}"
 
 
@@ -88,7 +93,7 @@ class Count(Integer):
             return 0
         if isinstance(value, str):
             return self.bounded(float(int(value)) if value.isdecimal() and len(value) <= LONGEST_COUNT else -1.0)
-        return self.bounded(number(value))
+        return self.bounded(jsnumber.from_json(value))
 
     def bounded(self, amount: float) -> object:
         """Return a whole number within bounds as an integer."""
@@ -126,12 +131,64 @@ class LaxCount(Count):
         return int(amount) if 0 <= amount <= MAX_COUNT else MISMATCH
 
 
+class UpperBound(Number):
+    """The upper bound of a histogram's bucket."""
+
+    rule = MUST_BE_BOUND
+
+    def coerced(self, value: object) -> object:
+        """Return the number; infinity for the last bucket."""
+        return math.inf if value == INFINITY else super().coerced(value)
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {"oneOf": [super().schema(), {"type": "string", "enum": [INFINITY]}]}
+
+
+class ReportedImpact(OneOf):
+    """One impact metric: a counter or gauge, or a histogram. Its type decides, so that an error is about the right one."""
+
+    def examined(self, value: object) -> object:
+        """Return the metric if all its values fit."""
+        metric = cast("dict[str, object]", value)
+        return self.shapes[1 if metric.get("type") == "histogram" else 0].take(metric)
+
+
+def impact_metric(types: Shape, sample: Shape) -> Report:
+    """Return the shape of impact metrics of some types, which have such samples."""
+    rows = {"name": TEXT, "help": TEXT, "type": types, "samples": Array(sample)}
+    return Report(rows, required=("name", "help", "type", "samples"))
+
+
 TEXT: Final = String()
 NAME: Final = String(min_length=1)
 DATE: Final = Fitting(MUST_BE_DATE, is_date, {"type": "string", "format": "date-time"})
 NUMBER: Final = Fitting(MUST_BE_NUMBER, is_number, {"type": "number"})
 START: Final = Fitting(MUST_BE_DATE, is_start, {"oneOf": [json_schema(DATE), json_schema(NUMBER)]})
 COUNT: Final = Count()
+
+QUANTITY: Final = Number()
+LABELS: Final = {"labels": Members(TEXT)}
+MEASUREMENT: Final = Report({**LABELS, "value": QUANTITY}, required=("value",))
+DISTRIBUTION: Final = Report(
+    {
+        **LABELS,
+        "count": QUANTITY,
+        "sum": QUANTITY,
+        "buckets": Array(Report({"le": UpperBound(), "count": QUANTITY}, required=("le", "count"))),
+    },
+    required=("count", "sum", "buckets"),
+)
+IMPACT_METRIC: Final = Named(
+    "ImpactMetric",
+    ReportedImpact(
+        impact_metric(Enum("counter", "gauge"), MEASUREMENT),
+        impact_metric(Enum("histogram"), DISTRIBUTION),
+        base=Record(),
+    ),
+)
+UNCHECKED_IMPACT: Final = {"impactMetrics": Unchecked(Array(IMPACT_METRIC))}
+"""Malformed ones do not refuse the report that they are in: SDKs would report nothing any more."""
 
 COUNTS: Final = Named("Counts", ReportedCounts({"yes": COUNT, "no": COUNT, "variants": Members(COUNT)}))
 BUCKET: Final = Named(
@@ -140,7 +197,7 @@ BUCKET: Final = Named(
 METRICS: Final = Named(
     "Metrics",
     Report(
-        {"appName": TEXT, "instanceId": TEXT, "environment": Unchecked(TEXT), "bucket": BUCKET},
+        {"appName": TEXT, "instanceId": TEXT, "environment": Unchecked(TEXT), "bucket": BUCKET, **UNCHECKED_IMPACT},
         required=("appName", "instanceId", "bucket"),
     ),
 )
@@ -153,8 +210,13 @@ LAX_BUCKET: Final = Named(
     Report({"start": DATE, "stop": DATE, "toggles": Members(LAX_COUNTS)}, required=("start", "stop", "toggles")),
 )
 LAX_MEMBERS: Final = {"instanceId": Unchecked(TEXT), "environment": Unchecked(TEXT), "bucket": LAX_BUCKET}
-LAX_METRICS: Final = Named("FrontendMetrics", Report({"appName": TEXT, **LAX_MEMBERS}, required=("appName",)))
-CLIENT_METRICS: Final = Named("ClientMetrics", Report({"appName": NAME, **LAX_MEMBERS}, required=("appName",)))
+LAX_METRICS: Final = Named(
+    "FrontendMetrics", Report({"appName": TEXT, **LAX_MEMBERS, **UNCHECKED_IMPACT}, required=("appName",))
+)
+CLIENT_METRICS: Final = Named(
+    "ClientMetrics",
+    Report({"appName": NAME, **LAX_MEMBERS, "bucket": Nullable(LAX_BUCKET), **UNCHECKED_IMPACT}, required=("appName",)),
+)
 BULK_COUNTS: Final = Named(
     "BulkCounts",
     Report(
@@ -186,9 +248,11 @@ APPLICATION: Final = Named(
 )
 BULK: Final = Named(
     "BulkMetrics",
-    Report({"applications": Array(APPLICATION), "metrics": Array(BULK_COUNTS)}, required=("applications", "metrics")),
+    Report(
+        {"applications": Array(APPLICATION), "metrics": Array(BULK_COUNTS), "impactMetrics": Array(IMPACT_METRIC)},
+        required=("applications", "metrics"),
+    ),
 )
-TOKENS: Final = Named("Tokens", Report({"tokens": Array(TEXT)}, required=("tokens",)))
 REGISTRATION_MEMBERS: Final = {
     "instanceId": TEXT,
     "sdkVersion": Unchecked(TEXT),

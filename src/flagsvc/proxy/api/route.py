@@ -53,12 +53,12 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProxyRoute(RouteRow):
-    """One method of one path. `path` is below the base path, unless `rooted`. A GET row also answers HEAD.
+    """One method of one path. A GET row also answers HEAD.
 
-    `handler` is the name of the handler. An `always` row also answers before the first configuration.
-    `tells_keys`: the answer tells whether something is a key. `dialect` is the name of the
-    dialect that the row belongs to, or empty. The dialect sets it, `wire_format`, and `error`, the shape of the row's errors. The
-    last segment of `path` may be a name in braces, which stands for the rest of a path.
+    `path` is below the base path, unless `rooted`; if `twice`, it is at both places. `handler` is the name of the handler. An
+    `always` row also answers before the first configuration. `tells_keys`: the answer tells whether something is a key. `dialect`
+    is the name of the dialect that the row belongs to, or empty. The dialect sets it, `wire_format`, and `error`, the shape of the
+    row's errors. The last segment of `path` may be a name in braces, which stands for the rest of a path.
     """
 
     handler: str
@@ -68,6 +68,7 @@ class ProxyRoute(RouteRow):
     condition: Condition | None = None
     always: bool = False
     rooted: bool = False
+    twice: bool = False
     tells_keys: bool = False
     dialect: str = ""
     wire_format: WireFormat = PROXY_FORMAT
@@ -98,9 +99,9 @@ class ProxyRoute(RouteRow):
         return self.path if self.rooted else base + self.path
 
     def places(self, base: str) -> tuple[str, ...]:
-        """Return all paths of the row, without a slash at the end. The first page is at the root and at the base path."""
-        place = self.place(base).rstrip("/")
-        return tuple({"": None, place: None}) if self.path == "/" else (place,)
+        """Return all paths of the row, without a slash at the end: if `twice`, at the root and below the base path."""
+        found = (self.path, base + self.path) if self.twice else (self.place(base),)
+        return tuple(dict.fromkeys(place.rstrip("/") for place in found))
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -9,92 +9,62 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
-from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.http.call import StatusCounts
-from flagsvc.http.metrics import Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
-from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.http.metrics import REQUESTS, Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
+from flagsvc.proxy.api.sources import FormerCounts, ReplicaStatus, Sources, TokenStatus
+from flagsvc.proxy.configuration.lifecycle import State
 
-STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
+STATES = tuple(str(state) for state in State)
 ROLES = ("alone", "follower", "leader")
-
-Loops: TypeAlias = Callable[[], Mapping[str, int]]
-"""Returns how often each background loop was restarted after a failure, by its name."""
-
-
-class WorkerProcesses(Protocol):
-    """The processes that answer requests."""
-
-    @property
-    def workers(self) -> int:
-        """The number of processes."""
-
-    @property
-    def restarts(self) -> int:
-        """How often a process was replaced."""
-
-    @property
-    def hangs(self) -> int:
-        """How many replaced processes did not answer."""
-
-
-class SingleProcess(NamedTuple):
-    """The only process."""
-
-    workers: int = 1
-    restarts: int = 0
-    hangs: int = 0
-
-
-class ReplicaStatus(Protocol):
-    """The fleet as one replica sees it."""
-
-    @property
-    def role(self) -> str:
-        """Its role: one of ROLES."""
-
-    @property
-    def changes(self) -> int:
-        """How often it took or lost the lease."""
-
-    @property
-    def errors(self) -> int:
-        """How often a request to the storage server failed."""
-
-    @property
-    def published(self) -> float:
-        """When it last published a configuration, in seconds since the epoch; 0.0 for never."""
-
-    @property
-    def applied(self) -> float:
-        """When it last took a configuration from the fleet, in the same unit."""
-
-
-def no_loops() -> dict[str, int]:
-    """Return no loops."""
-    return {}
-
-
-class Sources(NamedTuple):
-    """The sources of the samples. `private` tells that callers cannot read the metrics."""
-
-    holder: ConfigurationHolder
-    usage: UsageCounting
-    status_counts: Sequence[StatusCounts]
-    clock: Clock
-    cache: AnswerCache
-    worker_pool: WorkerProcesses = SingleProcess()
-    loops: Loops = no_loops
-    reached: Mapping[str, int] = MappingProxyType({})
-    private: bool = False
-    fleet: ReplicaStatus | None = None
-
+"""The roles of `ReplicaRole`. This module cannot import it, because its package imports Redis; a test compares."""
 
 Row: TypeAlias = MetricRow[Sources]
+
+PROCESS = "process"
+"""The place of a row whose numbers are those of the process."""
+BOTH = "both"
+"""The place of a row with numbers of each environment, and of the process for what belongs to no environment.
+
+Rows without a place are read in each environment.
+"""
+ENVIRONMENT = "environment"
+"""The label with the name of the environment. A process with a single environment does not have it."""
+
+
+def read_environments(row: Row, sources: Sources) -> dict[Labels, float]:
+    """Return the numbers of a row in each environment, with the name of the environment as first label."""
+    parts = {} if sources.environments is None else sources.environments()
+    found = {name: add(row.read(part) or {}, of_former(sources, name, row)) for name, part in parts.items()}
+    if row.place == BOTH:
+        found[""] = row.read(sources) or {}
+    return {(name, *labels): value for name, values in found.items() for labels, value in values.items()}
+
+
+def of_former(sources: Sources, name: str, row: Row) -> Mapping[Labels, float]:
+    """Return what was counted in environments that had this name before."""
+    return sources.former.get(name, {}).get(row.name, {})
+
+
+def add(present: Mapping[Labels, float], former: Mapping[Labels, float]) -> Mapping[Labels, float]:
+    """Return the sums."""
+    return {**former, **{labels: value + former.get(labels, 0) for labels, value in present.items()}}
+
+
+def divided(rows: Sequence[Row], sources: Sources) -> list[Row]:
+    """Return the rows for these sources: with several environments, most of them have a label for the environment."""
+    if sources.environments is None:
+        return list(rows)
+    return [
+        row
+        if row.place == PROCESS
+        else row._replace(labels=(ENVIRONMENT, *row.labels), read=partial(read_environments, row))
+        for row in rows
+    ]
+
 
 SPECIFIED: tuple[Row, ...] = (
     Row(
@@ -111,13 +81,14 @@ SPECIFIED: tuple[Row, ...] = (
         lambda sources: {(): sources.holder.last_fetch_ms},
         bare=True,
     ),
-    Row("flagsvc_proxy_up", "counter", "1 while the proxy runs.", lambda _: {(): 1}, bare=True),
+    Row("flagsvc_proxy_up", "counter", "1 while the proxy runs.", lambda _: {(): 1}, bare=True, place=PROCESS),
     Row(
         "unleash_proxy_up",
         "counter",
         "1 while the proxy runs, under the reference's name.",
         lambda _: {(): 1},
         bare=True,
+        place=PROCESS,
     ),
 )
 """The metrics that the specification names. Their names have no suffix, unlike those that a client library makes."""
@@ -140,6 +111,18 @@ def revision(sources: Sources) -> dict[Labels, float]:
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
 
 
+def pending(sources: Sources) -> dict[Labels, float]:
+    """Return for each environment whether another one is to take its place; nothing if there is a single environment."""
+    names = {} if sources.environments is None else sources.environments()
+    found = sources.pending()
+    return {(name,): float(name in found) for name in names}
+
+
+def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
+    """Return a function that reads one figure of the tokens; it returns nothing if only listed keys are accepted."""
+    return lambda of: {} if of.tokens is None else {(): read(of.tokens)}
+
+
 def of_fleet(read: Callable[[ReplicaStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
     """Return a function that reads one figure of the fleet; it returns nothing if there is no fleet."""
     return lambda of: {} if of.fleet is None else {(): read(of.fleet)}
@@ -154,6 +137,11 @@ def roles(sources: Sources) -> dict[Labels, float]:
 def requests(sources: Sources) -> dict[Labels, float]:
     """Return the number of requests by route template, method and status."""
     return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
+
+
+def reached(sources: Sources) -> dict[Labels, float]:
+    """Return how often each limit was reached."""
+    return by_name(sources.reached)
 
 
 def statuses(counts: StatusCounts) -> dict[Labels, float]:
@@ -173,8 +161,22 @@ KEPT: tuple[Row, ...] = (
         "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
         lambda _: {(VERSION, engine_form()): 1},
         ("version", "engine"),
+        place=PROCESS,
     ),
-    Row("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),
+    Row(
+        "flagsvc_config_problems",
+        "gauge",
+        "Malformed toggles and segments left out.",
+        lambda of: {(): of.holder.problems},
+    ),
+    Row(
+        "flagsvc_environment_pending",
+        "gauge",
+        "1 while the former configuration answers, because a changed environment is not ready yet.",
+        pending,
+        (ENVIRONMENT,),
+        place=PROCESS,
+    ),
     Row("flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}),
     Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),
     Row("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
@@ -193,7 +195,7 @@ KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_upstream_answers",
         "counter",
-        "Checks for updates by result, such as fetched, not-modified (304), refused (401, 403) and failed.",
+        "Polls of the upstream by result, such as fetched, not-modified (304), refused (401, 403) and failed.",
         lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),
@@ -203,13 +205,35 @@ KEPT: tuple[Row, ...] = (
         "Unexpected failures after which a background loop went on.",
         lambda of: by_name(of.loops()),
         ("loop",),
+        place=BOTH,
     ),
     Row(
         "flagsvc_usage_waiting",
         "gauge",
-        "Toggles and variants counted since usage metrics were last sent.",
+        "Toggles, variants and samples of impact metrics counted since usage metrics were last sent.",
         lambda of: {(): of.usage.entries},
         private=True,
+    ),
+    Row(
+        "flagsvc_tokens_known",
+        "gauge",
+        "Tokens of callers that the upstream knows; 0 or absent if none are looked up.",
+        of_tokens(lambda of: of.known),
+        place=PROCESS,
+    ),
+    Row(
+        "flagsvc_tokens_waiting",
+        "gauge",
+        "Tokens that wait to be looked up; 0 or absent if none are looked up.",
+        of_tokens(lambda of: of.waiting),
+        place=PROCESS,
+    ),
+    Row(
+        "flagsvc_token_lookups",
+        "counter",
+        "Requests that asked the upstream about tokens of callers, many at once; 0 or absent if none are looked up.",
+        of_tokens(lambda of: of.asked),
+        place=PROCESS,
     ),
     Row("flagsvc_fleet_role", "gauge", "1 for who this replica is in its fleet.", roles, ("role",)),
     Row(
@@ -236,13 +260,26 @@ KEPT: tuple[Row, ...] = (
         "Times the storage server did not do what it was asked.",
         of_fleet(lambda fleet: fleet.errors),
     ),
-    Row("flagsvc_workers", "gauge", "Processes that answer requests.", lambda of: {(): of.worker_pool.workers}),
-    Row("flagsvc_worker_restarts", "counter", "Workers that were replaced.", lambda of: {(): of.worker_pool.restarts}),
+    Row(
+        "flagsvc_workers",
+        "gauge",
+        "Processes that answer requests.",
+        lambda of: {(): of.worker_pool.workers},
+        place=PROCESS,
+    ),
+    Row(
+        "flagsvc_worker_restarts",
+        "counter",
+        "Workers that were replaced.",
+        lambda of: {(): of.worker_pool.restarts},
+        place=PROCESS,
+    ),
     Row(
         "flagsvc_worker_hangs",
         "counter",
         "Workers that did not answer any more; they are among those that were replaced.",
         lambda of: {(): of.worker_pool.hangs},
+        place=PROCESS,
     ),
 )
 """The metrics that only the process that keeps the configuration knows."""
@@ -252,8 +289,12 @@ SERVED: tuple[Row, ...] = (
     Row(
         "flagsvc_usage_dropped",
         "counter",
-        "Usage counts left out: too many at once, or refused by the upstream for good.",
-        lambda of: {("full",): of.usage.full, ("refused",): of.usage.refused},
+        "Usage counts left out: too many at once, malformed impact metrics, or refused by the upstream for good.",
+        lambda of: {
+            ("full",): of.usage.full,
+            ("malformed",): of.usage.malformed,
+            ("refused",): of.usage.refused,
+        },
         ("reason",),
     ),
     Row(
@@ -263,18 +304,26 @@ SERVED: tuple[Row, ...] = (
         lambda of: {(): of.usage.unknown},
         private=True,
     ),
-    requests_row(requests),
-    limits_row(lambda of: by_name(of.reached)),
-    Row("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.hits}),
-    Row("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.misses}),
-    Row("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.size}),
-    Row("python_gc_objects_collected", "counter", "Objects collected during gc.", collected("collected"), GENERATION),
+    requests_row(requests)._replace(place=BOTH),
+    limits_row(reached)._replace(place=PROCESS),
+    Row("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.totals()[0]}),
+    Row("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.totals()[1]}),
+    Row("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.totals()[2]}),
+    Row(
+        "python_gc_objects_collected",
+        "counter",
+        "Objects collected during gc.",
+        collected("collected"),
+        GENERATION,
+        place=PROCESS,
+    ),
     Row(
         "python_gc_objects_uncollectable",
         "counter",
         "Uncollectable objects found during gc.",
         collected("uncollectable"),
         GENERATION,
+        place=PROCESS,
     ),
     Row(
         "python_gc_collections",
@@ -282,6 +331,7 @@ SERVED: tuple[Row, ...] = (
         "Times this generation was collected.",
         collected("collections"),
         GENERATION,
+        place=PROCESS,
     ),
 )
 """The metrics of each process that answers requests. With several workers, their sum is shown."""
@@ -290,7 +340,21 @@ COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
 """The rows of SERVED whose numbers outlive a worker, because they are counters. The others are present values."""
 
 
+def count_former(sources: Sources, before: FormerCounts) -> FormerCounts:
+    """Return the counters of an environment that another one replaces, with those `before` it. Requests are counted on anyway."""
+    rows = [row for row in (*KEPT, *SERVED) if row.kind == "counter" and row.place != PROCESS and row.name != REQUESTS]
+    return {row.name: add(row.read(sources) or {}, before.get(row.name, {})) for row in rows}
+
+
+def present(found: Readings, sources: Sources) -> Readings:
+    """Return the readings of SERVED without those of environments that are gone."""
+    if sources.environments is None:
+        return found
+    names, undivided = {"", *sources.environments()}, {row.name for row in SERVED if row.place == PROCESS}
+    return {key: value for key, value in found.items() if key[0] in undivided or key[1] in names}
+
+
 def readings(sources: Sources) -> Readings:
     """Return the numbers of the rows of SERVED in this process."""
-    found = measure(SERVED, sources)
+    found = measure(divided(SERVED, sources), sources)
     return {(row.name, *labels): value for row in found for labels, value in row.values.items()}

@@ -5,7 +5,7 @@ What an application reports goes upstream under its own name and instance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -13,20 +13,24 @@ import msgspec
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.client_query import FILTERS, find_problems, knows_segments, read_query, split_tags
 from flagsvc.http.http_errors import not_ready
-from flagsvc.http.messages import HttpError, invalid
+from flagsvc.http.keys import SCHEME, Keys
+from flagsvc.http.messages import HttpError, Response
+from flagsvc.http.token_questions import QUESTION, known_token
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import Features
 from flagsvc.proxy.api.client_documents import DocumentFilter, find_feature
 from flagsvc.proxy.api.dialects.dialect import DialectParts
+from flagsvc.proxy.api.impact import REPORTED, add_reported, read_samples
 from flagsvc.proxy.api.paths import named_in
-from flagsvc.proxy.api.reports import BULK, CLIENT_METRICS, CLIENT_REGISTRATION, TOKENS, read, read_metrics, read_usage
+from flagsvc.proxy.api.reports import BULK, CLIENT_METRICS, CLIENT_REGISTRATION, read, read_metrics, read_usage
 from flagsvc.proxy.usage import UsageSource
+from flagsvc.settings.tokens import EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
 
 DEFAULT_INSTANCE = "default"
+EVERY_ENVIRONMENT = "*"
 MAX_NAME_LENGTH = 255
 MAX_STRATEGIES = 500
-MAX_TOKENS = 100
-"""The most keys in one question."""
 UNUSABLE = "the request cannot be read"
 TAGS = "the proxy does not know the tags of features: set the option `tags` (variable `FLAGSVC_TAGS`) to these"
 ABOUT = (
@@ -98,45 +102,56 @@ class Report(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Take a report. Raises HttpError (400, 413) before anything is counted."""
-        self.take(read_json(body, call.media, call.limit, call.depth))
+        self.take(read_json(body, call.media, call.limit, call.depth), call)
         self.usage.finish_report()
         return self.answers.respond_accepted()
 
-    def take(self, value: object) -> None:
+    def take(self, value: object, call: Call) -> None:
         """Take the body of a report. Raises HttpError (400)."""
 
 
 class ClientMetrics(Report):
-    """POST /api/client/metrics: the counts of one application."""
+    """POST /api/client/metrics: the counts and the impact metrics of one application."""
 
-    def take(self, value: object) -> None:
-        """Add the counts. Raises HttpError (400)."""
+    def take(self, value: object, call: Call) -> None:
+        """Add the counts and the impact metrics. Raises HttpError (400), but not for malformed impact metrics."""
         counts = read_metrics(value, CLIENT_METRICS)
         source = source_of(cast("dict[str, object]", value))
         for name, yes, no, variants in counts:
             self.usage.add(name, yes, no, variants, source)
+        add_reported(self.usage, value, source)
 
 
 class ClientBulkMetrics(Report):
     """POST /api/client/metrics/bulk: what another proxy counted and noted for its callers."""
 
-    def take(self, value: object) -> None:
-        """Add the counts, and note the registrations. Raises HttpError (400)."""
+    def take(self, value: object, call: Call) -> None:
+        """Add the counts, and note the registrations. The impact metrics name no application. Raises HttpError (400).
+
+        Counts of another environment than the key's are left out.
+        """
         body = cast("dict[str, list[dict[str, Any]]]", read(BULK, value))
         applications = [(source_of(application), application) for application in body["applications"]]
         metrics = [(source_of(counts), counts) for counts in body["metrics"]]
         instances = {source.app_name: source for source, _ in reversed(applications)}
         for source, application in applications:
             self.usage.register(source, registration_of(source, application))
+        own = environment_of_key(call.key or b"")
         for source, counts in metrics:
             name, yes, no, variants = read_usage(counts["featureName"], counts)
+            if own and counts.get("environment", own) != own:
+                self.usage.leave_out_unknown()
+                continue
             self.usage.add(name, yes, no, variants, instances.get(source.app_name, source))
+        for metric in body.get(REPORTED, []):
+            for sample in read_samples(metric):
+                self.usage.add_impact(sample)
 
 
 class ClientRegister(Report):
     """POST /api/client/register: a server-side application starts."""
 
-    def take(self, value: object) -> None:
+    def take(self, value: object, call: Call) -> None:
         """Note the registration. Raises HttpError (400)."""
         body = cast("dict[str, Any]", read(CLIENT_REGISTRATION, value))
         source = source_of(body)
@@ -150,33 +165,48 @@ class Validate(Handler):
         self.keys = parts.keys
         self.answers = parts.answers
         self.environment = parts.settings.upstream_environment
+        self.trust = TrustedProxies(parts.settings.trust_proxy)
+        self.find_tokens = parts.find_tokens
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the keys. Raises HttpError (400, 413)."""
-        value = cast("dict[str, list[str]]", read(TOKENS, read_json(body, call.media, call.limit, call.depth)))
+        """Return the keys, or an awaitable of them if those of the whole process count. Raises HttpError (400, 413)."""
+        value = cast("dict[str, list[str]]", read(QUESTION, read_json(body, call.media, call.limit, call.depth)))
         tokens = list(dict.fromkeys(value["tokens"]))
-        if len(tokens) > MAX_TOKENS:
-            raise invalid("/body", "tokens", f"must NOT have more than {MAX_TOKENS} items")
-        found = [self.describe(token, kind) for token in tokens if (kind := self.kind_of(token))]
+        if self.find_tokens is not None:
+            network = self.trust.caller_network(call.request.peer, call.forwarded)
+            return self.answer_later(call, self.find_tokens(tokens, network))
+        found = (describe_listed(self.keys, token, self.environment) for token in tokens)
+        return self.respond(call, [told for told in found if told is not None])
+
+    async def answer_later(self, call: Call, found: Awaitable[list[dict[str, Any]]]) -> Response:
+        """Return the answer with the keys of the whole process. Raises HttpError (503) if they cannot be found out now."""
+        return self.respond(call, await found)
+
+    def respond(self, call: Call, found: list[dict[str, Any]]) -> Response:
+        """Return the answer with these keys."""
         return self.answers.make_response(200, self.answers.error, call, msgspec.json.encode({"tokens": found}), [])
 
-    def kind_of(self, token: str) -> str:
-        """Return the type of a key in the words of the real server; empty if it is none. Both sets are always searched."""
-        key = token.encode("utf-8", "surrogatepass")
-        is_client, is_server = self.keys.client.contains(key), self.keys.server.contains(key)
-        return "client" if is_server else "frontend" if is_client else ""
 
-    def describe(self, token: str, kind: str) -> dict[str, object]:
-        """Return a key with its type, projects and environment: what it says itself, else what the upstream's token says."""
-        scope, dot, _ = token.partition(".")
-        project, colon, environment = scope.partition(":")
-        own = bool(dot and colon)
-        return {
-            "token": token,
-            "type": kind,
-            "projects": [project if own and project != "[]" else "*"],
-            "environment": environment if own else self.environment,
-        }
+def describe_listed(keys: Keys, token: str, default_environment: str) -> dict[str, Any] | None:
+    """Return a listed key in the words of the real server; None if it is none. Both sets are always searched."""
+    key = token.encode("utf-8", "surrogatepass")
+    is_client, is_server = keys.client.lists(key), keys.server.lists(key)
+    kind = "client" if is_server else "frontend" if is_client else ""
+    return describe_key(token, kind, default_environment) if kind else None
+
+
+def describe_key(token: str, kind: str, default_environment: str) -> dict[str, Any]:
+    """Return a listed key with its type, projects and environment: what it says itself, else what the upstream's token says."""
+    named = read_scope(token) or NamedScope(EVERY_PROJECT, default_environment)
+    project = EVERY_PROJECT if named.project == SEVERAL_PROJECTS else named.project
+    return known_token(token, kind, [project], named.environment)
+
+
+def environment_of_key(key: bytes) -> str:
+    """Return the environment that a key names in its text, as it came in the header; empty if it names none, or all."""
+    text = key[len(SCHEME) :] if key[: len(SCHEME)].lower() == SCHEME else key
+    named = read_scope(text.strip().decode("utf-8", "replace"))
+    return "" if named is None or named.environment == EVERY_ENVIRONMENT else named.environment
 
 
 def source_of(body: Mapping[str, object]) -> UsageSource:

@@ -20,7 +20,7 @@ from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, HttpError, Reques
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
-from flagsvc.proxy.api.build import Ports, build
+from flagsvc.proxy.api.build import ALONE, Ports, Surroundings, build
 from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.encoding import media, too_large, untyped
@@ -28,12 +28,12 @@ from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.paths import fold_path, single_slashes
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
-from flagsvc.proxy.api.rate import make_rate_limits
+from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.route import ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
-from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import Loops, ReplicaStatus, no_loops
 from flagsvc.proxy.extensions import ContextEnricher
 
 RETRY_SECONDS: Final = 1
@@ -48,6 +48,8 @@ class Service(Contract):
     seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
     there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
     `rows` are the routes, and those of `dialects` are answered by their dialect. `keys` may be replaced while the service runs.
+
+    The service of an environment limits callers together with `shared`, the service of the process.
     """
 
     def __init__(
@@ -66,9 +68,12 @@ class Service(Contract):
         dialects: Sequence[Dialect] = DIALECTS,
         readiness: Readiness | None = None,
         fleet: ReplicaStatus | None = None,
+        shared: Service | None = None,
+        surroundings: Surroundings = ALONE,
     ) -> None:
         drawn = Random() if random is None else random
-        ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, fleet)
+        reached = None if shared is None else shared.reached
+        ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, fleet, reached, surroundings)
         parts = build(settings, ports, enrichers, rows, dialects)
         super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings
@@ -84,7 +89,7 @@ class Service(Contract):
         self.rest = parts.rest
         self.sources = parts.sources
         self.keys = parts.keys
-        self.rates = make_rate_limits(settings, clock)
+        self.rates: RateLimits | None = make_rate_limits(settings, clock) if shared is None else shared.rates
         self.trust = TrustedProxies(settings.trust_proxy)
         self.depth: int = settings.json_depth_limit
         self.readiness = parts.readiness
@@ -95,7 +100,7 @@ class Service(Contract):
     def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
         request = call.request
-        if self.access_log:
+        if self.access_log and not call.started:  # a call whose key was pending is checked twice
             call.started = self.clock.monotonic()
         try:
             call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
@@ -122,7 +127,10 @@ class Service(Contract):
         if endpoint is None:
             raise http_errors.wrong_method(request.method, request.path)
         key_check = endpoint.key_check
-        if key_check is not None:
+        if call.key_pending:
+            if self.rates is not None:
+                self.rates.admit_address(call)
+        elif key_check is not None:
             if call.keyed_twice:
                 raise http_errors.duplicate_key(self.settings.client_keys_header_name)
             if self.rates is not None:
@@ -131,7 +139,7 @@ class Service(Contract):
                 key_check.find_key(call.key)
         elif endpoint.counts_address and self.rates is not None:
             self.rates.admit_address(call)
-        if endpoint.off:
+        if endpoint.off and not call.key_pending:  # the token may open a service that has it on
             raise http_errors.endpoint_disabled(endpoint.off)
         if endpoint.limit:
             self.check_body(call, endpoint)
@@ -162,7 +170,10 @@ class Service(Contract):
         return self.find_unusual(path) if resource is None else resource
 
     def find_unusual(self, path: bytes) -> Resource | None:
-        """Return the resource at a path that is spelled in another way, or that ends with a name."""
+        """Return the resource at a path in other case or with extra slashes.
+
+        The last part of the path may be a parameter, as in /features/{name}.
+        """
         folded = fold_path(path)
         resource = self.resources.get(folded)
         if resource is not None:
@@ -211,7 +222,7 @@ class Service(Contract):
         """Return the answer to OPTIONS on any path (behaviour: CORS)."""
         self.check_size(call)
         status = self.settings.cors_options_success_status
-        own = self.cors.preflight_own(call.origin, call.requested_headers)
+        own = self.cors.preflight_headers_for(call.origin, call.requested_headers)
         own.append((b"content-length", b"0"))
         if self.settings.cors_preflight_continue:
             resource = self.find_resource(call.request.path)
@@ -294,7 +305,7 @@ class Service(Contract):
     def add_headers(self, call: Call, response: Response) -> None:
         """Add the header fields that depend on the caller or on the time."""
         if self.cors.dynamic:
-            response.own.extend(self.cors.own(call.origin))
+            response.own.extend(self.cors.headers_for(call.origin))
         age = self.age
         if age is not None:
             response.own.extend(age.fields())

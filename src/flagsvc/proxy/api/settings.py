@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 class ServiceSettings:
     """The options that change what a caller sees.
 
+    `make_service_settings` in `proxy/setup.py` sets every field. The defaults are only for services that are built directly: the
+    operators' address and tests.
+
     Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
     characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.
     `custom_strategies` are names, and `upstream_environment` is the environment of the upstream's token. Keys and tokens are left
@@ -50,6 +53,7 @@ class ServiceSettings:
     enricher_failure: str = "error"
     answer_cache_bytes: int = 4 * 1024 * 1024
     custom_strategies: tuple[str, ...] = ()
+    impact_metrics: tuple[str, ...] = ()
     access_log: bool = False
     max_staleness: int = 0
     age_header: str | None = None

@@ -25,9 +25,9 @@ class WireFormat:
     `cache_control` is the value of Cache-Control in evaluation answers; `personal_cache_control` in those that may depend on the
     caller's address. `text_statuses` are the statuses of errors whose body is a text. `shape` is the shape of evaluation answers.
 
-    The other attributes tell whether a key may stand behind the word `Bearer` (`reads_bearer`), a key for other routes gets
-    a 403 (`tells_key_types`), a POST without Content-Type gets a 415 (`needs_content_type`), a doubled slash in a path is one
-    (`merges_slashes`), and If-None-Match of a POST is read (`compares_posts`).
+    With `reads_bearer`, a key may stand behind the word `Bearer`. With `tells_key_types`, a key for other routes gets a 403. With
+    `needs_content_type`, a POST without Content-Type gets a 415. With `merges_slashes`, a doubled slash in a path counts as one.
+    With `compares_posts`, If-None-Match of a POST is read.
     """
 
     reads_bearer: bool = False
@@ -61,8 +61,8 @@ class WireFormat:
         limits.check(asked.context, "/body/context", "/body/context/properties")
         return asked
 
-    def error_body(self, refused: HttpError) -> bytes:
-        """Return the body of an error: a text for `text_statuses`, else JSON."""
+    def error_body(self, refused: HttpError, key_header: str) -> bytes:
+        """Return the body of an error: a text for `text_statuses`, else JSON. `key_header` is where keys are looked for."""
         if refused.status in self.text_statuses:
             return refused.message.encode()
         content: dict[str, object] = {"error": refused.message}

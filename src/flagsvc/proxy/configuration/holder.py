@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Generic, Protocol
+from weakref import WeakSet
 
 from flagsvc.core.clock import Clock
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
@@ -23,16 +24,24 @@ class ConfigurationDocument:
     etag: str
 
 
+class Part(Protocol):
+    """What keeps a part of the served configuration."""
+
+    def follow(self) -> None:
+        """Keep nothing of a configuration that is no longer served."""
+
+
 class Holder(Generic[S]):
     """The served configuration, and how fresh it is.
 
     `current` is None until there is a first configuration; a request reads it once. `document` belongs to it. `state` is
-    one of `lifecycle.State`; `problems` the number of malformed features left out; `last_fetch_ms` and `last_update_ms` the
-    epoch ms of the last successful check of the upstream and of the last new document, 0.0 when never (specification: GET
-    /proxy/internal-backstage/prometheus).
+    one of `lifecycle.State`; `problems` the number of malformed features and segments left out; `last_fetch_ms` and
+    `last_update_ms` the epoch ms of the last successful check of the upstream and of the last new document, 0.0 when never
+    (specification: GET /proxy/internal-backstage/prometheus).
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
     configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
+    `parts` are told when another configuration is served.
     """
 
     def __init__(self) -> None:
@@ -45,13 +54,20 @@ class Holder(Generic[S]):
         self.checked_at: float | None = None
         self.failures = 0
         self.event_counts: dict[str, int] = {str(event): 0 for event in POLL_EVENTS}
+        self.parts: WeakSet[Part] = WeakSet()
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
+        self._tried = asyncio.Event()
 
     @property
     def is_ready(self) -> bool:
         """Whether requests can be answered (specification: States and transitions)."""
         return self.current is not None
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether `wait_tried` has ended: there is a configuration, or the first check of the upstream has failed."""
+        return self._tried.is_set()
 
     def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
         """Serve another configuration from now on. The memory of the old one is released in slices."""
@@ -60,7 +76,10 @@ class Holder(Generic[S]):
         self.document = document
         self.problems = problems
         self.current = snapshot
+        for part in list(self.parts):
+            part.follow()
         self._ready.set()
+        self._tried.set()
 
     def set_state(self, state: State) -> None:
         """Set the state. The first FRESH one, which the upstream has confirmed, ends `wait_synchronised`."""
@@ -72,6 +91,7 @@ class Holder(Generic[S]):
         """Record the result of a check, and how many checks in a row have failed."""
         self.event_counts[event] += 1
         self.failures = failures
+        self._tried.set()
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
         """Record a successful check `age_s` seconds ago, by this process or by the one that this configuration comes from.
@@ -86,6 +106,10 @@ class Holder(Generic[S]):
     async def wait_ready(self) -> None:
         """Wait for a configuration: synchronised, restored or bootstrapped."""
         await self._ready.wait()
+
+    async def wait_tried(self) -> None:
+        """Wait for a configuration, or for the first check of the upstream that fails."""
+        await self._tried.wait()
 
     async def wait_synchronised(self) -> None:
         """Wait until the upstream has sent or confirmed a configuration."""

@@ -111,7 +111,7 @@ def _hold_back(cell: Cell) -> Cell:
 
 
 # A stored document replaces nothing. A bootstrap document replaces only a stored one. The upstream's document replaces any other.
-# A 304 counts only if the sent ETag belongs to the served document, which is never so after a bootstrap.
+# A 304 confirms the document whose ETag was sent. That is never a bootstrap document, so a 304 does not confirm one.
 _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
     #                             cold   restored   bootstrapped   fresh   stale   rejected
     (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.context import Context
+from flagsvc.engine.values import jsnumber
 from flagsvc.proxy.extensions.check import function_name, type_with_article
 
 ContextEnricher: TypeAlias = Callable[[Context], Context | Awaitable[Context]]
@@ -43,7 +44,25 @@ async def enrich(context: Context, enrichers: Sequence[ContextEnricher]) -> Cont
 
 
 def check_result(each: ContextEnricher, result: object) -> Context:
-    """Return the result of an enricher. Raises ExtensionError if it is not a Context."""
+    """Return the result of an enricher, with texts as properties (behaviour: Context by POST).
+
+    Raises ExtensionError if it is not a Context, or if a value in it can be no text.
+    """
     if not isinstance(result, Context):
         raise ExtensionError(f"enricher `{function_name(each)}` returned {type_with_article(result)}, not a Context")
-    return result
+    properties: Mapping[str, object] = result.properties  # a program that is not type-checked may give any value
+    if all(isinstance(value, str) for value in properties.values()):
+        return result
+    return result.replace(properties={name: to_text(each, name, value) for name, value in properties.items()})
+
+
+def to_text(each: ContextEnricher, name: str, value: object) -> str:
+    """Return a property as text. Raises ExtensionError for a value that is no text, number, boolean or None."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return jsnumber.scalar_text(value)
+    if value is None:
+        return ""
+    told = f"{type_with_article(value)}, not a text"
+    raise ExtensionError(f"enricher `{function_name(each)}` returned a context whose property `{name}` is {told}")

@@ -8,8 +8,8 @@
     follower    alone     Redis does not answer
     leader      alone     Redis does not answer
 
-A replica that is alone or leads polls the upstream. A follower gets the configuration from the leader. `fleet`
-carries the actions out.
+A replica that is alone or leads polls the upstream. A follower gets the configuration from the leader. A follower that has heard no
+leader for three leases polls the upstream itself (`Fleet.follows`). `fleet` carries the actions out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ReplicaAction(Enum):
     SEEK = "seek"
     """Take the lease if it is free."""
     SEEK_IF_SILENT = "seek-if-silent"
-    """Take the lease if it is free and the leader has been silent for too long."""
+    """Take the lease if it is free and no heartbeat has come for 1.6 heartbeat intervals (`schedule`)."""
     SEEK_SOON = "seek-soon"
     """Take the lease if it is free, in the next turn of the loop."""
     FOLLOW = "follow"

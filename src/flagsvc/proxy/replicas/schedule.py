@@ -12,9 +12,9 @@ from flagsvc.core.clock import Clock
 
 HEARTBEATS = 5
 """Heartbeats in the time of a lease."""
-SILENT_HEARTBEATS = 1.6
+LOOK_AFTER_HEARTBEATS = 1.6
 """A replica looks at the lease after this many heartbeat intervals without a heartbeat."""
-SILENT_LEASES = 3
+POLL_ALONE_AFTER_LEASES = 3
 """A replica that has heard no leader for the time of this many leases polls the upstream itself."""
 DEAF_HEARTBEATS = 4.0
 """A replica that has received nothing for this many heartbeat intervals, while the lease is renewed, subscribes again."""
@@ -53,11 +53,11 @@ class Schedule:
 
     def silent(self, silence_s: float) -> bool:
         """Return whether a leader that was silent for this many seconds may have ended."""
-        return silence_s >= SILENT_HEARTBEATS * self.heartbeat_s
+        return silence_s >= LOOK_AFTER_HEARTBEATS * self.heartbeat_s
 
     def gone(self, silence_s: float) -> bool:
         """Return whether a leader that was silent for this many seconds is followed no longer."""
-        return silence_s >= SILENT_LEASES * self.lease_s
+        return silence_s >= POLL_ALONE_AFTER_LEASES * self.lease_s
 
     def deaf(self, now: float) -> bool:
         """Return whether no message has come for so long that the subscription may be broken."""

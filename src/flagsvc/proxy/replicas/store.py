@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.core.errors import StoreError
+from flagsvc.core.errors import DamagedRecordError
 from flagsvc.proxy.configuration.stores.file import frame, unframe
 from flagsvc.proxy.replicas.client import Client, off_loop
 from flagsvc.proxy.replicas.record_store import ServerRecordStore
@@ -25,7 +25,7 @@ class ServerStore:
         content = await self.client.call("GET", self.name(key))
         data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if content is not None and data is None:
-            raise StoreError(f"what is stored as `{self.name(key)}` is not whole, or not flagsvc's")
+            raise DamagedRecordError(f"what is stored as `{self.name(key)}` is not whole, or not flagsvc's")
         return data
 
     async def set(self, key: str, data: bytes) -> None:

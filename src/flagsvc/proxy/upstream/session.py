@@ -30,8 +30,13 @@ from flagsvc.settings.network import is_gitlab
 FEATURES = "/client/features"
 REGISTER = "/client/register"
 METRICS = "/client/metrics"
+VALIDATE = "/edge/validate"
+API_PATHS = ("/api", "/proxy")
+"""What the path of an API ends with. The route of VALIDATE is beside it, not below it."""
 REFUSING = (401, 403)
 """The statuses that refuse a token."""
+REFUSED_QUESTION = "the upstream refused a question about tokens, which is sent without a token"
+MAY_NEED_HEADERS = "; if something before the upstream wants credentials, set upstreamHeaders"
 Header = tuple[str, bytes]
 USER_AGENT = f"flagsvc/{VERSION}"
 
@@ -110,6 +115,22 @@ class Upstream:
         """Send usage metrics. Raises UpstreamError unless the upstream accepts them."""
         await self._post(METRICS, payload)
 
+    @sealed
+    async def validate(self, tokens: Sequence[str]) -> list[object]:
+        """Return the upstream's entries of those tokens that it knows. Raises UpstreamError.
+
+        The request carries no token of its own, even if the session has one: the real server refuses it here.
+        """
+        content = json.dumps({"tokens": list(tokens)}).encode()
+        own = [header for header in self._headers if header[0] != self._options.auth_header or not self._token]
+        transport, url = await self._open(), beside_api(self._bases()[0]) + VALIDATE
+        headers = [*own, ("content-type", b"application/json")]
+        answer = await transport.send("POST", url, headers, content, reads=True)
+        if not answer.worked:
+            reason, hint = (REFUSED_QUESTION, MAY_NEED_HEADERS) if answer.status in REFUSING else ("", "")
+            raise self._limited(failure(answer, shown(url), self._clock.now(), hint, reason=reason))
+        return read_validated(answer, url)
+
     async def aclose(self) -> None:
         """Close the connections."""
         made, self._transport = self._transport, None
@@ -140,8 +161,11 @@ class Upstream:
         doubted = answer.status == 403 and len(self._bases()) > 1
         hint = f"; {refused_token(self._token)}" if answer.status in REFUSING else ""
         hint += "; if the token is right, the address may lack `/api`" if doubted else ""
-        error = failure(answer, shown(url), self._clock.now(), hint)
-        if error.retry_after is not None:  # a page for maintenance must not stop updates for as long as it likes
+        return self._limited(failure(answer, shown(url), self._clock.now(), hint))
+
+    def _limited(self, error: UpstreamError) -> UpstreamError:
+        """Limit the pause that an answer asks for: a page for maintenance must not stop updates for as long as it likes."""
+        if error.retry_after is not None:
             error.retry_after = min(error.retry_after, self._options.retry_after_limit_s)
         return error
 
@@ -206,6 +230,26 @@ def broken(making: asyncio.Task[Transport]) -> bool:
     An event loop that ends cancels the task. The last usage metrics are sent later and need a new transport.
     """
     return making.cancelling() > 0 or (making.done() and making.exception() is not None)
+
+
+def beside_api(base: str) -> str:
+    """Return the address that the path of an API is below. A base path before that may have the same name."""
+    for path in API_PATHS:
+        if base.endswith(path):
+            return base.removesuffix(path)
+    return base
+
+
+def read_validated(answer: Answer, url: str) -> list[object]:
+    """Return the entries of an answer about tokens. Raises UpstreamError if it has another form."""
+    try:
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        found = None
+    told = found.get("tokens") if isinstance(found, dict) else None
+    if not isinstance(told, list):
+        raise UpstreamError("unexpected", f"{shown(url)} answered without a list of tokens")
+    return told
 
 
 async def follow(

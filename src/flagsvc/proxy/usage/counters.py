@@ -10,8 +10,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from flagsvc.proxy.usage.impact import (
+    GAUGE,
+    MAX_LABEL_SETS,
+    Impact,
+    ImpactKey,
+    ImpactSample,
+    ImpactSeries,
+    Labels,
+    combine,
+    count_samples,
+    is_within_bounds,
+    metric_size,
+    sample_size,
+    text_size,
+)
+
 MAX_ENTRIES: Final = 100_000
-"""The most toggles and variants that are counted at the same time; further ones are left out."""
+"""The most toggles, variants and samples of impact metrics that are kept at the same time; further ones are left out."""
 MAX_BYTES: Final = 8 * 1024 * 1024
 """The most bytes that they may take in a post, approximately; further ones are left out."""
 TOGGLE_BYTES: Final = 70
@@ -53,24 +69,32 @@ class ToggleCounts:
 
 @dataclass(frozen=True)
 class UsageBucket:
-    """The counts between two moments, in seconds since the epoch, by toggle name. `source` is None for the proxy's own."""
+    """The counts between two moments, in seconds since the epoch, by toggle name. `source` is None for the proxy's own.
+
+    `impact` has the impact metrics of the same time and source.
+    """
 
     start: float
     stop: float
     toggles: dict[str, ToggleCounts] = field(repr=False)
     source: UsageSource | None = None
+    impact: Impact = field(default_factory=dict, repr=False)
 
     def entries(self) -> int:
-        """Return the number of toggles and variants in the bucket."""
-        return sum(1 + len(counts.variants) for counts in self.toggles.values())
+        """Return the number of toggles, variants and samples in the bucket."""
+        return sum(1 + len(counts.variants) for counts in self.toggles.values()) + count_samples(self.impact)
+
+    def parts(self) -> int:
+        """Return the number of toggles and impact metrics, which a post has whole or not at all."""
+        return len(self.toggles) + len(self.impact)
 
 
 class UsageCounters:
-    """The counters of one proxy. `entries` is the number of toggles and variants since the last `drain`.
+    """The counters of one proxy. `entries` is the number of toggles, variants and samples since the last `drain`.
 
-    Entries that were left out are counted by reason: `unknown` to the configuration, `full` because of a limit, `refused` by the
-    upstream for ever. Counts of server-side applications are kept apart by source, and so are their `registrations`. `on_report` is
-    called when a client's report is counted, because the client deletes it when it is answered.
+    Entries that were left out are counted by reason: `unknown` to the configuration, `full` because of a limit, `malformed`, or
+    `refused` by the upstream for ever. Counts of server-side applications are kept apart by source, and so are their
+    `registrations`. `on_report` is called when a client's report is counted, because the client deletes it when it is answered.
     """
 
     def __init__(
@@ -79,6 +103,7 @@ class UsageCounters:
         """Take the names of the configuration, the clock's `now` (seconds since the epoch), and the limits."""
         self.unknown = 0
         self.full = 0
+        self.malformed = 0
         self.refused = 0
         self.entries = 0
         self.on_report: Callable[[], object] | None = None
@@ -91,6 +116,7 @@ class UsageCounters:
         self._toggles: dict[str, ToggleCounts] = {}
         self._sources: dict[UsageSource, dict[str, ToggleCounts]] = {}
         self._sources_start = self._start
+        self._impact: dict[UsageSource | None, Impact] = {}
         self.registrations: dict[UsageSource, dict[str, Any]] = {}
         self._discarded = ToggleCounts()
 
@@ -159,6 +185,23 @@ class UsageCounters:
             else:
                 self.unknown += 1
 
+    def add_impact(self, sample: ImpactSample, source: UsageSource | None = None) -> None:
+        """Add a sample of an impact metric, of a server-side application or the proxy's own."""
+        if not is_within_bounds(sample):
+            self.full += 1
+            return
+        key, help, labels, values = sample
+        moment = [self._now()] if key.kind == GAUGE else []
+        self._add_sample(self._impact_of(source), key, help, labels, [*values, *moment])
+
+    def leave_out_unknown(self) -> None:
+        """Note that counts of another environment are left out."""
+        self.unknown += 1
+
+    def leave_out(self) -> None:
+        """Note that an impact metric is left out because it is malformed."""
+        self.malformed += 1
+
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Note the registration of a server-side application, to be sent upstream. The last one of an instance counts."""
         if source in self.registrations or len(self.registrations) < MAX_REGISTRATIONS:
@@ -181,10 +224,10 @@ class UsageCounters:
     def drain(self) -> UsageBucket | None:
         """Return the counts since the last call and start a new bucket; None if there are no counts."""
         stop = self._now()
-        bucket = UsageBucket(self._start, stop, self._toggles)
+        bucket = UsageBucket(self._start, stop, self._toggles, None, self._impact.pop(None, {}))
         self._toggles, self._start = {}, stop
         self._recount()
-        return bucket if bucket.toggles else None
+        return bucket if bucket.parts() else None
 
     def drain_sources(self) -> list[UsageBucket]:
         """Return the counts of server-side applications since the last call, a bucket for each, and start new ones."""
@@ -192,17 +235,22 @@ class UsageCounters:
         self._sources_start = self._now()
         if found:
             self._sources = {}
+            own = self._impact.get(None)
+            self._impact = {} if own is None else {None: own}
             self._recount()
         return found
 
     def peek_sources(self) -> list[UsageBucket]:
         """Return the counts of server-side applications without new buckets: the result changes with the next count."""
         stop = self._now()
-        return [UsageBucket(self._sources_start, stop, toggles, source) for source, toggles in self._sources.items()]
+        return [
+            UsageBucket(self._sources_start, stop, toggles, source, self._impact.get(source, {}))
+            for source, toggles in self._sources.items()
+        ]
 
     def peek(self) -> UsageBucket:
         """Return the counts since the last `drain` without a new bucket: the result changes with the next count."""
-        return UsageBucket(self._start, self._now(), self._toggles)
+        return UsageBucket(self._start, self._now(), self._toggles, None, self._impact.get(None, {}))
 
     def merge(self, bucket: UsageBucket) -> None:
         """Add a bucket that could not be sent, as far as the limits allow."""
@@ -221,6 +269,10 @@ class UsageCounters:
             counts.no += sent.no
             for variant, times in sent.variants.items():
                 self._add_variant(counts, variant, times)
+        for key, series in bucket.impact.items():
+            impact = self._impact_of(bucket.source)
+            for labels, values in series.samples.items():
+                self._add_sample(impact, key, series.help, labels, values)
 
     def refuse(self, bucket: UsageBucket) -> None:
         """Discard a bucket that the upstream will never accept, and count its entries."""
@@ -237,10 +289,38 @@ class UsageCounters:
             found = self._sources[source] = {}
         return found
 
+    def _impact_of(self, source: UsageSource | None) -> Impact:
+        """Return the impact metrics of a source; the proxy's own for None, and for a source that is one too many."""
+        owner = None if self._toggles_of(source) is self._toggles else source
+        found = self._impact.get(owner)
+        if found is None:
+            found = self._impact[owner] = {}
+        return found
+
+    def _add_sample(self, impact: Impact, key: ImpactKey, help: str, labels: Labels, values: list[float]) -> None:
+        """Add the values of a sample to some metrics, as far as the limits allow."""
+        series = impact.get(key)
+        held = None if series is None else series.samples.get(labels)
+        if held is not None:
+            combine(key.kind, held, values)
+            return
+        size = sample_size(labels, values) + (metric_size(key, help) if series is None else 0)
+        if (series is not None and len(series.samples) >= MAX_LABEL_SETS) or not self._fits(size, ""):
+            self.full += 1
+            return
+        if series is None:
+            series = impact[key] = ImpactSeries(help)
+        series.samples[labels] = list(values)
+
     def _recount(self) -> None:
         """Set `entries` and the bytes to those of the counts that are left."""
         self.entries = 0
         self._bytes = 0
+        for impact in self._impact.values():
+            for key, series in impact.items():
+                self._bytes += metric_size(key, series.help)
+                for labels, values in series.samples.items():
+                    self._take_room(sample_size(labels, values), "")
         for toggles in self._sources.values() if not self._toggles else [self._toggles, *self._sources.values()]:
             for name, counts in toggles.items():
                 self._take_room(TOGGLE_BYTES, name)
@@ -273,10 +353,7 @@ class UsageCounters:
 
     def _fits(self, size: int, name: str) -> bool:
         """Return whether there is room for one more entry, and count the entry if so."""
-        if (
-            self.entries >= self._max_entries
-            or self._bytes + size + len(name.encode("utf-8", "replace")) > self._max_bytes
-        ):
+        if self.entries >= self._max_entries or self._bytes + size + text_size(name) > self._max_bytes:
             return False
         self._take_room(size, name)
         return True
@@ -284,4 +361,4 @@ class UsageCounters:
     def _take_room(self, size: int, name: str) -> None:
         """Count an entry and its bytes."""
         self.entries += 1
-        self._bytes += size + len(name.encode("utf-8", "replace"))
+        self._bytes += size + text_size(name)

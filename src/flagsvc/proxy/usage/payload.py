@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.proxy.upstream import SDK, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
+from flagsvc.proxy.usage.impact import HISTOGRAM, ImpactKey, ImpactSeries
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exactly."""
@@ -26,19 +27,40 @@ def registration_body(
 
 
 def metrics_body(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
-    """Return the body of a metrics post, under the name of the application that counted."""
+    """Return the body of a metrics post, under the name of the application that counted. Impact metrics are there if it has any."""
     toggles = {name: toggle_body(counts) for name, counts in bucket.toggles.items()}
     source = bucket.source
     names = identity.fields() if source is None else {"appName": source.app_name, "instanceId": source.instance_id}
-    return names | {
-        "bucket": {"start": format_time(bucket.start), "stop": format_time(bucket.stop), "toggles": toggles}
-    }
+    counted = {"start": format_time(bucket.start), "stop": format_time(bucket.stop), "toggles": toggles}
+    impact = [impact_body(key, series) for key, series in bucket.impact.items()]
+    return {**names, "bucket": counted, **({"impactMetrics": impact} if impact else {})}
 
 
 def toggle_body(counts: ToggleCounts) -> dict[str, object]:
     """Return the counts of one toggle."""
     variants = {name: min(times, MAX_SAFE_INTEGER) for name, times in counts.variants.items()}
     return {"yes": min(counts.yes, MAX_SAFE_INTEGER), "no": min(counts.no, MAX_SAFE_INTEGER), "variants": variants}
+
+
+def impact_body(key: ImpactKey, series: ImpactSeries) -> dict[str, object]:
+    """Return an impact metric (dialects: Impact metrics)."""
+    samples = [{"labels": dict(labels), **sample_body(key, values)} for labels, values in series.samples.items()]
+    return {"name": key.name, "help": series.help, "type": key.kind, "samples": samples}
+
+
+def sample_body(key: ImpactKey, values: list[float]) -> dict[str, object]:
+    """Return the numbers of a sample."""
+    numbers = [plain(value) for value in values]
+    if key.kind != HISTOGRAM:
+        return {"value": numbers[0]}
+    total, count, *counts = numbers
+    buckets = [{"le": plain(bound), "count": each} for bound, each in zip(key.bounds, counts, strict=True)]
+    return {"count": count, "sum": total, "buckets": [*buckets, {"le": "+Inf", "count": count}]}
+
+
+def plain(value: float) -> int | float:
+    """Return a number as JavaScript writes it: a whole one without a point."""
+    return int(value) if value.is_integer() else value
 
 
 def format_time(seconds: float) -> str:

@@ -9,25 +9,45 @@ import msgspec
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
+from flagsvc.proxy.usage.impact import GAUGE, HISTOGRAM, MAX_NUMBER, Impact, ImpactKey, ImpactSeries
 
 PIECE_ENTRIES: Final = 1000
 """Toggles and variants that are encoded in one piece, which takes less than a millisecond."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
 """Seconds since the epoch, in the range of dates: a moment out of range could never be sent, and would be retried for ever."""
+Quantity: TypeAlias = Annotated[float, msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
-class UsageWindow(msgspec.Struct, array_like=True):
-    """Usage metrics between two moments, in seconds since the epoch: (yes, no, variants) by toggle.
+class ImpactWindow(msgspec.Struct, array_like=True):
+    """One impact metric: of each sample its labels, and its values as `ImpactSeries` has them."""
 
-    `source` is the application that counted, and its instance; None for the proxy.
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    bounds: list[Quantity]
+    samples: list[tuple[dict[str, str], list[Quantity]]]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a sample does not have the numbers of its kind."""
+        numbers = {GAUGE: 2, HISTOGRAM: 2 + len(self.bounds)}.get(self.kind, 1)
+        if any(len(values) != numbers for _, values in self.samples):
+            raise ValueError("a sample has too few or too many numbers")
+
+
+class UsageWindow(msgspec.Struct, array_like=True):
+    """Usage metrics between two moments, in seconds since the epoch: (yes, no, variants) by toggle, and impact metrics.
+
+    `source` is the application that counted, and its instance; None for the proxy. Earlier versions wrote no source, or no impact
+    metrics.
     """
 
     start: Moment
     stop: Moment
     toggles: dict[str, tuple[Count, Count, dict[str, Count]]]
     source: tuple[str, str] | None = None
+    impact: list[ImpactWindow] = []
 
 
 class UnsentRecord(msgspec.Struct, kw_only=True):
@@ -55,7 +75,10 @@ def pack(buckets: Sequence[UsageBucket], *, left: bool, beat: int, every: float)
         yield b"," * (number > 0) + msgspec.json.encode((bucket.start, bucket.stop)).removesuffix(b"]") + b",{"
         for at, piece in enumerate(split_bucket(bucket)):
             yield b"," * (at > 0) + msgspec.json.encode(to_wire(piece).toggles)[1:-1]
-        yield b"}," + msgspec.json.encode(bucket.source) + b"]"
+        yield b"}," + msgspec.json.encode(bucket.source) + b",["
+        for at, (key, series) in enumerate(list(bucket.impact.items())):
+            yield b"," * (at > 0) + msgspec.json.encode(impact_to_wire(key, series))
+        yield b"]]"
     yield b"]}"
 
 
@@ -84,13 +107,30 @@ def unpack(data: bytes) -> UnsentRecord:
 def to_wire(bucket: UsageBucket) -> UsageWindow:
     """Return a bucket in the form of a record."""
     toggles = {name: (counts.yes, counts.no, counts.variants) for name, counts in bucket.toggles.items()}
-    return UsageWindow(bucket.start, bucket.stop, toggles, bucket.source)
+    impact = [impact_to_wire(key, series) for key, series in bucket.impact.items()]
+    return UsageWindow(bucket.start, bucket.stop, toggles, bucket.source, impact)
 
 
 def from_wire(usage: UsageWindow) -> UsageBucket:
     """Return the bucket from the form of a record."""
     toggles = {name: make_counts(*counts) for name, counts in usage.toggles.items()}
-    return UsageBucket(usage.start, usage.stop, toggles, None if usage.source is None else UsageSource(*usage.source))
+    source = None if usage.source is None else UsageSource(*usage.source)
+    return UsageBucket(usage.start, usage.stop, toggles, source, impact_from_wire(usage.impact))
+
+
+def impact_to_wire(key: ImpactKey, series: ImpactSeries) -> ImpactWindow:
+    """Return an impact metric in the form of a record."""
+    samples = [(dict(labels), values) for labels, values in series.samples.items()]
+    return ImpactWindow(key.name, key.kind, series.help, list(key.bounds), samples)  # type: ignore[arg-type]
+
+
+def impact_from_wire(metrics: list[ImpactWindow]) -> Impact:
+    """Return the impact metrics from the form of a record."""
+    found: Impact = {}
+    for metric in metrics:
+        series = found[ImpactKey(metric.name, metric.kind, tuple(metric.bounds))] = ImpactSeries(metric.help)
+        series.samples.update({tuple(sorted(labels.items())): values for labels, values in metric.samples})
+    return found
 
 
 def make_counts(yes: int, no: int, variants: dict[str, int]) -> ToggleCounts:

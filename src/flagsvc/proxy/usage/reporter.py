@@ -168,7 +168,7 @@ class Reporter:
             await self._forward_registrations()
             while await self._has_next():
                 self._record_result(await self._sender.send(self._unsent[0]))
-                if self._unsent[0].toggles:
+                if self._unsent[0].parts():
                     break
                 del self._unsent[0]
         finally:
@@ -198,9 +198,9 @@ class Reporter:
     def _merge_unsent(self, drained: Sequence[UsageBucket]) -> None:
         """Merge the unsent counts into the counters. Counts of other processes stay separate: they are of another time."""
         own = {id(bucket) for bucket in drained}
-        self._unsent = [each for each in self._unsent if id(each) not in own and each.toggles]
+        self._unsent = [each for each in self._unsent if id(each) not in own and each.parts()]
         for bucket in drained:
-            if bucket.toggles:
+            if bucket.parts():
                 self._counters.merge(bucket)
 
     def _record_result(self, error: UpstreamError | None) -> None:
@@ -216,10 +216,10 @@ class Reporter:
     async def _update_record(self) -> None:
         """Remove counts with a final answer from storage immediately, so that they are never sent again."""
         if self._unsent_usage is not None and self._unsent_usage.has_record:
-            await self._unsent_usage.save([bucket for bucket in self._unsent if bucket.toggles])
+            await self._unsent_usage.save([bucket for bucket in self._unsent if bucket.parts()])
 
     async def _store(self) -> None:
-        """Store the pending counts, unless they only wait for the next regular send."""
+        """Store the pending counts while sending fails, or while counts that were taken over wait; otherwise remove the record."""
         if self._unsent_usage is not None:
             is_delayed = self._error is not None or len(self._unsent) > 0
             await self._unsent_usage.save(self._pending_buckets() if is_delayed else [])
@@ -229,7 +229,7 @@ class Reporter:
         return [
             bucket
             for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources())
-            if bucket.toggles
+            if bucket.parts()
         ]
 
     def _delay(self) -> float:

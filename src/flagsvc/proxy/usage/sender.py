@@ -14,7 +14,7 @@ from flagsvc.proxy.usage.counters import UsageBucket
 from flagsvc.proxy.usage.payload import metrics_body
 
 MAX_BATCH = 10_000
-"""The most toggles and variants in one post, unless the upstream accepts only smaller ones."""
+"""The most toggles, variants and samples of impact metrics in one post, unless the upstream accepts only smaller ones."""
 MAX_POSTS = 200
 """The most posts in a row; the rest waits for the next time."""
 TOO_LARGE = 413
@@ -64,17 +64,18 @@ class UsageSender:
         """
         refusal: UpstreamError | None = None
         for _ in range(MAX_POSTS):
-            if not bucket.toggles:
+            if not bucket.parts():
                 break
             batch = first_batch(bucket, self.batch_size)
             error = await self._post(batch)
             if error is not None and not is_final(error):
                 return error
-            if error is not None and error.status == TOO_LARGE and len(batch.toggles) > 1:
+            if error is not None and error.status == TOO_LARGE and batch.parts() > 1:
                 self.batch_size = max(1, batch.entries() // 2)
                 continue
             if error is not None:
                 refusal = error
+                batch = suspect_part(batch)
                 self._refuse(batch)
             remove_batch(bucket, batch)
             await self._after_answer()
@@ -95,10 +96,16 @@ def is_final(error: UpstreamError) -> bool:
     return error.status is not None and 400 <= error.status < 500 and error.status not in RETRIED_STATUSES
 
 
-def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
-    """Return the first toggles of a bucket, with at most `most` entries together, but at least one toggle.
+def suspect_part(batch: UsageBucket) -> UsageBucket:
+    """Return what of a refused batch is given up: its impact metrics if it has any, so that its toggles are sent without them."""
+    return UsageBucket(batch.start, batch.stop, {} if batch.impact else batch.toggles, batch.source, batch.impact)
 
-    A toggle is never split: some flag servers ignore a toggle that was neither on nor off, including its variants.
+
+def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
+    """Return the first toggles and impact metrics of a bucket: at most `most` entries together, but at least one of them.
+
+    A toggle is never split: some flag servers ignore a toggle that was neither on nor off, including its variants. Nor is an impact
+    metric: the real server forgets its values when samples with other labels come alone.
     """
     chosen = UsageBucket(bucket.start, bucket.stop, {}, bucket.source)
     entries = 0
@@ -107,10 +114,17 @@ def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
         if chosen.toggles and entries > most:
             break
         chosen.toggles[name] = counts
+    for key, series in bucket.impact.items():
+        entries += len(series.samples)
+        if chosen.parts() and entries > most:
+            break
+        chosen.impact[key] = series
     return chosen
 
 
 def remove_batch(bucket: UsageBucket, batch: UsageBucket) -> None:
-    """Remove the toggles of a batch from its bucket."""
+    """Remove the toggles and impact metrics of a batch from its bucket."""
     for name in batch.toggles:
         del bucket.toggles[name]
+    for key in batch.impact:
+        del bucket.impact[key]

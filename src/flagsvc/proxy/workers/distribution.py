@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flagsvc.core.log import Logger
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot
+from flagsvc.proxy.workers.slot import Child, Conditions, SlotDocuments, WorkerSlot
 
 
 class RolloutDocument(NamedTuple):
@@ -24,14 +24,22 @@ class RolloutDocument(NamedTuple):
 
 
 class DocumentDistribution:
-    """The documents of all workers.
+    """The documents of one environment in all workers.
 
     `late_s` is how many seconds the other workers wait for the slowest one. After `stuck_s` more seconds that one is replaced.
     """
 
     def __init__(
-        self, slots: Sequence[WorkerSlot], conditions: Conditions, log: Logger, *, late_s: float, stuck_s: float
+        self,
+        slots: Sequence[WorkerSlot],
+        conditions: Conditions,
+        log: Logger,
+        *,
+        late_s: float,
+        stuck_s: float,
+        environment: int = 0,
     ) -> None:
+        self._environment = environment
         self._slots = slots
         self._conditions = conditions
         self._log = log
@@ -41,6 +49,8 @@ class DocumentDistribution:
         self._documents: list[RolloutDocument] = []
         self._current: RolloutDocument | None = None
         self._checked: float | None = None
+        self._has_failed = False
+        self._is_over = False
 
     @property
     def has_configuration(self) -> bool:
@@ -53,11 +63,11 @@ class DocumentDistribution:
         document = RolloutDocument(key, self._last_number, body)
         self._documents = [*self._documents[-messages.KEPT_DOCUMENTS + 1 :], document]
         for slot in self._slots:
-            send_document(slot, document)
-        if await self._wait_for_all(lambda slot: slot.prepared_document < document.number):
+            self._send_document(slot, document)
+        if await self._wait_for_all(lambda slot: self._of(slot).prepared < document.number):
             return
         for slot in self._slots:
-            if slot.channel is not None and slot.prepared_document < document.number:
+            if slot.channel is not None and self._of(slot).prepared < document.number:
                 self._log.warn("a worker is late with a configuration, the others do not wait", worker=slot.number)
                 loop = asyncio.get_running_loop()
                 loop.call_later(self._stuck_s, self._replace_if_stuck, slot, slot.child, document.number)
@@ -74,22 +84,44 @@ class DocumentDistribution:
         """Tell every worker when the served configuration was last current."""
         self._checked = moment
         for slot in self._slots:
-            slot.send(messages.Checked(moment))
+            slot.send(messages.Checked(moment, self._environment))
+
+    def report_failure(self) -> None:
+        """Tell every worker that the first check has failed while there is no configuration."""
+        self._has_failed = True
+        for slot in self._slots:
+            slot.send(messages.Failed(self._environment))
 
     def send_current(self, slot: WorkerSlot) -> None:
         """Have a worker serve the current document. If the worker does not have it, it is sent first."""
+        if self._has_failed:
+            slot.send(messages.Failed(self._environment))
         if self._checked is not None:
-            slot.send(messages.Checked(self._checked))
+            slot.send(messages.Checked(self._checked, self._environment))
         if self._current is not None:
-            if self._current.number not in slot.sent_documents:
-                send_document(slot, self._current)
-            slot.send(messages.Switch(self._current.number))
+            if self._current.number not in self._of(slot).sent:
+                self._send_document(slot, self._current)
+            slot.send(messages.Switch(self._current.number, self._environment))
+
+    def end(self) -> None:
+        """Expect nothing of the workers any more: they do not serve the environment."""
+        self._is_over = True
 
     async def wait_settled(self) -> None:
         """Wait until every worker serves the current document, but not longer than for the slowest allowed."""
         current = self._current
         if current is not None:
-            await self._wait_for_all(lambda slot: slot.served_document < current.number)
+            await self._wait_for_all(lambda slot: self._of(slot).served < current.number)
+
+    def _of(self, slot: WorkerSlot) -> SlotDocuments:
+        """Return the documents of this environment in a worker."""
+        return slot.documents(self._environment)
+
+    def _send_document(self, slot: WorkerSlot, document: RolloutDocument) -> None:
+        """Send a worker a document to prepare."""
+        documents = self._of(slot)
+        documents.sent = sorted([*documents.sent, document.number])[-messages.KEPT_DOCUMENTS :]
+        slot.send(messages.Prepare(document.number, self._environment), document.body)
 
     async def _wait_for_all(self, is_pending: Callable[[WorkerSlot], bool]) -> bool:
         """Wait until no worker is pending, for at most `late_s` seconds; return whether none is."""
@@ -98,12 +130,8 @@ class DocumentDistribution:
 
     def _replace_if_stuck(self, slot: WorkerSlot, child: Child | None, number: int) -> None:
         """Kill a worker that has still not prepared a document; the pool replaces it."""
-        if slot.child is child and slot.channel is not None and slot.prepared_document < number:
+        if self._is_over or slot.child is not child or slot.channel is None:
+            return
+        if self._of(slot).prepared < number:
             self._log.error("a worker does not get ready with a configuration and is replaced", worker=slot.number)
             slot.kill()
-
-
-def send_document(slot: WorkerSlot, document: RolloutDocument) -> None:
-    """Send a worker a document to prepare."""
-    slot.sent_documents = sorted([*slot.sent_documents, document.number])[-messages.KEPT_DOCUMENTS :]
-    slot.send(messages.Prepare(document.number), document.body)

@@ -1,6 +1,7 @@
 """The worker's side: serves the configuration that the parent sends, and sends the counts to the parent.
 
-It checks the counters every few milliseconds. A notification by the counters would cost time in every request.
+It checks the counters every few milliseconds, if requests were answered since the last check. A notification by the counters would
+cost time in every request.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol
 
+from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
-from flagsvc.proxy.api.samples import Sources, readings
+from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.ports import S
 from flagsvc.proxy.configuration.prepare import PreparedDocument
@@ -21,6 +24,7 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel
 from flagsvc.proxy.workers.metric_sums import MetricChanges, NewReadings
+from flagsvc.proxy.workers.parent_tokens import ParentTokens
 
 SEND_INTERVAL_S = 0.05
 """Seconds between two checks of the counters. A killed worker loses the counts since the last check, except reports of SDKs."""
@@ -29,14 +33,24 @@ FULL_SEND_EVERY = 20
 METRICS_TIMEOUT_S = 5.0
 """Seconds that a scrape waits for the parent."""
 
-Command = messages.Adopt | messages.Release | messages.Reload | messages.Drain
+Command = messages.Adopt | messages.Release | messages.Drain
 """The messages that `WorkerCommands` carries out in their order."""
 PrepareDocument = Callable[[bytes, S | None], Awaitable[PreparedDocument[S]]]
 """Compiles a document that can replace the served configuration."""
 
 
+class LinkedEnvironment(Generic[S]):
+    """One environment of a worker: `holder` is filled, `counters` are sent, and `prepare` compiles its documents."""
+
+    def __init__(self, holder: Holder[S], counters: UsageCounters, prepare: PrepareDocument[S]) -> None:
+        self.holder = holder
+        self.counters = counters
+        self.prepare = prepare
+        self.prepared: dict[int, PreparedDocument[S]] = {}
+
+
 class WorkerCommands(Protocol):
-    """The commands of the parent to a worker, about sockets, options and shutdown."""
+    """The commands of the parent to a worker, about sockets, environments and shutdown."""
 
     async def adopt(self, group: int) -> None:
         """Also take connections of this group of sockets."""
@@ -44,8 +58,8 @@ class WorkerCommands(Protocol):
     def release(self, group: int) -> None:
         """Take no more connections of this group."""
 
-    def reload(self, options: dict[str, Any]) -> None:
-        """Use these values of options, by field. Without options, reload files such as certificates."""
+    def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
+        """Serve these environments. Without any, reload files such as certificates."""
 
     def drain(self) -> None:
         """Fail readiness, so that callers go elsewhere."""
@@ -55,41 +69,62 @@ class WorkerCommands(Protocol):
 
 
 class ParentLink(Generic[S]):
-    """Fills `holder`, and sends the counts of `counters` and `sources`. `channel` must be connected before `start`."""
+    """Fills the holders of all environments, and sends their counts and the metrics. `channel` must be connected before `start`.
 
-    def __init__(
-        self,
-        holder: Holder[S],
-        counters: UsageCounters,
-        prepare: PrepareDocument[S],
-        *,
-        worker: int,
-        log: Logger,
-    ) -> None:
-        self.channel: Channel[messages.ParentMessage] = Channel(messages.decode_parent_message, self._handle_message)
-        self._holder = holder
-        self._counters = counters
-        self._prepare = prepare
+    `count_answered` returns how many requests the worker has answered. As long as it returns the same number, only every
+    `FULL_SEND_EVERY`th check looks at the counters.
+    """
+
+    def __init__(self, *, worker: int, log: Logger, clock: Clock) -> None:
+        self.channel: Channel[messages.ParentMessage] = Channel(messages.decode_parent_message, self._receive_message)
+        self._environments: dict[int, LinkedEnvironment[S]] = {}
         self._worker = worker
         self._log = log
         self._sources: Sources | None = None
         self._commands: WorkerCommands | None = None
         self._changes = MetricChanges()
-        self._prepared: dict[int, PreparedDocument[S]] = {}
+        self._early: list[tuple[messages.ParentMessage, bytes]] = []
         self._document_queue: asyncio.Queue[tuple[messages.Prepare | messages.Switch, bytes]] = asyncio.Queue()
         self._command_queue: asyncio.Queue[Command] = asyncio.Queue()
+        self.tokens = ParentTokens(self.channel.send, clock)
+        self.on_revoke: Callable[[str], object] = lambda token: None
+        self.on_switch: Callable[[], object] = lambda: None
+        self.count_answered: Callable[[], int] = itertools.count().__next__
+        self._handlers: dict[type, Callable[[Any], object]] = {
+            messages.Checked: self._note_check,
+            messages.Failed: self._note_failure,
+            messages.Reload: self._reload,
+            messages.CountsRequest: self._report_counts,
+            messages.Ping: lambda _: self.channel.send(messages.Pong()),
+            messages.TokenAnswer: self.tokens.resolve,
+            messages.ValidTokens: lambda message: self.tokens.note_valid(message.digests),
+            messages.Revoked: lambda message: self.on_revoke(message.token),
+            messages.Leave: lambda _: self._leave(),
+        }
         self._metrics_requests: dict[int, asyncio.Future[bytes]] = {}
         self._last_request = 0
         self._is_send_scheduled = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    def add_environment(self, number: int, environment: LinkedEnvironment[S]) -> None:
+        """Fill the holder of an environment, and send its counts."""
+        self._environments[number] = environment
+        environment.counters.on_report = self._schedule_send
+
+    def remove_environment(self, number: int) -> None:
+        """Send the last counts of an environment, and forget it."""
+        self._send_counts()
+        del self._environments[number]
+
     def start(self, sources: Sources, commands: WorkerCommands) -> None:
         """Start to handle documents and commands, and to send counts."""
         self._sources, self._commands = sources, commands
-        self._counters.on_report = self._schedule_send
         loops = self._handle_documents(), self._run_commands(commands), self._send_regularly(sources)
         for work in (*loops, self._leave_with_parent()):
             self._start_task(work)
+        early, self._early = self._early, []
+        for message, body in early:
+            self._handle_message(message, body)
 
     def report_serving(self) -> None:
         """Tell the parent that the worker takes connections."""
@@ -130,27 +165,68 @@ class ParentLink(Generic[S]):
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._log.error("a worker gives up", worker=self._worker, error=locate_error(error))
-            self.channel.close()
-            self._leave()
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Log an error, and shut the worker down. The parent replaces it."""
+        self._log.error("a worker gives up", worker=self._worker, error=locate_error(error))
+        self.channel.close()
+        self._leave()
+
+    def _receive_message(self, message: messages.ParentMessage, body: bytes) -> None:
+        """Handle a message of the parent. A Reload before the start waits for it, with all messages that follow."""
+        if self._commands is None and (self._early or isinstance(message, messages.Reload)):
+            self._early.append((message, body))
+        else:
+            self._handle_message(message, body)
 
     def _handle_message(self, message: messages.ParentMessage, body: bytes) -> None:
         """Handle a message of the parent. Documents and commands are queued, everything else is done immediately."""
         if isinstance(message, messages.Prepare | messages.Switch):
-            self._document_queue.put_nowait((message, body))
-        elif isinstance(message, messages.Checked):
-            self._holder.checked_at = message.moment
-        elif isinstance(message, messages.CountsRequest):
-            self._send_counts()
-            self.channel.send(messages.CountsSent(message.number))
-        elif isinstance(message, messages.Ping):
-            self.channel.send(messages.Pong())
+            self._take_document(message, body)
         elif isinstance(message, messages.MetricsText):
             self._resolve_request(message.number, body)
-        elif isinstance(message, messages.Leave):
-            self._leave()
         elif isinstance(message, Command):
             self._command_queue.put_nowait(message)
+        else:
+            handle = self._handlers.get(type(message))
+            if handle is not None:
+                handle(message)
+
+    def _note_check(self, message: messages.Checked) -> None:
+        environment = self._environments.get(message.environment)
+        if environment is not None:
+            environment.holder.checked_at = message.moment
+
+    def _note_failure(self, message: messages.Failed) -> None:
+        environment = self._environments.get(message.environment)
+        if environment is not None:
+            environment.holder.failures = 1
+
+    def _report_counts(self, message: messages.CountsRequest) -> None:
+        self._send_counts()
+        self.channel.send(messages.CountsSent(message.number))
+
+    def _take_document(self, message: messages.Prepare | messages.Switch, body: bytes) -> None:
+        """Queue a document. One that is prepared is served now, because a Reload that makes its environment current may follow."""
+        environment = self._environments.get(message.environment)
+        known = {} if environment is None or not self._document_queue.empty() else environment.prepared
+        if environment is not None and isinstance(message, messages.Switch) and message.number in known:
+            self._switch(environment, message)
+        else:
+            self._document_queue.put_nowait((message, body))
+
+    def _reload(self, message: messages.Reload) -> None:
+        """Serve other environments. This is done before the next message, which may be a document of a new one."""
+        assert self._commands is not None  # _receive_message waits for the start
+        try:
+            self._commands.reload(message.environments)
+        except (
+            Exception
+        ) as error:  # the parent has checked the options; the files that they name may have changed since
+            self._give_up(error)
+        else:
+            self.channel.send(messages.Reloaded(message.number))
 
     def _resolve_request(self, number: int, text: bytes) -> None:
         waiting = self._metrics_requests.get(number)
@@ -165,10 +241,13 @@ class ParentLink(Generic[S]):
         """Prepare documents and switch to them, in the order of the messages."""
         while True:
             message, body = await self._document_queue.get()
+            environment = self._environments.get(message.environment)
+            if environment is None:
+                continue  # it is no longer served
             if isinstance(message, messages.Prepare):
-                await self._prepare_document(message.number, body)
+                await self._prepare_document(environment, message, body)
             else:
-                self._switch(message.number)
+                self._switch(environment, message)
 
     async def _run_commands(self, commands: WorkerCommands) -> None:
         """Carry out the commands of the parent, in their order."""
@@ -178,32 +257,36 @@ class ParentLink(Generic[S]):
                 await commands.adopt(message.group)
             elif isinstance(message, messages.Release):
                 commands.release(message.group)
-            elif isinstance(message, messages.Drain):
-                commands.drain()
             else:
-                commands.reload(message.options)
-                self.channel.send(messages.Reloaded(message.number))
+                commands.drain()
 
-    async def _prepare_document(self, number: int, body: bytes) -> None:
-        prepared = self._prepared[number] = await self._prepare(body, self._holder.current)
-        for old in sorted(self._prepared)[: -messages.KEPT_DOCUMENTS]:
-            del self._prepared[old]
-        self.channel.send(messages.Prepared(number, prepared.snapshot.revision))
+    async def _prepare_document(
+        self, environment: LinkedEnvironment[S], message: messages.Prepare, body: bytes
+    ) -> None:
+        prepared = await environment.prepare(body, environment.holder.current)
+        environment.prepared[message.number] = prepared
+        for old in sorted(environment.prepared)[: -messages.KEPT_DOCUMENTS]:
+            del environment.prepared[old]
+        self.channel.send(messages.Prepared(message.number, prepared.snapshot.revision, message.environment))
 
-    def _switch(self, number: int) -> None:
-        prepared = self._prepared.pop(number)
-        self._holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
-        self.channel.send(messages.Switched(number))
+    def _switch(self, environment: LinkedEnvironment[S], message: messages.Switch) -> None:
+        prepared = environment.prepared.pop(message.number)
+        environment.holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+        self.on_switch()
+        self.channel.send(messages.Switched(message.number, message.environment))
         self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)
 
     async def _send_regularly(self, sources: Sources) -> None:
-        new_readings = NewReadings(sources.status_counts)
+        new_readings = NewReadings(sources)
+        seen = -1
         for check in itertools.count(1):
             await asyncio.sleep(SEND_INTERVAL_S)
-            if check % FULL_SEND_EVERY:
-                self._send(new_readings.take_new())
-            else:
+            answered = self.count_answered()
+            if check % FULL_SEND_EVERY == 0:
                 self._send_counts()
+            elif answered != seen:
+                self._send(new_readings.take_new())
+            seen = answered
 
     def _schedule_send(self) -> None:
         """Send reported usage before the next iteration of the loop: the SDKs' requests are answered in this one."""
@@ -220,10 +303,13 @@ class ParentLink(Generic[S]):
         self._send({} if self._sources is None else readings(self._sources))
 
     def _send(self, found: Readings) -> None:
-        """Send usage, and the changes in these readings, if there are any."""
-        counts = messages.make_counts(self._counters, self._changes.take_changes(found))
-        if counts is not None:
-            self.channel.send(counts)
+        """Send the usage of each environment, and the changes in these readings, if there are any."""
+        samples = self._changes.take_changes(found)
+        for number, environment in self._environments.items():
+            counts = messages.make_counts(environment.counters, samples, number)
+            if counts is not None:
+                self.channel.send(counts)
+            samples = {}
 
     async def _leave_with_parent(self) -> None:
         """Shut the worker down when the parent has ended."""

@@ -25,38 +25,67 @@ class Message(msgspec.Struct, tag=True):
 # ---- from the parent
 
 
-class Welcome(Message):
-    """The first message: which worker this is, its options by field, and the groups of listening sockets by file descriptor.
+class EnvironmentOptions(msgspec.Struct):
+    """An environment: its number, which no other one of this parent ever has, its name, and its options by field.
 
-    If `has_configuration` is set, a configuration follows immediately. The worker takes no connection before it has it.
+    With `is_current` it answers callers; without, it is made ready to take the place of another one of its name. If
+    `has_configuration` is set in a Welcome, a configuration follows immediately.
     """
 
-    worker: int
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
-    sockets: list[list[int]] = msgspec.field(default_factory=list)
+    environment: int
+    name: str
+    options: dict[str, Any]
+    is_current: bool = True
     has_configuration: bool = False
 
     def __repr__(self) -> str:
         """Return a text without the options, which contain secrets."""
-        return f"Welcome(worker={self.worker})"
+        return f"EnvironmentOptions({self.environment}, {self.name!r})"
+
+
+class Welcome(Message):
+    """The first message: which worker this is, its environments, and the groups of listening sockets by file descriptor.
+
+    The worker takes no connection before it has the configurations that follow. `options` are those of the process, if it has
+    several environments. `has_started` tells that each environment was tried once.
+    """
+
+    worker: int
+    environments: list[EnvironmentOptions]
+    sockets: list[list[int]] = msgspec.field(default_factory=list)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    has_started: bool = False
+
+    def __repr__(self) -> str:
+        """Return a text without the options, which contain secrets."""
+        return f"Welcome({self.worker}, {self.environments!r}, {self.sockets!r})"
 
 
 class Prepare(Message):
     """Compile the document in the body, and answer with Prepared."""
 
     number: int
+    environment: int = 0
 
 
 class Switch(Message):
     """Serve that document from now on, and answer with Switched."""
 
     number: int
+    environment: int = 0
 
 
 class Checked(Message):
     """The served configuration was current at this moment, in seconds of `Clock.monotonic`, which all processes share."""
 
     moment: float
+    environment: int = 0
+
+
+class Failed(Message):
+    """The first check of the upstream has failed, and there is no configuration."""
+
+    environment: int = 0
 
 
 class CountsRequest(Message):
@@ -84,18 +113,53 @@ class Release(Message):
 
 
 class Reload(Message):
-    """Use these values of options, by field. Without options, reload files such as certificates. Answer with Reloaded."""
+    """Use these environments. Without any, reload files such as certificates. Answer with Reloaded."""
 
     number: int
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Return a text without the options, which contain secrets."""
-        return f"Reload(number={self.number})"
+    environments: list[EnvironmentOptions] = msgspec.field(default_factory=list)
 
 
 class Ping(Message):
     """Answer with Pong, to show that the event loop runs."""
+
+
+class TokenOpened(msgspec.Struct):
+    """What a token opens: the number of an environment, and the scope that the upstream tells: its environment and projects.
+
+    The projects are None for all. `is_whole` tells that the environment has no others.
+    """
+
+    environment: int
+    is_server: bool
+    scope: tuple[str, list[str] | None]
+    is_whole: bool
+
+
+class ValidTokens(Message):
+    """Tokens that the upstream knows, by their digests, so that a worker asks about them whatever else waits."""
+
+    digests: list[str]
+
+
+class TokenAnswer(Message):
+    """The answer to TokenQuestion. `opened` is what each token of the question opens; None for one that opens nothing.
+
+    `retry_s` is the seconds after which to ask again, if that cannot be found out now; else 0.
+    """
+
+    number: int
+    opened: list[TokenOpened | None] = msgspec.field(default_factory=list)
+    retry_s: float = 0.0
+
+
+class Revoked(Message):
+    """The upstream no longer knows this token, or it opens something else now."""
+
+    token: str
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return "Revoked()"
 
 
 class Drain(Message):
@@ -118,20 +182,24 @@ class Prepared(Message):
 
     number: int
     revision: str
+    environment: int = 0
 
 
 class Switched(Message):
     """The worker serves the document."""
 
     number: int
+    environment: int = 0
 
 
 class Counts(Message):
     """What was counted since the last message: usage, the growth of counters, and the values of other metrics that changed.
 
-    `usage` has an entry for each source, and `registrations` those of server-side applications, with their sources.
+    `usage` has an entry for each source, and `registrations` those of server-side applications, with their sources. Both are of one
+    environment; the other metrics are those of the process.
     """
 
+    environment: int = 0
     usage: list[UsageWindow] = msgspec.field(default_factory=list)
     registrations: list[tuple[tuple[str, str], dict[str, Any]]] = msgspec.field(default_factory=list)
     samples: list[tuple[list[str], float]] = msgspec.field(default_factory=list)
@@ -159,10 +227,43 @@ class MetricsRequest(Message):
     number: int
 
 
+class TokenQuestion(Message):
+    """A caller has sent tokens that the worker does not know. `network` is the caller's, in hexadecimal.
+
+    The caller waits for the answer for `seconds`.
+    """
+
+    number: int
+    tokens: list[str]
+    network: str = ""
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"TokenQuestion({self.number})"
+
+
 ParentMessage: TypeAlias = (
-    Welcome | Prepare | Switch | Checked | CountsRequest | MetricsText | Adopt | Release | Reload | Ping | Drain | Leave
+    Welcome
+    | Prepare
+    | Switch
+    | Checked
+    | Failed
+    | CountsRequest
+    | MetricsText
+    | Adopt
+    | Release
+    | Reload
+    | Ping
+    | TokenAnswer
+    | ValidTokens
+    | Revoked
+    | Drain
+    | Leave
 )
-WorkerMessage: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | CountsSent | Pong | MetricsRequest
+WorkerMessage: TypeAlias = (
+    Serving | Prepared | Switched | Reloaded | Counts | CountsSent | Pong | MetricsRequest | TokenQuestion
+)
 
 
 def encode_message(message: Message, body: bytes = b"") -> list[bytes]:
@@ -180,14 +281,15 @@ def decode_worker_message(head: bytes) -> WorkerMessage:
     return msgspec.json.decode(head, type=WorkerMessage)  # type: ignore[no-any-return,unused-ignore]
 
 
-def make_counts(counters: UsageCounters, samples: dict[Key, float]) -> Counts | None:
-    """Return the message with what was counted since the last one, and these samples; None if there is nothing."""
+def make_counts(counters: UsageCounters, samples: dict[Key, float], environment: int = 0) -> Counts | None:
+    """Return the message with what an environment has counted since the last one, and these samples; None if there is nothing."""
     own = counters.drain()
     buckets = [*([] if own is None else [own]), *counters.drain_sources()]
     registrations = counters.take_registrations()
     if not buckets and not registrations and not samples:
         return None
     return Counts(
+        environment,
         [to_wire(bucket) for bucket in buckets],
         [((source.app_name, source.instance_id), body) for source, body in registrations.items()],
         [(list(key), value) for key, value in samples.items()],

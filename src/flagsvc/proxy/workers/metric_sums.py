@@ -6,11 +6,12 @@ ends. Of other metrics it sends the present value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.http.metrics import REQUESTS, Key, Readings
+from flagsvc.http.metrics import REQUESTS, Key, Labels, Readings
 from flagsvc.proxy.api.samples import COUNTED, statuses
+from flagsvc.proxy.api.sources import Sources
 
 
 class MetricChanges:
@@ -23,9 +24,16 @@ class MetricChanges:
         """Return the changed readings, and remember them as sent: the difference of counters, the value of other metrics."""
         sent = self._sent
         changed = {key: value for key, value in readings.items() if value != sent.get(key, 0)}
-        changes = {key: value - sent.get(key, 0) if key[0] in COUNTED else value for key, value in changed.items()}
+        changes = {
+            key: growth(value, sent.get(key, 0)) if key[0] in COUNTED else value for key, value in changed.items()
+        }
         sent.update(changed)
         return changes
+
+
+def growth(value: float, sent: float) -> float:
+    """Return how much a counter has grown. One that is smaller than before began at 0 again, in another environment of its name."""
+    return value - sent if value >= sent else value
 
 
 class NewReadings:
@@ -34,17 +42,30 @@ class NewReadings:
     Most routes have no new requests, and checking that is cheap.
     """
 
-    def __init__(self, tallies: Sequence[StatusCounts]) -> None:
-        self._tallies = [(tally, dict[int, int]()) for tally in tallies]
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._seen: dict[int, dict[int, int]] = {}
 
     def take_new(self) -> Readings:
         """Return the readings of the routes that had requests since the last call."""
         found: Readings = {}
-        for tally, seen in self._tallies:
-            if tally.statuses != seen:
-                seen.update(tally.statuses)
-                found.update({(REQUESTS, *labels): count for labels, count in statuses(tally).items()})
+        for place, tallies in places_of(self._sources):
+            for tally in tallies:
+                seen = self._seen.setdefault(id(tally), {})
+                if tally.statuses != seen:
+                    seen.update(tally.statuses)
+                    found.update({(REQUESTS, *place, *labels): count for labels, count in statuses(tally).items()})
         return found
+
+
+def places_of(sources: Sources) -> Iterator[tuple[Labels, Sequence[StatusCounts]]]:
+    """Yield the request counts of each environment with its label; those of a single environment without a label."""
+    if sources.environments is None:
+        yield (), sources.status_counts
+        return
+    yield ("",), sources.status_counts
+    for name, part in sources.environments().items():
+        yield (name,), part.status_counts
 
 
 class MetricSums:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure
@@ -22,6 +24,7 @@ from flagsvc.proxy.workers.heartbeat import WorkerHeartbeat
 from flagsvc.proxy.workers.metric_sums import MetricSums
 from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
+from flagsvc.proxy.workers.token_answers import LookUpTokens, answer_question
 
 STEADY_S = 10.0
 """A worker that ends within this many seconds of its start counts as failed to start."""
@@ -57,6 +60,13 @@ class Spawn(Protocol):
         """Return the process. Raises OSError."""
 
 
+class PooledEnvironment(NamedTuple):
+    """The counters of an environment, which get the usage that workers count, and its documents in all workers."""
+
+    counters: UsageCounters
+    distribution: DocumentDistribution
+
+
 class WorkerPool:
     """All workers, from `start` to `stop`. `restarts` counts the replaced workers, `metric_sums` adds up the metrics of all."""
 
@@ -65,10 +75,12 @@ class WorkerPool:
         size: int,
         spawn: Spawn,
         *,
-        options: Mapping[str, Any],
         sockets: Sequence[list[int]],
-        counters: UsageCounters,
         render_metrics: Callable[[], bytes],
+        look_up: LookUpTokens | None = None,
+        list_valid_tokens: Callable[[], Sequence[str]] = tuple,
+        options: Mapping[str, Any] | None = None,
+        has_started: Callable[[], bool] = lambda: False,
         clock: Clock,
         log: Logger,
         draw: Callable[[], float],
@@ -77,17 +89,23 @@ class WorkerPool:
     ) -> None:
         """Take the number of workers, the function that starts one, and what each is sent.
 
-        Each worker is sent `options` and `sockets`, which are groups of listening sockets by file descriptor. `counters` gets the
-        usage that workers count, `render_metrics` returns the metrics of all processes, and `draw` returns random numbers in
-        [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0.
+        Each worker is sent `sockets`, which are groups of listening sockets by file descriptor. `render_metrics` returns the
+        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw` random
+        numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options` are those
+        of the process, if it has several environments, and `has_started` tells whether each of these was tried once. Before the
+        start, `add_environment` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()
         self._spawn = spawn
-        self._options = dict(options)
+        self._served: list[messages.EnvironmentOptions] = []
+        self._environments: dict[int, PooledEnvironment] = {}
         self._sockets = list(sockets)
-        self._counters = counters
         self._render_metrics = render_metrics
+        self._look_up = look_up
+        self._list_valid_tokens = list_valid_tokens
+        self._options = dict(options or {})
+        self._has_started = has_started
         self._clock = clock
         self._log = log
         self._draw = draw
@@ -101,8 +119,6 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = [WorkerSlot(number) for number in range(size)]
         self._adoption = SocketAdoption(self._slots, len(self._sockets))
-        late, stuck = self._timeouts.late, self._timeouts.stuck
-        self.distribution = DocumentDistribution(self._slots, self._conditions, log, late_s=late, stuck_s=stuck)
         self._loops = [
             SupervisedTask(f"worker {slot.number}", partial(self._keep_running, slot), clock=clock, log=log, draw=draw)
             for slot in self._slots
@@ -170,14 +186,30 @@ class WorkerPool:
         for slot in self._slots:
             slot.send(messages.Drain())
 
-    async def reload(self, options: Mapping[str, Any]) -> None:
-        """Have all workers use these values of options, by field. Returns when they do, or when the slowest has had time enough."""
-        self._options |= options
+    def add_environment(self, number: int, counters: UsageCounters, log: Logger) -> DocumentDistribution:
+        """Add an environment, and return its documents. `counters` get the usage that workers count."""
+        late, stuck = self._timeouts.late, self._timeouts.stuck
+        made = DocumentDistribution(self._slots, self._conditions, log, late_s=late, stuck_s=stuck, environment=number)
+        self._environments[number] = PooledEnvironment(counters, made)
+        return made
+
+    def forget_environment(self, number: int) -> None:
+        """Forget an environment that no worker serves any more."""
+        self._environments.pop(number).distribution.end()
+        for slot in self._slots:
+            slot.forget(number)
+
+    def use_environments(self, served: Sequence[messages.EnvironmentOptions]) -> None:
+        """Have all workers serve these environments with these options."""
+        self._served = list(served)
         self._last_reload += 1
+        for slot in self._slots:
+            slot.send(messages.Reload(self._last_reload, self._served))
+
+    async def wait_reloaded(self) -> None:
+        """Wait until all workers serve the environments that they were told last, or until the slowest has had time enough."""
         number = self._last_reload
         checks = [slot.pending_check(lambda slot: slot.last_reload < number) for slot in self._slots]
-        for slot in self._slots:
-            slot.send(messages.Reload(number, dict(options)))
         if not await self._conditions.wait_for(lambda: not any(check() for check in checks), self._timeouts.late):
             self._log.warn("a worker is late with new keys, the others do not wait")
 
@@ -253,13 +285,24 @@ class WorkerPool:
         channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
         await connect_channel(here, channel)
         slot.open(channel)
-        slot.send(messages.Welcome(slot.number, self._options, self._sockets, self.distribution.has_configuration))
-        self.distribution.send_current(slot)
+        served = [
+            msgspec.structs.replace(each, has_configuration=self._has_configuration(each)) for each in self._served
+        ]
+        slot.send(messages.Welcome(slot.number, served, self._sockets, self._options, self._has_started()))
+        slot.send_valid_tokens(self._list_valid_tokens())
+        slot.last_reload = self._last_reload
+        for each in self._environments.values():
+            each.distribution.send_current(slot)
         if self._is_draining:
             slot.send(messages.Drain())
         if self._is_leaving:
             slot.kill()
         await channel.closed.wait()
+
+    def _has_configuration(self, served: messages.EnvironmentOptions) -> bool:
+        """Return whether an environment has a configuration, which a new worker is sent immediately."""
+        known = self._environments.get(served.environment)
+        return known is not None and known.distribution.has_configuration
 
     def _on_exit(self, slot: WorkerSlot) -> None:
         """Note that the process in a slot has ended, or could not be started."""
@@ -282,7 +325,9 @@ class WorkerPool:
         elif isinstance(message, messages.Pong):
             slot.pulse.record_answer()
         elif isinstance(message, messages.MetricsRequest):
-            self._start_metrics_reply(slot, message.number)
+            self._start_reply(self._send_metrics(slot, slot.channel, message.number))
+        elif isinstance(message, messages.TokenQuestion):
+            self._start_reply(self._answer_question(slot, slot.channel, message))
         else:
             self._record_progress(slot, message)
             self._conditions.notify()
@@ -290,9 +335,10 @@ class WorkerPool:
     def _record_progress(self, slot: WorkerSlot, message: ProgressMessage) -> None:
         """Record what a worker has acknowledged."""
         if isinstance(message, messages.Prepared):
-            slot.prepared_document = max(slot.prepared_document, message.number)  # a document sent late may be older
+            documents = slot.documents(message.environment)
+            documents.prepared = max(documents.prepared, message.number)  # a document sent late may be older
         elif isinstance(message, messages.Switched):
-            slot.served_document = message.number
+            slot.documents(message.environment).served = message.number
         elif isinstance(message, messages.CountsSent):
             slot.last_report = message.number
         elif isinstance(message, messages.Reloaded):
@@ -305,15 +351,27 @@ class WorkerPool:
 
     def _add_counts(self, slot: WorkerSlot, counts: messages.Counts) -> None:
         """Add the counts of a worker."""
-        for usage in counts.usage:
-            self._counters.merge(from_wire(usage))
-        for source, registration in counts.registrations:
-            self._counters.register(UsageSource(*source), registration)
+        known = self._environments.get(counts.environment)
+        if known is not None:
+            for usage in counts.usage:
+                known.counters.merge(from_wire(usage))
+            for source, registration in counts.registrations:
+                known.counters.register(UsageSource(*source), registration)
         self.metric_sums.add(slot.number, {tuple(key): value for key, value in counts.samples})
 
-    def _start_metrics_reply(self, slot: WorkerSlot, number: int) -> None:
-        """Start a task that sends a worker the metrics of all processes."""
-        task = asyncio.get_running_loop().create_task(self._send_metrics(slot, slot.channel, number))
+    def revoke_token(self, token: str) -> None:
+        """Have all workers accept a token no longer that was looked up."""
+        for slot in self._slots:
+            slot.send(messages.Revoked(token))
+
+    def tell_valid_tokens(self, digests: Sequence[str]) -> None:
+        """Tell all workers that the upstream knows tokens."""
+        for slot in self._slots:
+            slot.send_valid_tokens(digests)
+
+    def _start_reply(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task that answers a worker."""
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -322,6 +380,12 @@ class WorkerPool:
         await self.gather_counts()
         if slot.channel is channel:
             slot.send(messages.MetricsText(number), self._render_metrics())
+
+    async def _answer_question(self, slot: WorkerSlot, channel: object, question: messages.TokenQuestion) -> None:
+        """Answer a worker's question about tokens, unless the worker has ended meanwhile."""
+        answer = await answer_question(self._look_up, question)
+        if slot.channel is channel:
+            slot.send(answer)
 
 
 def spawn_child(spawn: Spawn) -> tuple[Child, socket.socket]:

@@ -1,10 +1,11 @@
-"""The parent's holder and preparer, which pass each step on to all workers."""
+"""The parent's holder and preparer of one environment, which pass each step on to all workers."""
 
 from __future__ import annotations
 
 from flagsvc.core.clock import Clock
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
+from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.configuration.ports import Compile, S
 from flagsvc.proxy.configuration.prepare import FeatureFilter, PreparedDocument
 from flagsvc.proxy.workers.distribution import DocumentDistribution
@@ -22,6 +23,12 @@ class SharedHolder(Holder[S]):
         super().replace(snapshot, document, problems)
         if self.distribution is not None:
             self.distribution.switch(document)
+
+    def record_check(self, event: Event, failures: int) -> None:
+        """Record the result of a check. Workers are told that the first one has failed, so that their readiness knows it."""
+        super().record_check(event, failures)
+        if self.distribution is not None and self.current is None and failures == 1:
+            self.distribution.report_failure()
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
         """Record that the configuration is current, here and in all workers."""

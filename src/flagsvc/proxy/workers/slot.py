@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from flagsvc.proxy.workers import messages
@@ -56,14 +56,25 @@ class Conditions:
         return True
 
 
+class SlotDocuments:
+    """The documents of one environment in one worker's process.
+
+    `sent` are the numbers of those that it was sent and still keeps, `prepared` is the number of the newest one that it has
+    prepared, `served` that of the one it serves.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.prepared = 0
+        self.served = 0
+
+
 class WorkerSlot:
     """The place of one worker in the pool, whose process may be replaced.
 
     `is_serving` tells that the worker takes connections. `is_vacant`: its process has ended, and no new one takes
-    connections. `sent_documents` are the numbers of the documents that the process was sent and still keeps. `prepared_document` is
-    the number of the newest document that it has prepared, `served_document` that of the one it serves. `last_report` and
-    `last_reload` are the numbers of the last report and of the last options that it has acknowledged. `pulse` tells whether the
-    process answers.
+    connections. `last_report` and `last_reload` are the numbers of the last report and of the last environments that it has
+    acknowledged. `pulse` tells whether the process answers.
     """
 
     def __init__(self, number: int) -> None:
@@ -72,18 +83,24 @@ class WorkerSlot:
         self.channel: Channel[messages.WorkerMessage] | None = None
         self.is_serving = False
         self.is_vacant = False
-        self.sent_documents: list[int] = []
-        self.prepared_document = 0
-        self.served_document = 0
+        self._documents: dict[int, SlotDocuments] = {}
         self.last_report = 0
         self.last_reload = 0
         self.pulse = ProcessPulse()
 
     def open(self, channel: Channel[messages.WorkerMessage]) -> None:
         """Take the connected channel of a new process, which has acknowledged nothing yet."""
-        self.sent_documents = []
-        self.prepared_document = self.served_document = self.last_report = self.last_reload = 0
+        self._documents = {}
+        self.last_report = self.last_reload = 0
         self.channel = channel
+
+    def documents(self, environment: int) -> SlotDocuments:
+        """Return the documents of an environment in the present process."""
+        return self._documents.setdefault(environment, SlotDocuments())
+
+    def forget(self, environment: int) -> None:
+        """Forget an environment that is no more."""
+        self._documents.pop(environment, None)
 
     def close(self) -> None:
         """Note that the process has ended."""
@@ -93,6 +110,11 @@ class WorkerSlot:
         """Send a message. Does nothing if there is no process."""
         if self.channel is not None:
             self.channel.send(message, body)
+
+    def send_valid_tokens(self, digests: Sequence[str]) -> None:
+        """Tell it about tokens of callers that are valid, by their digests, if there are any."""
+        if digests:
+            self.send(messages.ValidTokens(list(digests)))
 
     def pending_check(self, is_pending: Callable[[WorkerSlot], bool]) -> Callable[[], bool]:
         """Return a function that tells whether the present process is pending. It returns False once that process has ended."""

@@ -48,7 +48,8 @@ LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
 """Status → the limit that it reports."""
 HEADER_LIMIT = 16_384
 QUERY_LIMIT = 16_384
-"""Bytes."""
+OPEN_BODY_LIMIT = 102_400
+"""Bytes. The last one is the limit of a body without a token: anybody can send one."""
 OUTAGE_LOG_INTERVAL_S = 10.0
 """Seconds between two error lines about an outage of the database."""
 
@@ -94,7 +95,7 @@ class Pipeline:
             head.found = self._authorization.identify(
                 head.key, self._strip_base(plain_path(head.request.path)), repeated=head.keyed_twice
             )
-            reading_plan = reading(head, self._limit)
+            reading_plan = reading(head, self._body_limit(head))
             head.limit = 0 if reading_plan is None else reading_plan.limit
         except HttpError as refused:
             return self._answer_failure(head, errors.in_form(refused), None)
@@ -130,7 +131,7 @@ class Pipeline:
         """Return the admitted call of a request, or the answer of the first check that fails."""
         route: Route | None = None
         try:
-            reading_plan = reading(head, self._limit)
+            reading_plan = reading(head, self._body_limit(head))
             parsed = EMPTY if reading_plan is None else parse(reading_plan, body)
             path = self._strip_base(plain_path(head.request.path))
             method = head.request.method.decode("latin-1")
@@ -169,6 +170,10 @@ class Pipeline:
         return self._count_response(
             admitted.head, self._answers.respond(admitted.head, answer, admitted.route.media.encode()), admitted.route
         )
+
+    def _body_limit(self, head: Call) -> int:
+        """Return the most bytes of the body of a request, by whether its caller is known."""
+        return min(self._limit, OPEN_BODY_LIMIT) if head.found == ANONYMOUS else self._limit
 
     def _strip_base(self, path: str) -> str:
         """Return a path without the base path. Raises ApiError (404) for one outside of it."""

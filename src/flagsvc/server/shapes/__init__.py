@@ -1,1 +1,1 @@
-"""The shapes of the bodies that batch operations carry."""
+"""Shapes of bodies that several modules use: features, strategies, batch operations, what clients send and get."""

@@ -7,8 +7,10 @@ from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Size, Texts, Trusted
-from flagsvc.settings.option import Section, option
+from flagsvc.settings.option import Scope, Section, option
 
+LISTED, LOOKED_UP = "static", "upstream"
+"""The values of tokenValidation."""
 DIALECTS = ("proxy", "frontend", "client")
 """The names of the dialects of the proxy (decision 0046)."""
 
@@ -27,6 +29,31 @@ class CallerOptions(Options):
         secret=True,
         reloads=True,
         help="client keys the proxy accepts",
+        scope=Scope.OWN,
+    )
+    token_validation: str = option(
+        "tokenValidation",
+        reads=("FLAGSVC_TOKEN_VALIDATION",),
+        kind=of.choice((LISTED, LOOKED_UP), {}),
+        default=LISTED,
+        scope=Scope.INHERITED,
+        help="which keys are accepted: static, those that are listed here; upstream, also every token that the upstream server"
+        " knows, with its type, environment and projects",
+    )
+    token_lookup_rate: int = option(
+        "tokenLookupRate",
+        reads=("FLAGSVC_TOKEN_LOOKUP_RATE",),
+        kind=of.integer(1, 1000),
+        default=5,
+        help="requests per second with which the whole process asks the upstream about tokens; each request asks about up to 100",
+        stops="random tokens that the upstream has to look up",
+    )
+    token_revalidation_interval: int = option(
+        "tokenRevalidationInterval",
+        reads=("FLAGSVC_TOKEN_REVALIDATION_INTERVAL",),
+        kind=of.SECONDS,
+        default=3600,
+        help="seconds after which the upstream is asked again about a token that it knew",
     )
     proxy_secrets: Texts = option(
         "proxySecrets",
@@ -36,6 +63,7 @@ class CallerOptions(Options):
         secret=True,
         deprecated=True,
         help="deprecated, use clientKeys",
+        scope=Scope.OWN,
     )
     trust_proxy: Trusted = option(
         "trustProxy",
@@ -64,6 +92,7 @@ class CallerOptions(Options):
         kind=of.BOOLEAN,
         default=False,
         help="answer /proxy/all, which also tells the disabled toggles",
+        scope=Scope.INHERITED,
     )
     dialects: tuple[str, ...] = option(
         "dialects",

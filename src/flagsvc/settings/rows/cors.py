@@ -7,11 +7,11 @@ from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Origins, Texts
-from flagsvc.settings.option import Section, option
+from flagsvc.settings.option import Scope, Section, option
 
 
 class CorsOptions(Options):
-    """The pages of other origins that may ask."""
+    """Which pages of other origins may send requests, and what their scripts may send and read."""
 
     section = Section.CORS
 
@@ -64,6 +64,7 @@ class CorsOptions(Options):
         kind=net.ORIGINS,
         default="*",
         help="allowed origins: *, one, or several with commas between; https://*.example.com is a pattern",
+        scope=Scope.INHERITED,
     )
     cors_preflight_continue: bool = option(
         "cors.preflightContinue",

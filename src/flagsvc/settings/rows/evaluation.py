@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.settings import kinds as of
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Files, Size
-from flagsvc.settings.option import Section, option
+from flagsvc.settings.option import Scope, Section, option
 
 
 class EvaluationOptions(Options):
@@ -16,9 +16,10 @@ class EvaluationOptions(Options):
     environment: str | None = option(
         "environment",
         reads=("FLAGSVC_ENVIRONMENT",),
-        kind=of.TEXT,
+        kind=of.ENVIRONMENT,
         default=None,
         help="environment of every evaluation context; callers cannot override it",
+        scope=Scope.INHERITED,
     )
     custom_strategies: Files = option(
         "customStrategies",
@@ -26,6 +27,7 @@ class EvaluationOptions(Options):
         kind=of.extension_files("strategies", "docs/how-to/custom-strategies.md"),
         default=(),
         help="Python files that each export a list `strategies` of custom activation strategies",
+        scope=Scope.INHERITED,
     )
     answer_cache_bytes: Size = option(
         "answerCacheBytes",
@@ -33,6 +35,7 @@ class EvaluationOptions(Options):
         kind=of.SIZE_OR_NONE,
         default=4 * 1024 * 1024,
         help="bytes of answers that each worker keeps for callers who ask the same again; 0 keeps none",
+        scope=Scope.INHERITED,
     )
     variant_feature_state: bool = option(
         "variantFeatureState",
@@ -40,6 +43,7 @@ class EvaluationOptions(Options):
         kind=of.BOOLEAN,
         default=False,
         help="repeat the toggle's state inside each variant (feature_enabled, featureEnabled), as some SDKs read it",
+        scope=Scope.INHERITED,
     )
     hash_encoding: str = option(
         "hashEncoding",
@@ -48,6 +52,7 @@ class EvaluationOptions(Options):
         default="low-byte",
         help="bytes of a text that are hashed: low-byte as the reference proxy has it, utf8 as the Rust, Java and"
         " Python SDKs; the two differ for ids and groups outside ASCII",
+        scope=Scope.INHERITED,
     )
     enricher_timeout: int = option(
         "enricherTimeout",
@@ -56,6 +61,7 @@ class EvaluationOptions(Options):
         default=1000,
         help="milliseconds that all context enrichers together may take for one request; then they have failed",
         stops="requests that wait for custom code without end",
+        scope=Scope.INHERITED,
     )
     enricher_failure: str = option(
         "enricherFailure",
@@ -63,4 +69,5 @@ class EvaluationOptions(Options):
         kind=of.choice(("error", "context"), {}),
         default="error",
         help="what a request gets whose context enrichers fail: error is a 500, context the answer to the context as it came",
+        scope=Scope.INHERITED,
     )

@@ -6,7 +6,7 @@ from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Bootstrap, Files, Texts
-from flagsvc.settings.option import Section, option
+from flagsvc.settings.option import Scope, Section, option
 
 
 class ExperimentalOptions(Options):
@@ -26,6 +26,7 @@ class ExperimentalOptions(Options):
         kind=net.URL,
         default=None,
         help="URL of a client-features document to serve until upstream answers",
+        scope=Scope.INHERITED,
     )
     exp_bootstrap_authorization: str | None = option(
         "expBootstrap.urlHeaders.Authorization",
@@ -34,6 +35,7 @@ class ExperimentalOptions(Options):
         default=None,
         secret=True,
         help="Authorization header sent when bootstrapping",
+        scope=Scope.INHERITED,
     )
     exp_server_side_sdk_config_tokens: Texts = option(
         "expServerSideSdkConfig.tokens",
@@ -43,6 +45,7 @@ class ExperimentalOptions(Options):
         secret=True,
         reloads=True,
         help="tokens with which server-side SDKs and other proxies may read the configuration from this proxy",
+        scope=Scope.OWN,
     )
     exp_custom_enrichers: Files = option(
         "expCustomEnrichers",
@@ -50,4 +53,5 @@ class ExperimentalOptions(Options):
         kind=of.extension_files("enrichers", "docs/how-to/context-enrichers.md"),
         default=(),
         help="Python files that each export a list `enrichers` of context enrichers",
+        scope=Scope.INHERITED,
     )

@@ -91,5 +91,6 @@ class StorageOptions(Options):
         reads=("FLAGSVC_LEASE_TIME",),
         kind=of.integer(500, 600_000, metavar="MS"),
         default=5000,
-        help="milliseconds after which another replica takes over from a poller that has died",
+        help="milliseconds that a lease lasts; another replica takes over from a poller that has died within this time and a fifth"
+        " of it",
     )

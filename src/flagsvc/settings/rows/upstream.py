@@ -7,7 +7,7 @@ from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Headers, Tags, Texts
-from flagsvc.settings.option import Section, option
+from flagsvc.settings.option import Scope, Section, option
 
 
 class UpstreamOptions(Options):
@@ -21,6 +21,7 @@ class UpstreamOptions(Options):
         kind=net.BASE_URL,
         required=True,
         help="API URL of the upstream flag server, or a file: URL of a client-features document, read again on change",
+        scope=Scope.INHERITED,
     )
     flagsvc_api_token: str = option(
         "flagsvcApiToken",
@@ -31,6 +32,7 @@ class UpstreamOptions(Options):
         secret=True,
         reloads=True,
         help="client API token for the upstream API; not needed with a file: URL or for GitLab",
+        scope=Scope.OWN,
     )
     upstream_headers: Headers = option(
         "upstreamHeaders",
@@ -39,6 +41,7 @@ class UpstreamOptions(Options):
         default=(),
         secret=True,
         help="headers to send with every request to the upstream server, for a gateway before it, written Name: value",
+        scope=Scope.INHERITED,
     )
     upstream_auth_header: str = option(
         "upstreamAuthHeader",
@@ -46,6 +49,7 @@ class UpstreamOptions(Options):
         kind=headers.UPSTREAM_NAME,
         default="authorization",
         help="name of the header that carries flagsvcApiToken to the upstream server",
+        scope=Scope.INHERITED,
     )
     flagsvc_app_name: str = option(
         "flagsvcAppName",
@@ -53,6 +57,7 @@ class UpstreamOptions(Options):
         kind=of.TEXT,
         default="flagsvc-proxy",
         help="application name used when registering upstream",
+        scope=Scope.INHERITED,
     )
     flagsvc_instance_id: str = option(
         "flagsvcInstanceId",
@@ -61,6 +66,7 @@ class UpstreamOptions(Options):
         default_factory=defaults.instance_id,
         default_text="user name and host name, as user-host",
         help="instance id used when registering upstream; for GitLab, the one of the project, which is required",
+        scope=Scope.INHERITED,
     )
     refresh_interval: int = option(
         "refreshInterval",
@@ -68,6 +74,7 @@ class UpstreamOptions(Options):
         kind=of.MILLISECONDS,
         default=5000,
         help="milliseconds between two updates from upstream; 0 never asks again after the start",
+        scope=Scope.INHERITED,
     )
     project_name: str | None = option(
         "projectName",
@@ -75,6 +82,7 @@ class UpstreamOptions(Options):
         kind=of.TEXT,
         default=None,
         help="id of a project: only its toggles are known",
+        scope=Scope.INHERITED,
     )
     name_prefix: str | None = option(
         "namePrefix",
@@ -82,6 +90,7 @@ class UpstreamOptions(Options):
         kind=of.TEXT,
         default=None,
         help="only toggles whose name starts with this are known",
+        scope=Scope.INHERITED,
     )
     tags: Tags = option(
         "tags",
@@ -89,6 +98,7 @@ class UpstreamOptions(Options):
         kind=of.TAGS,
         default=(),
         help="only toggles with these tags are asked for, written tagName:tagValue,tagName2:tagValue2",
+        scope=Scope.INHERITED,
     )
     http_options_reject_unauthorized: bool = option(
         "httpOptions.rejectUnauthorized",
@@ -96,6 +106,7 @@ class UpstreamOptions(Options):
         kind=of.BOOLEAN,
         default=True,
         help="refuse an upstream server whose certificate is not valid",
+        scope=Scope.INHERITED,
     )
     http_proxy: str | None = option(
         "httpProxy",
@@ -103,6 +114,7 @@ class UpstreamOptions(Options):
         kind=net.OUTBOUND_PROXY,
         default=None,
         help="outbound proxy for http:// requests",
+        scope=Scope.INHERITED,
     )
     https_proxy: str | None = option(
         "httpsProxy",
@@ -110,6 +122,7 @@ class UpstreamOptions(Options):
         kind=net.OUTBOUND_PROXY,
         default=None,
         help="outbound proxy for https:// requests",
+        scope=Scope.INHERITED,
     )
     no_proxy: Texts = option(
         "noProxy",
@@ -117,6 +130,7 @@ class UpstreamOptions(Options):
         kind=of.TEXTS,
         default=(),
         help="hosts and domains that are reached without the outbound proxy; * for all",
+        scope=Scope.INHERITED,
     )
     upstream_timeout: int = option(
         "upstreamTimeout",
@@ -124,6 +138,7 @@ class UpstreamOptions(Options):
         kind=of.integer(1, metavar="MS"),
         default=10_000,
         help="milliseconds after which a request to the upstream server is given up",
+        scope=Scope.INHERITED,
     )
     max_staleness: int = option(
         "maxStaleness",
@@ -132,6 +147,7 @@ class UpstreamOptions(Options):
         default=0,
         help="seconds without a good answer from upstream after which /proxy/ready is 503; other requests are answered as"
         " before; 0 for never",
+        scope=Scope.INHERITED,
     )
     retry_after_limit: int = option(
         "retryAfterLimit",
@@ -139,6 +155,7 @@ class UpstreamOptions(Options):
         kind=of.integer(0, 3_600_000, metavar="MS"),
         default=300_000,
         help="milliseconds of a pause that are kept where the upstream server asks for more (Retry-After); 0 keeps none",
+        scope=Scope.INHERITED,
     )
     upstream_ca: str | None = option(
         "upstreamCa",
@@ -146,6 +163,7 @@ class UpstreamOptions(Options):
         kind=of.PATH,
         default=None,
         help="authorities, PEM, to trust beside the system's; read again when the file changes",
+        scope=Scope.INHERITED,
     )
     upstream_cert: str | None = option(
         "upstreamCert",
@@ -153,6 +171,7 @@ class UpstreamOptions(Options):
         kind=of.PATH,
         default=None,
         help="certificate, PEM, to show to the upstream server (mutual TLS); read again when the file changes",
+        scope=Scope.INHERITED,
     )
     upstream_key: str | None = option(
         "upstreamKey",
@@ -162,6 +181,7 @@ class UpstreamOptions(Options):
         default_text="in the certificate's file",
         needs="upstreamCert",
         help="key of that certificate, PEM",
+        scope=Scope.INHERITED,
     )
     upstream_key_password: str | None = option(
         "upstreamKeyPassword",
@@ -171,4 +191,5 @@ class UpstreamOptions(Options):
         secret=True,
         needs="upstreamCert",
         help="password of that key, where it is encrypted",
+        scope=Scope.INHERITED,
     )

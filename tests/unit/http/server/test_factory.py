@@ -22,6 +22,17 @@ async def test_connections_of_one_server_share_a_state() -> None:
 
 
 @asynchronous
+async def test_the_number_of_answers() -> None:
+    """It counts the answers on all connections of the server, from 0 on."""
+    given = serving().service
+    make = ConnectionFactory(lambda: given, ConnectionLimits())
+    assert make.answered == 0
+    connection = make(None, State(), {})
+    connection.shared.answered += 2
+    assert make.answered == 2
+
+
+@asynchronous
 async def test_draining() -> None:
     """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
     given = serving().service

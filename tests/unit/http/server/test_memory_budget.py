@@ -9,7 +9,8 @@ import pytest
 from flagsvc.http.reached_limits import MEMORY
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.memory_budget import SMALL
-from support.aio import asynchronous
+from flagsvc.testing import turns
+from support.aio import asynchronous, until
 from support.frontkit import KEYED, ConnectionWithTransport, Serving, get, head, open_connections, parse_answer, serving
 
 LIMITS = ConnectionLimits(memory=100_000)
@@ -127,3 +128,47 @@ async def test_answers_that_are_not_taken() -> None:
     for line in left:
         line.transport.take()
     assert held(left[0]) == 0 and left[0].answers() == [200]
+
+
+def waiting_post(size: int) -> bytes:
+    """Return a complete request with a body of this size."""
+    body = b"{" + b" " * (size - 2) + b"}"
+    fields = (KEYED, "Content-Type: application/json", f"Content-Length: {size}")
+    return head("POST /proxy HTTP/1.1", *fields) + body
+
+
+@asynchronous
+async def test_requests_that_wait_for_their_answers() -> None:
+    """Their bodies are held as long as the answers are being made, so they count that long. Those that hold most are ended."""
+    given = serving(slow=True, body_limit=50_000)
+    assert given.gate is not None
+    lines = from_networks(given, 21)
+    small = lines.pop()
+    small.send(waiting_post(3_000))
+    for line in lines:
+        line.send(waiting_post(9_000))
+        assert SMALL < held(line) <= LIMITS.memory
+    await turns()
+    assert given.waiting == 21 and len(gone(lines)) >= 10 and not small.transport.over
+    for at in gone(lines):
+        lines[at].lose()
+    await turns()
+    assert given.left == len(gone(lines)), "what is ended is not made any more"
+    given.gate.set()
+    await until(lambda: all(line.transport.answered() for line in [*lines, small] if not line.transport.over))
+    assert held(small) == 0 and small.answers("POST") == [200]
+
+
+@asynchronous
+async def test_a_large_head_that_waits() -> None:
+    """It counts until its answer is written; the next request of the connection begins at nothing."""
+    given = serving(slow=True)
+    assert given.gate is not None
+    [line] = from_networks(given, 1)
+    line.send(get("/proxy", "X-Long: " + "x" * 9_000))
+    assert 9_000 < held(line) < 10_000
+    given.gate.set()
+    await until(line.transport.answered)
+    assert held(line) == 0
+    line.send(get())
+    assert held(line) == 0

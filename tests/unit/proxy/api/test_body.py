@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flagsvc.engine.values import jsnumber
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, scalar_text, text
+from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, text
 from support.serving import attempt
 
 SCALARS = st.one_of(
@@ -69,7 +70,7 @@ def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
 )
 def test_scalars_as_javascript_writes_them(value: object, expected: str) -> None:
     """Numbers and booleans."""
-    assert scalar_text(value) == text("/body", "a", value) == loose_text(value) == expected
+    assert jsnumber.scalar_text(value) == text("/body", "a", value) == loose_text(value) == expected
 
 
 @pytest.mark.parametrize(

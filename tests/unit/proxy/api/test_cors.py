@@ -24,7 +24,7 @@ def test_any_origin_depends_on_nothing() -> None:
     assert (b"access-control-allow-origin", b"*") in rules.fixed
     assert not rules.dynamic
     assert rules.vary == ()
-    assert rules.own(b"https://a.example") == []
+    assert rules.headers_for(b"https://a.example") == []
 
 
 def test_a_list_is_looked_at() -> None:
@@ -32,25 +32,25 @@ def test_a_list_is_looked_at() -> None:
     rules = cors(cors_origin=("https://a.example",))
     assert rules.dynamic
     assert rules.vary == (b"Origin",)
-    assert rules.own(b"https://a.example") == [(b"access-control-allow-origin", b"https://a.example")]
-    assert rules.own(b"https://b.example") == []
-    assert rules.own(None) == []
+    assert rules.headers_for(b"https://a.example") == [(b"access-control-allow-origin", b"https://a.example")]
+    assert rules.headers_for(b"https://b.example") == []
+    assert rules.headers_for(None) == []
 
 
 def test_answers_do_not_share_what_is_changed() -> None:
     """Fields that are added to one answer do not appear in the next one."""
     rules = cors()
-    rules.own(None).append((b"x", b"y"))
-    rules.preflight_own(None, None).append((b"x", b"y"))
-    assert rules.own(None) == []
-    assert rules.preflight_own(None, None) == []
+    rules.headers_for(None).append((b"x", b"y"))
+    rules.preflight_headers_for(None, None).append((b"x", b"y"))
+    assert rules.headers_for(None) == []
+    assert rules.preflight_headers_for(None, None) == []
 
 
 def test_allowed_headers_are_not_repeated_where_they_are_set() -> None:
     """The preflight repeats the requested headers only if the option sets none."""
-    assert cors().preflight_own(None, b"a") == [(b"access-control-allow-headers", b"a")]
-    assert cors().preflight_own(None, b"") == []
-    assert cors(cors_allowed_headers=("b",)).preflight_own(None, b"a") == []
+    assert cors().preflight_headers_for(None, b"a") == [(b"access-control-allow-headers", b"a")]
+    assert cors().preflight_headers_for(None, b"") == []
+    assert cors(cors_allowed_headers=("b",)).preflight_headers_for(None, b"a") == []
 
 
 @given(st.text("*.-a!", max_size=8), st.sampled_from(["", ":1", ":*"]), st.text(".-a!:1/", max_size=12))
@@ -67,6 +67,6 @@ def test_a_hostile_origin_takes_little_time() -> None:
     rules = cors(cors_origin=("https://*.*.*.*.example.com:*",))
     started = time.process_time()
     for origin in (b"https://" + b"a." * 30_000, b"https://" + b"." * 60_000, b"https://" + b"a" * 60_000):
-        assert rules.own(origin) == []
+        assert rules.headers_for(origin) == []
     assert time.process_time() - started < 1
-    assert rules.own(b"https://a.b.c.d.example.com:8443") != []
+    assert rules.headers_for(b"https://a.b.c.d.example.com:8443") != []

@@ -193,13 +193,14 @@ def test_the_option_environment_wins() -> None:
     assert serving.snapshot.contexts[0].environment == "prod"
 
 
-def test_an_enricher_that_gives_no_text() -> None:
-    """A property that is a number is no reason to fail: the answer is evaluated, and known by its body."""
+@pytest.mark.parametrize("given", [5, "5"])
+def test_an_enricher_that_gives_no_text(given: object) -> None:
+    """A property that is a number becomes its text: the flags that read it see it, and the answer has the text's tag."""
 
-    def sloppy(context: Context) -> Context:
-        return context.replace(properties={"region": 5})
+    def enrich(context: Context) -> Context:
+        return context.replace(properties={"region": given})
 
-    serving = Serving(FakeSnapshot(fields={"region"}), [sloppy])
+    serving = Serving(FakeSnapshot(fields={"region"}), [enrich])
     call = serving.service.admit(request(b"GET", b"/proxy"))
     assert isinstance(call, Call)
 
@@ -209,7 +210,9 @@ def test_an_enricher_that_gives_no_text() -> None:
         return await answer
 
     response = asyncio.run(answered())
-    assert (response.status, tag_of(response)) == (200, etag(EMPTY))
+    assert response.status == 200
+    assert [context.properties for context in serving.snapshot.contexts] == [{"region": "5"}]
+    assert tag_of(response) == tag_of(Serving(FakeSnapshot(fields={"region"})).ask(b"GET", b"/proxy", b"region=5"))
 
 
 def test_a_volatile_configuration_keeps_no_answers_of_the_one_before() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.proxy.api.readiness import AgeField, Readiness
+from flagsvc.proxy.api.readiness import AgeField, EnvironmentsReadiness, Readiness
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
 from support.serving import FakeHolder, FakeSnapshot
@@ -97,3 +97,107 @@ async def test_the_age_field() -> None:
     await clock.advance(0.2)
     assert field.fields() == [(b"x-config-age", b"1")]
     assert first == [(b"x-config-age", b"0")]
+
+
+# ---- several environments
+
+
+class Several:
+    """The readiness of a process with environments, in the order in which they are added. `answers` tells of its workers."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.process = FakeHolder(FakeSnapshot())
+        self.holders: list[FakeHolder] = []
+        self.every: list[Readiness] = []
+        self.answers = True
+        self.readiness = EnvironmentsReadiness(self.process, self.clock, lambda: self.every, lambda: self.answers)
+
+    def add(self, *, warm: bool = False, failures: int = 0, max_staleness_s: float = 0) -> FakeHolder:
+        """Add an environment, and return its holder."""
+        holder = FakeHolder(FakeSnapshot() if warm else None)
+        holder.failures = failures
+        self.holders.append(holder)
+        self.every.append(Readiness(holder, self.clock, max_staleness_s))
+        return holder
+
+
+def test_all_environments_must_have_been_tried() -> None:
+    """At the start the process waits for each. One that has failed is not waited for, if another one is ready."""
+    around = Several()
+    first, second = around.add(), around.add()
+    assert around.readiness.find_objection() == "cold"
+    first.current = FakeSnapshot()
+    assert around.readiness.find_objection() == "cold"
+    second.failures = 1
+    assert around.readiness.find_objection() == ""
+
+
+def test_without_any_configuration_the_process_is_cold() -> None:
+    """Where all have failed, nobody is answered."""
+    around = Several()
+    around.add(failures=1)
+    around.add(failures=3)
+    assert around.readiness.find_objection() == "cold"
+    around.process.current = None
+    assert around.readiness.find_objection() == "cold"
+
+
+def test_an_environment_that_comes_later_changes_nothing() -> None:
+    """A process that has been ready stays so while the upstream of a new environment is asked, and when it fails."""
+    around = Several()
+    around.add(warm=True)
+    assert around.readiness.find_objection() == ""
+    later = around.add()
+    assert around.readiness.find_objection() == ""
+    later.failures = 1
+    assert around.readiness.find_objection() == ""
+
+
+def test_the_start_does_not_depend_on_probes() -> None:
+    """Once each environment was tried, one that comes later changes nothing, also if nobody has asked before."""
+    around = Several()
+    around.add(warm=True)
+    second = around.add()
+    assert not around.readiness.note_start() and not around.readiness.has_started
+    second.failures = 1
+    assert around.readiness.note_start()
+    around.add()
+    assert around.readiness.find_objection() == ""
+
+
+@asynchronous
+async def test_one_stale_environment_is_not_the_process() -> None:
+    """The process is stale when no environment is ready any more; a cold one is told before a stale one."""
+    around = Several()
+    first, second = around.add(warm=True, max_staleness_s=10), around.add(warm=True, max_staleness_s=10)
+    first.checked_at, second.checked_at = 0.0, 5.0
+    await around.clock.advance(11)
+    assert [each.find_objection() for each in around.every] == ["stale", ""]
+    assert around.readiness.find_objection() == ""
+    await around.clock.advance(5)
+    assert around.readiness.find_objection() == "stale"
+    around.add(failures=1)
+    assert around.readiness.find_objection() == "cold"
+    first.checked_at = around.clock.monotonic()
+    assert around.readiness.find_objection() == ""
+
+
+def test_what_is_of_the_process_comes_first() -> None:
+    """Its end and its workers, whatever the environments are."""
+    around = Several()
+    around.add(warm=True)
+    around.answers = False
+    assert around.readiness.find_objection() == "no-worker"
+    around.readiness.is_draining = True
+    assert around.readiness.find_objection() == "draining"
+
+
+def test_what_is_starting() -> None:
+    """An environment is, as long as it has no configuration and nothing has failed."""
+    around = Several()
+    around.add()
+    around.add(failures=1)
+    around.add(warm=True)
+    assert [each.is_starting for each in around.every] == [True, False, False]
+    assert around.readiness.age_s is None, "the process has no age: each environment has its own"

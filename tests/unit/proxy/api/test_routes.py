@@ -53,7 +53,7 @@ def test_documented_answers_follow_from_the_row() -> None:
 
 
 def test_what_is_at_the_root() -> None:
-    """Probes are at the root with any base path. All other routes are below the base path."""
+    """Probes are at the root with any base path, those of Edge also below it. All other routes are below the base path."""
     assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
         "/livez",
         "/readyz",
@@ -62,7 +62,8 @@ def test_what_is_at_the_root() -> None:
     }
     assert all(row.always and row.auth is Auth.NONE for row in ROUTES if row.rooted)
     several = {row.path: row.places("/base") for row in ROUTES if row.places("/base") != (row.place("/base"),)}
-    assert several == {"/": ("", "/base")}, "the first page is at both"
+    probes = [f"/internal-backstage/{name}" for name in ("health", "ready")]
+    assert several == {"/": ("", "/base"), **{path: (path, f"/base{path}") for path in probes}}, "at both"
     assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}
 
 

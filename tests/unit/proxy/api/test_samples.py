@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import COUNTED, KEPT, SERVED, SPECIFIED, STATES, age, readings, revision
+from flagsvc.proxy.api.samples import COUNTED, KEPT, SERVED, SPECIFIED, age, readings, revision
 from flagsvc.proxy.configuration import State
 from support.serving import FakeHolder, Serving
 
@@ -43,7 +43,11 @@ def test_one_process_is_one_worker() -> None:
 
 def test_the_states_are_those_of_the_configuration() -> None:
     """One number for each, of which one is 1."""
-    assert tuple(State) == STATES
+    serving = Serving()
+    serving.holder.state = State.STALE
+    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode()
+    shown = [line for line in page.splitlines() if line.startswith("flagsvc_config_state{")]
+    assert shown == [f'flagsvc_config_state{{state="{state}"}} {float(state is State.STALE)}' for state in State]
 
 
 def test_what_is_told_of_the_configuration() -> None:
@@ -95,9 +99,10 @@ def test_what_tells_which_toggles_there_are_is_for_operators_alone() -> None:
 
 
 def test_counts_left_out_have_a_reason() -> None:
-    """Too many at once, or refused by the upstream for good."""
+    """Too many at once, malformed, or refused by the upstream for good."""
     serving = Serving()
-    serving.usage.full, serving.usage.refused = 5, 2
+    serving.usage.full, serving.usage.malformed, serving.usage.refused = 5, 3, 2
     page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body
     assert b'flagsvc_usage_dropped_total{reason="full"} 5.0' in page
+    assert b'flagsvc_usage_dropped_total{reason="malformed"} 3.0' in page
     assert b'flagsvc_usage_dropped_total{reason="refused"} 2.0' in page

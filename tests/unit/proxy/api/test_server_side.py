@@ -14,6 +14,7 @@ from support.serving import Serving
 
 DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "project": "app"}]}
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {"a": {"yes": 2, "no": 1}}}
+LISTED = ("my.app:production.secret", "[]:production.secret")
 REGISTRATION = {
     "appName": "shop",
     "interval": 10,
@@ -27,7 +28,7 @@ REGISTRATION = {
 @pytest.fixture(name="serving")
 def _serving() -> Serving:
     """Return a service with a document, for callers with a server-side token."""
-    serving = Serving(key=b"t", tags=(("team", "web"),), client_keys=("k", "web:production.secret"))
+    serving = Serving(key=b"t", tags=(("team", "web"),), client_keys=("k", "web:production.secret", *LISTED))
     serving.holder.document = ConfigurationDocument(json.dumps(DOCUMENT).encode(), '"t"')
     return serving
 
@@ -105,14 +106,37 @@ def test_bulk_reports(serving: Serving) -> None:
     assert len(serving.usage.added) == 2, "a refused report counts nothing"
 
 
+@pytest.mark.parametrize(
+    ("key", "environment", "is_counted"),
+    [
+        (b"*:development.secret", "development", True),
+        (b"Bearer *:development.secret", "development", True),
+        (b"*:development.secret", None, True),
+        (b"*:development.secret", "production", False),
+        (b"Bearer *:development.secret", "production", False),
+        (b"*:*.secret", "production", True),
+        (b"t", "production", True),
+    ],
+)
+def test_bulk_reports_of_environments(key: bytes, environment: str | None, is_counted: bool) -> None:
+    """Counts of another environment than the one that the key names are left out, and noted as unknown."""
+    serving = Serving(key=key, server_tokens=("t", "*:development.secret", "*:*.secret"))
+    counts = {"featureName": "a", "appName": "shop", "yes": 1}
+    body = {"applications": [], "metrics": [counts | ({"environment": environment} if environment else {})]}
+    assert post(serving, b"/api/client/metrics/bulk", body).status == 202
+    assert (len(serving.usage.added), serving.usage.unknown) == ((1, 0) if is_counted else (0, 1))
+
+
 def test_validation(serving: Serving) -> None:
     """Keys are described by what they say themselves; unknown ones are left out; the number is limited."""
-    answer = post(serving, b"/edge/validate", {"tokens": ["k", "t", "x", "web:production.secret"]})
+    answer = post(serving, b"/edge/validate", {"tokens": ["k", "t", "x", "web:production.secret", *LISTED]})
     found = [tuple(token.values()) for token in json.loads(answer.body)["tokens"]]
     assert found == [
         ("k", "frontend", ["*"], "default"),
         ("t", "client", ["*"], "default"),
         ("web:production.secret", "frontend", ["web"], "production"),
+        (LISTED[0], "frontend", ["my.app"], "production"),
+        (LISTED[1], "frontend", ["*"], "production"),
     ]
     assert post(serving, b"/edge/validate", {"tokens": [str(number) for number in range(101)]}).status == 400
     limited = Serving(key=b"", rate_limit_address=1, rate_limit_burst=1)

@@ -72,3 +72,17 @@ def test_what_the_checks_brought() -> None:
     assert (holder.event_counts["failed"], holder.failures) == (2, 2)
     holder.record_check(Event.SAME, 0)
     assert (holder.event_counts["same"], holder.failures) == (1, 0)
+
+
+@asynchronous
+async def test_what_has_been_tried() -> None:
+    """A first configuration ends the wait, and so does the first check of the upstream, however it ended."""
+    by_check, by_configuration = Holder[TinySnapshot](), Holder[TinySnapshot]()
+    waiting = [asyncio.create_task(each.wait_tried()) for each in (by_check, by_configuration)]
+    await turns()
+    assert not [task for task in waiting if task.done()]
+    by_check.record_check(Event.FAILED, 1)
+    by_configuration.replace(SNAPSHOT, DOCUMENT, 0)
+    await asyncio.wait(waiting)
+    assert (by_check.is_tried, by_configuration.is_tried, Holder[TinySnapshot]().is_tried) == (True, True, False)
+    assert not by_check.is_ready

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,29 @@ def test_anything_but_a_context(wrong: object) -> None:
     """An enricher that returns anything else raises, and the message names it and the type, never the value."""
     with pytest.raises(ExtensionError, match=r"enricher `.*` returned a (NoneType|dict), not a Context"):
         asyncio.run(enrich(Context(user_id="secret-person"), [wrong]))  # type: ignore[list-item]
+
+
+def test_properties_become_texts() -> None:
+    """As they do in a body: numbers and booleans as JavaScript writes them, None as the empty text."""
+
+    def mixed(context: Context) -> Context:
+        properties: dict[str, Any] = {"tier": 7, "share": 1.0, "on": True, "none": None, "region": "eu"}
+        return context.replace(properties=properties)
+
+    given = asyncio.run(enrich(Context(user_id="7", now=5.0), [mixed]))
+    assert given.properties == {"tier": "7", "share": "1", "on": "true", "none": "", "region": "eu"}
+    assert (given.user_id, given.now) == ("7", 5.0)
+
+
+@pytest.mark.parametrize("wrong", [{"a": "secret-person"}, ["secret-person"]])
+def test_a_property_that_can_be_no_text(wrong: object) -> None:
+    """An enricher that returns one raises, and the message names the property and the type, never the value."""
+
+    def put(context: Context) -> Context:
+        return context.replace(properties={"region": "eu", "plan": wrong})
+
+    with pytest.raises(ExtensionError, match=r"enricher `put` .* property `plan` is a (dict|list), not a text"):
+        asyncio.run(enrich(Context(), [put]))
 
 
 def test_what_an_enricher_raises_goes_up() -> None:

@@ -6,12 +6,18 @@ import itertools
 
 import pytest
 
+from flagsvc.proxy.api.samples import ROLES
 from flagsvc.proxy.replicas.roles import TABLE, ReplicaAction, ReplicaEvent, ReplicaRole
 
 
 def test_every_pair_is_there() -> None:
     """The table has every pair of a role and an event."""
     assert set(TABLE) == set(itertools.product(ReplicaRole, ReplicaEvent))
+
+
+def test_the_metrics_know_every_role() -> None:
+    """`flagsvc_fleet_role` has one number for each role."""
+    assert tuple(ReplicaRole) == ROLES
 
 
 @pytest.mark.parametrize(

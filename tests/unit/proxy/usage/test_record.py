@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.record import PIECE_ENTRIES, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
 
 
@@ -19,6 +19,25 @@ def bucket(start: float = 5.0) -> UsageBucket:
     drained = counters.drain()
     assert drained is not None
     return drained
+
+
+def measured(samples: int = 1) -> UsageBucket:
+    """Return a bucket of an application's impact metrics, with so many samples of its counter."""
+    counters = UsageCounters(dict, lambda: 5.0)
+    source = UsageSource("shop", "one")
+    for number in range(samples):
+        labels = (("appName", "shop"), ("number", str(number)))
+        counters.add_impact(ImpactSample(ImpactKey("sales", "counter", ()), "Sales.", labels, [2.5]), source)
+    counters.add_impact(ImpactSample(ImpactKey("load", "gauge", ()), "Load.", (), [-1.0]), source)
+    histogram = ImpactKey("time", "histogram", (0.5, 5.0))
+    counters.add_impact(ImpactSample(histogram, "Time.", (), [7.5, 3.0, 1.0, 2.0]), source)
+    [made] = counters.drain_sources()
+    return made
+
+
+def read_impact(found: UsageBucket) -> object:
+    """Return the impact metrics of a bucket."""
+    return {key: (series.help, series.samples) for key, series in found.impact.items()}
 
 
 def packed(buckets: list[UsageBucket], *, left: bool = False, every: float = 1.0) -> bytes:
@@ -64,6 +83,10 @@ def test_a_record_survives() -> None:
         packed([bucket()], left=True).replace(b'"v":4', b'"v":-4'),
         packed([bucket()], left=True).replace(b'"v":4', b'"v":"4"'),
         packed([bucket()], left=True)[:-1],
+        packed([measured()], left=True).replace(b"[7.5,3.0,", b"[3.0,"),
+        packed([measured()], left=True).replace(b"[7.5,3.0,", b"[1e300,3.0,"),
+        packed([measured()], left=True).replace(b'"gauge"', b'"counter"'),
+        packed([measured()], left=True).replace(b'"gauge"', b'"summary"'),
     ],
 )
 def test_other_data_are_no_record(data: bytes) -> None:
@@ -75,7 +98,7 @@ def test_other_data_are_no_record(data: bytes) -> None:
 def test_what_is_written_is_short() -> None:
     """Usage is written as a list: it goes up from every worker twenty times a second."""
     assert isinstance(to_wire(bucket()), UsageWindow)
-    assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]},null]' in packed([bucket()])
+    assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]},null,[]]' in packed([bucket()])
 
 
 @pytest.mark.parametrize(
@@ -117,3 +140,24 @@ def test_the_application_survives() -> None:
     assert (kept.source, read(kept)) == (source, read(made))
     [old] = unpack(b'{"version":1,"left":true,"beat":7,"every":1.0,"usages":[[5.0,6.0,{"a":[1,0,{}]}]]}').buckets()
     assert (old.source, read(old)) == (None, (5.0, 6.0, {"a": (1, 0, {})}))
+
+
+def test_impact_metrics_survive() -> None:
+    """They come out as they were measured, with the moments of gauges; they can be measured while a record is written."""
+    made = measured(3)
+    [kept] = unpack(packed([made])).buckets()
+    assert (kept.source, read_impact(kept)) == (made.source, read_impact(made))
+    whole = UnsentRecord(left=False, beat=7, every=1.0, usages=[to_wire(bucket()), to_wire(made)])
+    assert packed([bucket(), made]) == msgspec.json.encode(whole)
+    pieces = []
+    for piece in pack([made], left=False, beat=7, every=1.0):
+        pieces.append(piece)
+        made.impact.clear()
+    assert unpack(b"".join(pieces)).usages[0].impact == []
+
+
+def test_a_record_without_impact_metrics() -> None:
+    """One of an earlier version has none."""
+    data = b'{"version":1,"left":true,"beat":7,"every":1.0,"usages":[[5.0,6.0,{"a":[1,0,{}]},["shop","one"]]]}'
+    [old] = unpack(data).buckets()
+    assert (old.source, old.impact, read(old)) == (UsageSource("shop", "one"), {}, (5.0, 6.0, {"a": (1, 0, {})}))

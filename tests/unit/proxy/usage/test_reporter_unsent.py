@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.usage import reporter
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
 from flagsvc.proxy.usage.record import UnsentRecord, unpack
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
@@ -297,3 +297,20 @@ async def test_a_cancelled_post_is_in_storage() -> None:
         upstream.gate.set()
         upstream.faults = [DOWN]
     assert kept(record_store) == {"a": (1, 0)}
+
+
+@asynchronous
+async def test_impact_metrics_are_stored_too() -> None:
+    """What an application measured during an outage is sent after the restart."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.usage.add_impact(
+            ImpactSample(ImpactKey("sales", "counter", ()), "help", (), [2.0]), UsageSource("shop", "one")
+        )
+        world.upstream.faults = [DOWN]
+    assert len(record_store.data) == 1
+    async with running(record_store=record_store) as world:
+        await world.interval()
+        [post] = world.upstream.metrics
+        assert (post["appName"], world.sent, record_store.data) == ("shop", [{}], {})
+        assert [metric["name"] for metric in post["impactMetrics"]] == ["sales"]  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageBucket
+from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
 from flagsvc.proxy.usage.record import make_counts
 from flagsvc.proxy.usage.sender import MAX_POSTS, UsageSender, first_batch, remove_batch
 from flagsvc.testing import RecordingUpstream
@@ -21,10 +22,19 @@ TOO_LARGE = UpstreamError("unexpected", "x", status=413)
 DOWN = UpstreamError("network", "nobody there")
 
 
-def bucket(sizes: Mapping[str, int]) -> UsageBucket:
-    """Return a bucket of toggles with so many variants."""
+def bucket(sizes: Mapping[str, int], impact: Mapping[str, int] | None = None) -> UsageBucket:
+    """Return a bucket of toggles with so many variants, and of impact metrics with so many samples."""
     toggles = {name: make_counts(1, 2, {str(number): 3 for number in range(size)}) for name, size in sizes.items()}
-    return UsageBucket(5.0, 6.0, toggles)
+    made = UsageBucket(5.0, 6.0, toggles)
+    for name, size in (impact or {}).items():
+        series = made.impact[ImpactKey(name, "counter", ())] = ImpactSeries("help")
+        series.samples = {(("label", str(number)),): [1.0] for number in range(size)}
+    return made
+
+
+def impact_names(payload: Mapping[str, object]) -> list[str]:
+    """Return the names of the impact metrics of a post."""
+    return [metric["name"] for metric in payload.get("impactMetrics", [])]  # type: ignore[attr-defined]
 
 
 class Upstream(RecordingUpstream):
@@ -36,7 +46,7 @@ class Upstream(RecordingUpstream):
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Write down, or say that it is too large."""
-        if len(json.dumps(payload["bucket"])) > self.batch_size:
+        if len(json.dumps([payload["bucket"], *impact_names(payload)])) > self.batch_size:
             self.faults.insert(0, TOO_LARGE)
         await super().send_metrics(payload)
 
@@ -57,7 +67,7 @@ class World:
             self.upstream,
             Identity("app", "instance", "connection"),
             batch=batch,
-            refuse=lambda bucket: self.refused.extend(bucket.toggles),
+            refuse=lambda bucket: self.refused.extend([*bucket.toggles, *(key.name for key in bucket.impact)]),
             after_answer=self.answered,
         )
 
@@ -173,13 +183,56 @@ async def test_there_is_an_end() -> None:
     assert (len(world.upstream.metrics), counted.toggles) == (MAX_POSTS + 5, {})
 
 
-@given(st.dictionaries(st.text(max_size=3), st.integers(0, 5)), st.integers(1, 8))
-def test_cutting_loses_nothing(sizes: dict[str, int], most: int) -> None:
-    """The batches of a bucket, one after the other, are the bucket; each but a lonely toggle keeps the bound."""
-    counted, found = bucket(sizes), []
-    while counted.toggles:
+SIZES = st.dictionaries(st.text(max_size=3), st.integers(1, 5))
+
+
+@given(SIZES, SIZES, st.integers(1, 8))
+def test_cutting_loses_nothing(sizes: dict[str, int], impact: dict[str, int], most: int) -> None:
+    """The batches of a bucket, one after the other, are the bucket; each but a lonely toggle or metric keeps the bound."""
+    counted, found = bucket(sizes, impact), []
+    while counted.parts():
         batch = first_batch(counted, most)
-        assert batch.toggles and (batch.entries() <= most or len(batch.toggles) == 1)
+        assert batch.parts() and (batch.entries() <= most or batch.parts() == 1)
         found += [(name, len(tally.variants)) for name, tally in batch.toggles.items()]
+        found += [(key.name, len(series.samples)) for key, series in batch.impact.items()]
         remove_batch(counted, batch)
-    assert found == list(sizes.items())
+    assert found == [*sizes.items(), *impact.items()]
+
+
+@asynchronous
+async def test_impact_metrics_alone_are_a_post() -> None:
+    """A bucket without toggles is sent, and is empty afterwards."""
+    world, counted = World(), bucket({}, {"sales": 2})
+    assert await world.sender.send(counted) is None
+    assert [impact_names(post) for post in world.upstream.metrics] == [["sales"]]
+    assert (world.upstream.names, counted.parts()) == ([[]], 0)
+
+
+@asynchronous
+async def test_impact_metrics_fill_posts_after_the_toggles() -> None:
+    """A metric is never split, because the real server forgets its values when samples with other labels come alone."""
+    world, counted = World(batch=4), bucket({"a": 1, "b": 0}, {"one": 1, "two": 9, "three": 2, "four": 2})
+    assert await world.sender.send(counted) is None
+    posts = [(list(post["bucket"]["toggles"]), impact_names(post)) for post in world.upstream.metrics]  # type: ignore[index]
+    assert posts == [(["a", "b"], ["one"]), ([], ["two"]), ([], ["three", "four"])]
+
+
+@asynchronous
+async def test_impact_metrics_that_are_refused_do_not_take_toggles_with_them() -> None:
+    """The post is sent again without them. If it is refused again, the toggles are given up, too."""
+    wrong = UpstreamError("unexpected", "x", status=400)
+    for faults, taken, refused in ([wrong], [["a"]], ["sales"]), ([wrong, wrong], [], ["sales", "a"]):
+        world, counted = World(), bucket({"a": 0}, {"sales": 1})
+        world.upstream.faults = list(faults)
+        assert await world.sender.send(counted) is wrong
+        assert (world.upstream.names, world.refused, counted.parts()) == (taken, refused, 0)
+        assert [impact_names(post) for post in world.upstream.attempts][:2] == [["sales"], []]
+
+
+@asynchronous
+async def test_a_post_with_impact_metrics_that_is_too_large_is_cut() -> None:
+    """A metric that is too large alone is given up, and the rest is sent."""
+    world, counted = World(Upstream(150), batch=100), bucket({"a": 0}, {"x" * 200: 1, "sales": 1})
+    assert await world.sender.send(counted) is not None
+    assert (world.upstream.names, world.refused) == ([["a"], []], ["x" * 200])
+    assert [impact_names(post) for post in world.upstream.metrics] == [[], ["sales"]]

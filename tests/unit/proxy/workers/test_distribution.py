@@ -18,15 +18,15 @@ async def test_two_steps() -> None:
         first, second, third = scene.made
         third.ignores.add(messages.Prepare)
         key = object()
-        preparing = asyncio.ensure_future(scene.worker_pool.distribution.prepare(key, b"document"))
+        preparing = asyncio.ensure_future(scene.distribution.prepare(key, b"document"))
         await scene.until(lambda: third.received_of(messages.Prepare))
         assert not preparing.done()
         third.channel.send(messages.Prepared(1, "revision"))
         await preparing
         assert first.bodies == second.bodies == [b"document"]
         assert not [worker for worker in scene.made if worker.received_of(messages.Switch)]
-        scene.worker_pool.distribution.switch(key)
-        await scene.worker_pool.distribution.wait_settled()
+        scene.distribution.switch(key)
+        await scene.distribution.wait_settled()
         assert [worker.received_of(messages.Switch) for worker in scene.made] == [[messages.Switch(1)]] * 3
         assert scene.log.at("warn") == []
 
@@ -38,9 +38,9 @@ async def test_a_late_worker() -> None:
         late = scene.made[1]
         late.ignores.add(messages.Prepare)
         key = object()
-        await scene.worker_pool.distribution.prepare(key, b"document")
+        await scene.distribution.prepare(key, b"document")
         assert scene.log.at("warn") == ["a worker is late with a configuration, the others do not wait"]
-        scene.worker_pool.distribution.switch(key)
+        scene.distribution.switch(key)
         await scene.until(lambda: scene.made[0].received_of(messages.Switch) and late.received_of(messages.Switch))
         await scene.until(lambda: late.killed)
         await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received_of(messages.Switch))
@@ -51,7 +51,7 @@ async def test_a_late_worker() -> None:
 async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that prepares the document after the others have switched stays."""
     async with pool_scene(2, timeouts=SHORT._replace(stuck=0.5)) as scene:
-        distribution, late = scene.worker_pool.distribution, scene.made[1]
+        distribution, late = scene.distribution, scene.made[1]
         replace_if_stuck, looked = distribution._replace_if_stuck, asyncio.Event()
         monkeypatch.setattr(distribution, "_replace_if_stuck", lambda *given: (replace_if_stuck(*given), looked.set()))  # type: ignore[func-returns-value]
         late.ignores.add(messages.Prepare)
@@ -66,7 +66,7 @@ async def test_a_dead_worker_is_not_waited_for() -> None:
     """A worker that ends while it prepares is not waited for."""
     async with pool_scene(2) as scene:
         scene.made[1].ignores.add(messages.Prepare)
-        preparing = asyncio.ensure_future(scene.worker_pool.distribution.prepare(object(), b"document"))
+        preparing = asyncio.ensure_future(scene.distribution.prepare(object(), b"document"))
         await scene.until(lambda: scene.made[1].received_of(messages.Prepare))
         scene.made[1].end(1)
         await preparing
@@ -78,13 +78,14 @@ async def test_a_replacement_gets_what_is_served() -> None:
     """Its Welcome announces a configuration; it gets the document that is served, and switches to it."""
     async with pool_scene(1) as scene:
         key = object()
-        await scene.worker_pool.distribution.prepare(key, b"served")
-        scene.worker_pool.distribution.switch(key)
-        await scene.worker_pool.distribution.prepare(object(), b"not switched to")
+        await scene.distribution.prepare(key, b"served")
+        scene.distribution.switch(key)
+        await scene.distribution.prepare(object(), b"not switched to")
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received_of(messages.Switch))
         welcome, prepare, switch = scene.made[1].received
-        assert isinstance(welcome, messages.Welcome) and welcome.has_configuration
+        assert isinstance(welcome, messages.Welcome)
+        assert [each.has_configuration for each in welcome.environments] == [True]
         assert (prepare, switch) == (messages.Prepare(1), messages.Switch(1))
         assert scene.made[1].bodies == [b"served"]
 
@@ -94,12 +95,12 @@ async def test_a_worker_that_came_between_the_steps() -> None:
     """A worker that did not exist when a document was sent gets it together with Switch."""
     async with pool_scene(1) as scene:
         key = object()
-        await scene.worker_pool.distribution.prepare(key, b"document")
+        await scene.distribution.prepare(key, b"document")
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 2 and scene.worker_pool.workers == 1)
         assert not scene.made[1].received_of(messages.Prepare)
-        scene.worker_pool.distribution.switch(key)
-        await scene.worker_pool.distribution.wait_settled()
+        scene.distribution.switch(key)
+        await scene.distribution.wait_settled()
         assert scene.made[1].bodies == [b"document"]
 
 
@@ -108,14 +109,14 @@ async def test_a_worker_that_came_between_two_documents() -> None:
     """A worker that has only the newer document gets the older one before it switches to that."""
     async with pool_scene(1) as scene:
         older, newer = object(), object()
-        await scene.worker_pool.distribution.prepare(older, b"older")
+        await scene.distribution.prepare(older, b"older")
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 2 and scene.worker_pool.workers == 1)
         late = scene.made[1]
-        await scene.worker_pool.distribution.prepare(newer, b"newer")
+        await scene.distribution.prepare(newer, b"newer")
         for key in (older, newer):
-            scene.worker_pool.distribution.switch(key)
-            await scene.worker_pool.distribution.wait_settled()
+            scene.distribution.switch(key)
+            await scene.distribution.wait_settled()
         assert late.bodies == [b"newer", b"older"]
         assert [each for each in late.received[1:] if not isinstance(each, messages.Checked)] == [
             messages.Prepare(2), messages.Prepare(1), messages.Switch(1), messages.Switch(2),
@@ -128,12 +129,12 @@ async def test_a_document_that_nobody_serves() -> None:
     async with pool_scene(1) as scene:
         keys = [object() for _ in range(5)]
         for number, key in enumerate(keys):
-            await scene.worker_pool.distribution.prepare(key, b"%d" % number)
-        scene.worker_pool.distribution.switch(object())
-        scene.worker_pool.distribution.switch(keys[0])
-        assert not scene.worker_pool.distribution.has_configuration
-        scene.worker_pool.distribution.switch(keys[3])
-        await scene.worker_pool.distribution.wait_settled()
+            await scene.distribution.prepare(key, b"%d" % number)
+        scene.distribution.switch(object())
+        scene.distribution.switch(keys[0])
+        assert not scene.distribution.has_configuration
+        scene.distribution.switch(keys[3])
+        await scene.distribution.wait_settled()
         assert scene.made[0].received_of(messages.Switch) == [messages.Switch(4)]
 
 
@@ -141,15 +142,15 @@ async def test_a_document_that_nobody_serves() -> None:
 async def test_settled_without_a_configuration() -> None:
     """Without a configuration there is nothing to wait for."""
     async with pool_scene(1) as scene:
-        await scene.worker_pool.distribution.wait_settled()
-        assert not scene.worker_pool.distribution.has_configuration
+        await scene.distribution.wait_settled()
+        assert not scene.distribution.has_configuration
 
 
 @asynchronous
 async def test_freshness_comes_to_all() -> None:
     """Every worker gets the time of the last check; a new worker gets it before it serves."""
     async with pool_scene(2) as scene:
-        scene.worker_pool.distribution.confirm(1.5)
+        scene.distribution.confirm(1.5)
         await scene.until(lambda: all(worker.received_of(messages.Checked) for worker in scene.made))
         assert [worker.received_of(messages.Checked) for worker in scene.made] == [[messages.Checked(1.5)]] * 2
         scene.made[0].end(1)

@@ -3,108 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
-from flagsvc.http.call import StatusCounts
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.samples import Sources
-from flagsvc.proxy.configuration import ConfigurationDocument, Holder
-from flagsvc.proxy.configuration.prepare import PreparedDocument
-from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.workers import link as module
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.channel import Channel, connect_channel
-from flagsvc.proxy.workers.link import ParentLink
-from flagsvc.testing import FakeClock, RecordingLog
+from flagsvc.proxy.workers.channel import connect_channel
 from support.aio import asynchronous, until
-from support.tiny_engine import TinySnapshot, document, tiny_compile
-
-
-async def prepare(body: bytes, previous: TinySnapshot | None) -> PreparedDocument[TinySnapshot]:
-    """Prepare a document, asynchronously."""
-    await asyncio.sleep(0)
-    compiled = tiny_compile(json.loads(body), previous)
-    return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(body, '"tag"'), compiled.problems)
-
-
-class RecordingCommands:
-    """Records the commands."""
-
-    def __init__(self) -> None:
-        self.groups: list[tuple[str, int]] = []
-        self.leave_calls = 0
-        self.calls: list[object] = []
-
-    async def adopt(self, group: int) -> None:
-        """Note it, after a while."""
-        await asyncio.sleep(0)
-        self.groups.append(("adopt", group))
-
-    def release(self, group: int) -> None:
-        """Note it."""
-        self.groups.append(("release", group))
-
-    def reload(self, options: dict[str, Any]) -> None:
-        """Note it."""
-        self.calls.append(options)
-
-    def drain(self) -> None:
-        """Note it."""
-        self.calls.append("drain")
-
-    def leave(self) -> None:
-        """Note it."""
-        self.leave_calls += 1
-
-
-class Pair:
-    """A link, and the messages that the parent receives from it."""
-
-    def __init__(self) -> None:
-        self.clock, self.log, self.commands = FakeClock(), RecordingLog(), RecordingCommands()
-        self.holder: Holder[TinySnapshot] = Holder()
-        self.counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
-        self.tally = StatusCounts("GET", "/proxy")
-        self.link = ParentLink(self.holder, self.counters, prepare, worker=1, log=self.log)
-        self.received: list[messages.Message] = []
-        self.parent: Channel[messages.WorkerMessage] = Channel(
-            messages.decode_worker_message, lambda message, _: self.received.append(message)
-        )
-
-    def sources(self) -> Sources:
-        """Return the sources of the metrics."""
-        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))  # type: ignore[arg-type]
-
-    def of(self, kind: type[messages.Message]) -> list[Any]:
-        """Return the received messages of one type."""
-        return [message for message in self.received if isinstance(message, kind)]
-
-    def answers(self) -> float:
-        """Return how many requests the parent has counted."""
-        samples = [sample for counts in self.of(messages.Counts) for sample in counts.samples]
-        return sum(value for key, value in samples if key[0] == "flagsvc_http_requests")  # type: ignore[no-any-return]
-
-
-@asynccontextmanager
-async def pair() -> AsyncIterator[Pair]:
-    """Give a link that works, and stop it."""
-    made = Pair()
-    here, there = socket.socketpair()
-    await connect_channel(here, made.parent)
-    await connect_channel(there, made.link.channel)
-    made.link.start(made.sources(), made.commands)
-    try:
-        yield made
-    finally:
-        await made.link.stop()
-        made.parent.close()
+from support.link_pair import ENVIRONMENTS, Pair, pair
+from support.tiny_engine import document
 
 
 @asynchronous
@@ -181,6 +91,36 @@ async def test_counts_go_up_by_themselves() -> None:
         await until(lambda: both.answers() == 3)
         usages = [usage for counts in both.of(messages.Counts) for usage in counts.usage]
         assert [usage.toggles for usage in usages] == [{"a": (1, 0, {})}]
+
+
+@asynchronous
+async def test_an_idle_worker_does_not_look_at_its_counters() -> None:
+    """As long as no request is answered, a check does not look at the counters; after the next answer, everything is sent."""
+    answered, done = [1], [0]
+
+    def count_answered() -> int:
+        done[0] += 1
+        return answered[0]
+
+    async with pair() as both:
+        both.link.count_answered = count_answered
+        await until(lambda: done[0] >= 2)
+        both.tally.add(200)
+        before = done[0]
+        await until(lambda: done[0] >= before + 3)
+        assert both.answers() == 0
+        answered[0] = 2
+        await until(lambda: both.answers() == 1)
+        assert done[0] < module.FULL_SEND_EVERY
+
+
+@asynchronous
+async def test_an_idle_worker_sends_everything_now_and_then() -> None:
+    """What changes without a request is sent too, some checks later."""
+    async with pair() as both:
+        both.link.count_answered = lambda: 1
+        both.tally.add(200)
+        await until(lambda: both.answers() == 1)
 
 
 @asynchronous
@@ -273,15 +213,16 @@ async def test_before_it_starts() -> None:
 
 @asynchronous
 async def test_keys_and_draining() -> None:
-    """Commands are carried out in order, and the parent learns when new options are in use."""
+    """Commands are carried out in order, new keys immediately. The parent learns when they are in use."""
     async with pair() as both:
         both.parent.send(messages.Adopt(1))
-        both.parent.send(messages.Reload(3, {"client_keys": ["a"]}))
+        both.parent.send(messages.Reload(3, ENVIRONMENTS))
         both.parent.send(messages.Drain())
-        both.parent.send(messages.Reload(4, {}))
-        await until(lambda: len(both.of(messages.Reloaded)) == 2)
+        both.parent.send(messages.Reload(4))
+        await until(lambda: "drain" in both.commands.calls)
         assert both.commands.groups == [("adopt", 1)]
-        assert both.commands.calls == [{"client_keys": ["a"]}, "drain", {}]
+        assert [each for each in both.commands.calls if each != "drain"] == [ENVIRONMENTS, []]
+        await until(lambda: len(both.of(messages.Reloaded)) == 2)
         assert both.of(messages.Reloaded) == [messages.Reloaded(3), messages.Reloaded(4)]
 
 
@@ -292,14 +233,43 @@ async def test_keys_before_the_start() -> None:
     here, there = socket.socketpair()
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
-    made.parent.send(messages.Reload(1, {"client_keys": ["a"]}))
-    made.parent.send(
-        messages.Checked(12.5)
-    )  # sent after it and handled immediately: when it is handled, the other has arrived
-    await until(lambda: made.holder.checked_at == 12.5)
+    made.parent.send(messages.Reload(1, ENVIRONMENTS))
+    made.parent.send(messages.Checked(12.5))
+    await until(lambda: len(made.link._early) == 2)
     assert made.commands.calls == made.received == []
     made.link.start(made.sources(), made.commands)
+    assert (made.commands.calls, made.holder.checked_at) == ([ENVIRONMENTS], 12.5)
     await until(lambda: made.of(messages.Reloaded))
-    assert made.commands.calls == [{"client_keys": ["a"]}]
     await made.link.stop()
     made.parent.close()
+
+
+@asynchronous
+async def test_a_switch_is_told() -> None:
+    """After the holder has the configuration, and before the parent knows."""
+    async with pair() as both:
+        seen: list[object] = []
+        both.link.on_switch = lambda: seen.append((both.holder.current, both.of(messages.Switched)))
+        both.parent.send(messages.Prepare(1), document("a"))
+        both.parent.send(messages.Switch(1))
+        await until(lambda: both.of(messages.Switched))
+        assert seen == [(both.holder.current, [])] and both.holder.current is not None
+
+
+@asynchronous
+async def test_tokens() -> None:
+    """Questions about tokens go to the parent, and its answers to those who wait. A token that is taken back is passed on."""
+    revoked: list[str] = []
+    async with pair() as both:
+        both.link.on_revoke = revoked.append
+        asking = asyncio.ensure_future(both.link.tokens.ask(["token"], b"\xcb", asyncio.get_running_loop().time() + 10))
+        await until(lambda: both.of(messages.TokenQuestion))
+        [question] = both.of(messages.TokenQuestion)
+        assert (question.tokens, question.network) == (["token"], "cb") and 9 < question.seconds <= 10
+        opened = messages.TokenOpened(0, True, ("production", None), True)
+        both.parent.send(messages.TokenAnswer(1, [opened]))
+        assert await asking == {"token": opened}
+        both.parent.send(messages.ValidTokens([digest_of("token")]))
+        both.parent.send(messages.Revoked("token"))
+        await until(lambda: revoked)
+        assert revoked == ["token"] and both.link.tokens._count_new(["token", "other"]) == 1

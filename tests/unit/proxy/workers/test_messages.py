@@ -7,31 +7,45 @@ from typing import get_args
 import msgspec
 import pytest
 
-from flagsvc.proxy.usage import UsageCounters, UsageSource
-from flagsvc.proxy.usage.record import UsageWindow
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
+from flagsvc.proxy.usage.record import ImpactWindow, UsageWindow, from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
 
+ENVIRONMENTS = [
+    messages.EnvironmentOptions(3, "a", {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, True, True),
+    messages.EnvironmentOptions(4, "b", {}, False, False),
+]
 DOWN: list[messages.Message] = [
-    messages.Welcome(1, {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, [[3], [4, 5]], True),
-    messages.Prepare(1),
-    messages.Switch(2),
-    messages.Checked(2.5),
+    messages.Welcome(1, ENVIRONMENTS, [[3], [4, 5]], {"port": 3000}, True),
+    messages.Prepare(1, 3),
+    messages.Switch(2, 3),
+    messages.Checked(2.5, 3),
+    messages.Failed(3),
     messages.CountsRequest(3),
     messages.MetricsText(4),
     messages.Adopt(5),
     messages.Release(6),
-    messages.Reload(7, {"client_keys": ["a"]}),
+    messages.Reload(7, ENVIRONMENTS),
     messages.Ping(),
+    messages.TokenAnswer(8, [messages.TokenOpened(3, True, ("production", ["p"]), False), None]),
+    messages.ValidTokens(["a1", "b2"]),
+    messages.Revoked("very-secret"),
     messages.Drain(),
     messages.Leave(),
 ]
 UP: list[messages.Message] = [
     messages.Serving(),
-    messages.Prepared(1, "revision"),
-    messages.Switched(2),
+    messages.Prepared(1, "revision", 3),
+    messages.Switched(2, 3),
     messages.Counts(
-        [UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), UsageWindow(1.5, 2.5, {}, ("shop", "one"))],
+        3,
+        [
+            UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}),
+            UsageWindow(
+                1.5, 2.5, {}, ("shop", "one"), [ImpactWindow("load", "gauge", "h", [], [({"a": "b"}, [7, 1])])]
+            ),
+        ],
         [(("shop", "one"), {"appName": "shop"})],
         [(["name", "label"], 4.5)],
     ),
@@ -39,6 +53,7 @@ UP: list[messages.Message] = [
     messages.CountsSent(3),
     messages.Pong(),
     messages.MetricsRequest(4),
+    messages.TokenQuestion(9, ["very-secret", "other"], "cb0071", 4.5),
 ]
 
 
@@ -68,8 +83,11 @@ def test_no_kind_is_left_out() -> None:
 
 def test_options_are_not_shown() -> None:
     """The repr of Welcome and of Reload shows no options."""
-    options = {"flagsvc_api_token": "secret"}
-    assert "secret" not in repr(messages.Welcome(3, options)) + repr(messages.Reload(4, options))
+    environments = [messages.EnvironmentOptions(3, "a", {"flagsvc_api_token": "secret"})]
+    welcome = messages.Welcome(3, environments, [[5]], {"flagsvc_api_token": "secret"})
+    assert repr(welcome) == f"Welcome(3, {environments!r}, [[5]])" and "secret" not in repr(welcome)
+    assert "secret" not in repr(messages.Reload(4, environments))
+    assert repr(environments) == "[EnvironmentOptions(3, 'a')]"
 
 
 def test_nothing_is_not_sent() -> None:
@@ -91,3 +109,25 @@ def test_what_applications_report_has_their_names() -> None:
     assert [(usage.source, usage.toggles["a"][:2]) for usage in sent.usage] == [(None, (1, 0)), (source, (2, 1))]
     assert sent.registrations == [(("shop", "one"), {"appName": "shop"})]
     assert messages.make_counts(counters, {}) is None
+
+
+def test_impact_metrics_reach_the_parent() -> None:
+    """They are added to the counters of the parent as they were to those of the worker, under the name of the application."""
+    key, source = ImpactKey("time", "histogram", (0.5, 5.0)), UsageSource("shop", "one")
+    worker, parent, direct = (UsageCounters(dict, lambda: 1.0) for _ in range(3))
+    for _ in range(2):
+        for each in (worker, direct):
+            each.add_impact(ImpactSample(key, "help", (("a", "b"),), [2.5, 3.0, 1.0, 2.0]), source)
+            each.add_impact(ImpactSample(ImpactKey("load", "gauge", ()), "help", (), [2.5]))
+        sent = messages.make_counts(worker, {})
+        assert sent is not None
+        [frame] = Deframer().feed(b"".join(messages.encode_message(sent)))
+        received = messages.decode_worker_message(frame.head)
+        assert isinstance(received, messages.Counts)
+        for usage in received.usage:
+            parent.merge(from_wire(usage))
+    for one, other in zip(
+        [parent.peek(), *parent.peek_sources()], [direct.peek(), *direct.peek_sources()], strict=True
+    ):
+        assert (one.source, one.impact.keys()) == (other.source, other.impact.keys())
+        assert [each.samples for each in one.impact.values()] == [each.samples for each in other.impact.values()]

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import Readings
+from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.samples import COUNTED
-from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings
+from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings, growth
+from flagsvc.testing import FakeClock
+from support.serving import FakeHolder
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")
 GAUGE = ("flagsvc_answer_cache_bytes",)
+
+
+def sources(*counts: StatusCounts) -> Sources:
+    """Return the sources of the metrics of a service with these counts."""
+    clock = FakeClock()
+    return Sources(FakeHolder(None), UsageCounters(dict, clock.now), counts, clock, AnswerCache(0))
 
 
 def test_which_rows_are_counters() -> None:
@@ -32,7 +44,7 @@ def test_changes() -> None:
 def test_fresh_readings() -> None:
     """Only routes with new requests are read. Together with full readings nothing is missed or sent twice."""
     first, second = StatusCounts("GET", "/proxy"), StatusCounts("POST", "/proxy")
-    fresh, changes = NewReadings([first, second]), MetricChanges()
+    fresh, changes = NewReadings(sources(first, second)), MetricChanges()
     assert fresh.take_new() == {}
     first.add(200)
     second.add(200)
@@ -73,3 +85,35 @@ def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]
     total = sums.total({COUNTER: 0, GAUGE: 0})
     assert total[COUNTER] == expected
     assert total[GAUGE] == sum(readings[GAUGE] for _, readings in lives.values())
+
+
+@pytest.mark.parametrize(("value", "sent", "grown"), [(7, 5, 2), (5, 5, 0), (3, 5, 3), (0, 5, 0)])
+def test_how_much_a_counter_has_grown(value: int, sent: int, grown: int) -> None:
+    """One that is smaller than before began at 0 again. No growth is negative."""
+    assert growth(value, sent) == grown
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=30))
+def test_counters_of_environments_that_are_replaced(steps: list[tuple[int, bool]]) -> None:
+    """The counters of a replacement begin at 0; the sum never goes down, and is never more than what was counted."""
+    changes, sums, value, counted, shown = MetricChanges(), MetricSums(), 0, 0, 0.0
+    for grown, is_replaced in steps:
+        value, counted = (grown if is_replaced else value + grown), counted + grown
+        sums.add(0, changes.take_changes({COUNTER: value}))
+        assert shown <= (shown := sums.total({COUNTER: 0})[COUNTER]) <= counted
+
+
+def test_new_requests_of_environments() -> None:
+    """They have the name of their environment, and those of the process an empty one. An environment may come later."""
+    process, of_a, of_b = (StatusCounts("GET", "/proxy") for _ in range(3))
+    parts = {"a": sources(of_a)}
+    fresh = NewReadings(sources(process)._replace(environments=lambda: parts))
+    for counts in (process, of_a, of_b):
+        counts.add(200)
+    name, *labels = COUNTER
+    assert fresh.take_new() == {(name, "", *labels): 1, (name, "a", *labels): 1}
+    parts["b"] = sources(of_b)
+    assert fresh.take_new() == {(name, "b", *labels): 1}
+    del parts["a"]
+    of_a.add(200)
+    assert fresh.take_new() == {}

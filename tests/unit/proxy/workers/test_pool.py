@@ -12,7 +12,7 @@ from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene
+from support.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene, served
 
 
 @asynchronous
@@ -21,7 +21,7 @@ async def test_all_are_welcomed() -> None:
     async with pool_scene(3) as scene:
         welcomes = [worker.received[0] for worker in scene.made]
         assert sorted(each.worker for each in welcomes if isinstance(each, messages.Welcome)) == [0, 1, 2]
-        assert welcomes[0] == messages.Welcome(0, {"port": 1}, [[0], [1], [2]], False)
+        assert welcomes[0] == messages.Welcome(0, [served()], [[0], [1], [2]])
         assert scene.worker_pool.workers == 3
         assert scene.worker_pool.pids() == [worker.pid for worker in scene.made]
     assert scene.worker_pool.pids() == []
@@ -111,7 +111,7 @@ async def test_counts_are_merged() -> None:
         for worker in scene.made:
             usage = UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
             samples: list[Any] = [(["flagsvc_http_requests", "/proxy", "GET", "200"], 4), (["flagsvc_present"], 10)]
-            worker.channel.send(messages.Counts([usage], samples=samples))
+            worker.channel.send(messages.Counts(usage=[usage], samples=samples))
         await scene.worker_pool.gather_counts()
         key = ("flagsvc_http_requests", "/proxy", "GET", "200")
         assert scene.worker_pool.metric_sums.total({key: 1}) == {key: 9, ("flagsvc_present",): 20}
@@ -236,7 +236,7 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
         worker.ignores.add(messages.Leave)
         stopping = asyncio.ensure_future(scene.worker_pool.stop())
         await scene.until(lambda: worker.received_of(messages.Leave))
-        worker.channel.send(messages.Counts([UsageWindow(1.0, 2.0, {"a": (1, 0, {})})]))
+        worker.channel.send(messages.Counts(usage=[UsageWindow(1.0, 2.0, {"a": (1, 0, {})})]))
         worker.end(0)
         await stopping
     assert isinstance(scene.counters, UsageCounters)
@@ -253,15 +253,14 @@ def test_a_pool_is_made_without_a_loop(size: int) -> None:
 
 @asynchronous
 async def test_other_options() -> None:
-    """All workers get the options, and `reload` waits until they use them. A replacement starts with them."""
+    """All workers get the options, and `wait_reloaded` waits until they use them. A replacement starts with them."""
     async with pool_scene(2) as scene:
-        await scene.worker_pool.reload({"port": 2, "client_keys": ("a",)})
-        assert [worker.received_of(messages.Reload) for worker in scene.made] == [
-            [messages.Reload(1, {"port": 2, "client_keys": ["a"]})]
-        ] * 2
+        await scene.reload(served(port=2, client_keys=("a",)))
+        sent = served(port=2, client_keys=["a"])
+        assert [worker.received_of(messages.Reload) for worker in scene.made] == [[messages.Reload(2, [sent])]] * 2
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
-        assert scene.made[2].received[0] == messages.Welcome(0, {"port": 2, "client_keys": ["a"]}, [[0], [1]], False)
+        assert scene.made[2].received[0] == messages.Welcome(0, [sent], [[0], [1]])
         assert scene.log.at("warn") == []
 
 
@@ -270,9 +269,9 @@ async def test_other_options_with_a_late_worker() -> None:
     """A worker that does not acknowledge them is logged and does not delay the others. One that has ended is not waited for."""
     async with pool_scene(3, timeouts=SHORT) as scene:
         scene.made[0].ignores.add(messages.Reload)
-        await scene.worker_pool.reload({"port": 2})
+        await scene.reload(served(port=2))
         assert scene.log.at("warn") == ["a worker is late with new keys, the others do not wait"]
-        reloading = asyncio.ensure_future(scene.worker_pool.reload({"port": 3}))
+        reloading = asyncio.ensure_future(scene.reload(served(port=3)))
         await scene.until(lambda: len(scene.made[0].received_of(messages.Reload)) == 2)
         scene.made[0].end(1)
         await reloading
@@ -282,11 +281,11 @@ async def test_other_options_with_a_late_worker() -> None:
 async def test_reloading_files() -> None:
     """All workers reload their own files. No option changes, and no acknowledgement is expected."""
     async with pool_scene(2) as scene:
-        await scene.worker_pool.reload({"port": 2})
+        await scene.reload(served(port=2))
         scene.worker_pool.reload_files()
         await scene.until(lambda: all(len(worker.received_of(messages.Reload)) == 2 for worker in scene.made))
-        assert {worker.received_of(messages.Reload)[1] == messages.Reload(1, {}) for worker in scene.made} == {True}
-        await scene.worker_pool.reload({"port": 3})
+        assert {worker.received_of(messages.Reload)[1] == messages.Reload(2) for worker in scene.made} == {True}
+        await scene.reload(served(port=3))
         assert scene.log.at("warn") == []
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.proxy.configuration import ConfigurationDocument
+from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.testing import FakeClock
@@ -22,6 +23,7 @@ class Notes:
         self.prepared: list[tuple[object, bytes]] = []
         self.switched: list[object] = []
         self.confirmed: list[float] = []
+        self.failures = 0
 
     async def prepare(self, key: object, body: bytes) -> None:
         """Note it."""
@@ -34,6 +36,10 @@ class Notes:
     def confirm(self, moment: float) -> None:
         """Note it."""
         self.confirmed.append(moment)
+
+    def report_failure(self) -> None:
+        """Note it."""
+        self.failures += 1
 
 
 def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
@@ -82,3 +88,17 @@ async def test_freshness_is_one_everywhere() -> None:
     holder.confirm(clock)
     holder.confirm(clock, 5.0)
     assert (holder.checked_at, notes.confirmed) == (8.0, [8.0, 8.0])
+
+
+def test_the_first_failure_is_told_everywhere() -> None:
+    """Workers learn that the start has gone wrong: once, and only while there is no configuration."""
+    notes, holder = Notes(), SharedHolder[TinySnapshot]()
+    holder.record_check(Event.FAILED, 1)
+    assert (holder.failures, notes.failures) == (1, 0)
+    for failures in (1, 2, 0):
+        holder.distribution = cast("DocumentDistribution", notes)
+        holder.record_check(Event.FAILED, failures)
+    assert (holder.failures, notes.failures) == (0, 1)
+    holder.replace(TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"'), 0)
+    holder.record_check(Event.FAILED, 1)
+    assert notes.failures == 1

@@ -73,14 +73,16 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
         inside.remove("one")
         return ApiAnswer(None, 204)
 
-    route = row("/write", work, method="POST", body=Anything())
+    route = row("/api/admin/write", work, method="POST", body=Anything())
     with app_client(str(tmp_path / "flags.db"), routes=(route,), body_limit=5_000_000) as client:
         large = b'"' + b"x" * 1_200_000 + b'"'
         packed = {"content-encoding": "gzip"}
         for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):  # type: ignore[var-annotated]
             most.clear()
             with ThreadPoolExecutor(2) as pool:
-                found = [pool.submit(client.post, "/write", body, headers=headers) for body, headers in bodies]
+                found = [
+                    pool.submit(client.post, "/api/admin/write", body, headers=headers) for body, headers in bodies
+                ]
                 assert [each.result().status for each in found] == [204, 204]
             assert max(most) == 1
 

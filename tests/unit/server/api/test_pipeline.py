@@ -293,3 +293,13 @@ def test_a_body_without_a_token_is_not_looked_at(client: AppClient, monkeypatch:
     for token in (None, "*:*.unknown", BACKEND_SECRET):
         assert client.post(THINGS, bomb, token=token, headers=packed).status in (401, 403)
     assert seen == []
+
+
+def test_a_body_that_anybody_can_send_is_small(client: AppClient) -> None:
+    """Outside `/api` no token is looked at. There a body may have 100 kB, packed or not."""
+    packed: dict[str, str | None] = {"content-encoding": "gzip", "content-type": "application/json"}
+    for size, status in ((50_000, 404), (200_000, 413)):
+        body = b'"' + b" " * size + b'"'
+        assert client.post("/nosuch", body).status == status
+        assert client.post("/nosuch", gzip.compress(body), headers=packed).status == status
+    assert client.post(THINGS, b'{"name":"a"}' + b" " * 200_000).status == 201

@@ -58,6 +58,9 @@ OPEN_TO_ALL = {
 """Routes of the admin API that are no GET and require no permission. They report missing permissions in their answers, check
 them in the handler, change nothing, concern only the caller, or are open to everybody on the real server."""
 
+OPEN_QUESTIONS = {"/edge/validate": {"tokens": ["some"]}}
+"""Route that needs no token and has a body → an example of the body."""
+
 
 def path_of(route: Route, **places: str) -> str:
     """Return the path of a route with every parameter filled in."""
@@ -147,11 +150,20 @@ def test_a_role_opens_its_own_project_only(client: AppClient, route: Route) -> N
         assert status(client, route, ELSEWHERE_SECRET, projectId="other", environment="nosuch") == 403
 
 
-@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.NONE))
+@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.NONE and route.path not in OPEN_QUESTIONS))
 def test_what_runs_the_server_needs_no_token(client: AppClient, route: Route) -> None:
     """Health, metrics and the documentation are GET routes outside `/api`."""
     assert route.method == "GET" and not route.path.startswith("/api")
     assert status(client, route, None) == REACHED.status
+
+
+@pytest.mark.parametrize("route", rows(lambda route: route.path in OPEN_QUESTIONS))
+def test_a_question_about_tokens_needs_none(client: AppClient, route: Route) -> None:
+    """Its route is outside `/api` and changes nothing. A token that comes along is not looked at."""
+    assert route.auth is Auth.NONE and route.reads
+    for token in (None, "unknown", BACKEND_SECRET, USER_SECRET):
+        answer = client.ask(route.method, path_of(route), OPEN_QUESTIONS[route.path], token=token)
+        assert answer.status == REACHED.status
 
 
 def test_a_change_asks_for_a_permission() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from flagsvc.http import token_questions
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Array, Named, Object, Record
+from flagsvc.http.shapes import Named, Object
 from flagsvc.proxy.api import reports, schemas
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.dialects.frontend import ERROR
 from flagsvc.proxy.api.dialects.real_server_format import RealServerFormat
-from flagsvc.proxy.api.route import TEXT, Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.server_side import (
     ClientBulkMetrics,
     ClientFeature,
@@ -26,20 +27,8 @@ FILTERS = (
     ),
     Parameter("namePrefix", "Only features whose name begins with this.", schema={"type": "string", "minLength": 1}),
 )
-VALIDATED = Named(
-    "ValidatedTokens",
-    Record(
-        {
-            "tokens": Array(
-                Record(
-                    {"token": TEXT, "type": TEXT, "projects": Array(TEXT), "environment": TEXT},
-                    required=("token", "type", "projects", "environment"),
-                )
-            )
-        },
-        required=("tokens",),
-    ),
-)
+TOKENS = Named("Tokens", token_questions.QUESTION)
+VALIDATED = Named("ValidatedTokens", token_questions.ANSWER)
 
 ROUTES: tuple[ProxyRoute, ...] = (
     ProxyRoute(
@@ -103,7 +92,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
         handler="validate",
         summary="Tell which of these are keys of this proxy, for proxies below it",
         description="What is no key is left out.",
-        body=reports.TOKENS,
+        body=TOKENS,
         limit=Limit.BODY,
         result=VALIDATED,
         tells_keys=True,
@@ -126,11 +115,12 @@ CLIENT = Dialect(
     },
     shapes=(
         reports.CLIENT_REGISTRATION,
+        reports.IMPACT_METRIC,
         reports.CLIENT_METRICS,
         reports.BULK_COUNTS,
         reports.APPLICATION,
         reports.BULK,
-        reports.TOKENS,
+        TOKENS,
         VALIDATED,
     ),
     error=ERROR,

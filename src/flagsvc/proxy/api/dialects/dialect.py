@@ -6,9 +6,9 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import Handler
@@ -21,11 +21,15 @@ from flagsvc.proxy.api.route import ERROR, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.wire_format import WireFormat
 
+FindTokens = Callable[[list[str], bytes], Awaitable[list[dict[str, Any]]]]
+"""Tells which of some texts are keys of the whole process, with what they open, for a caller's network. Raises HttpError (503)."""
+
 
 class DialectParts(NamedTuple):
     """The parts that handlers of a dialect use. `evaluator` and `answers` have the dialect's wire format.
 
-    `with_shape` returns another evaluator, whose answers have this shape.
+    `with_shape` returns another evaluator, whose answers have this shape. `find_tokens` tells about the keys of the whole process;
+    None if those of the service are all.
     """
 
     settings: ServiceSettings
@@ -36,6 +40,7 @@ class DialectParts(NamedTuple):
     usage: UsageCounting
     keys: Keys
     with_shape: Callable[[AnswerShape], Evaluator]
+    find_tokens: FindTokens | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,6 +10,7 @@ from flagsvc.proxy.api.client import Metrics, Register
 from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts
 from flagsvc.proxy.api.dialects.frontend_format import FrontendFormat, FrontendShape
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
+from flagsvc.proxy.api.impact import make_browser_impact
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Limit, ProxyRoute
 
 PREFIX = "/api/frontend"
@@ -175,7 +176,9 @@ FRONTEND = Dialect(
         "lookup": lambda parts: Lookup(parts.evaluator, False),
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
         "single": make_single,
-        "metrics": lambda parts: Metrics(parts.usage, parts.answers, reports.LAX_METRICS),
+        "metrics": lambda parts: Metrics(
+            parts.usage, parts.answers, reports.LAX_METRICS, make_browser_impact(parts.settings, parts.holder)
+        ),
         "register": lambda parts: Register(parts.answers),
     },
     shapes=(VARIANT, TOGGLE, TOGGLES, reports.LAX_COUNTS, reports.LAX_BUCKET, reports.LAX_METRICS, DETAIL, ERROR),

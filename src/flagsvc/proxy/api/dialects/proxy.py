@@ -6,6 +6,7 @@ from flagsvc.proxy.api import reports, schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.evaluation import Listing, Lookup
+from flagsvc.proxy.api.impact import make_browser_impact
 from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
 from flagsvc.proxy.api.wire_format import WireFormat
 
@@ -123,7 +124,9 @@ PROXY = Dialect(
         "all": lambda parts: Listing(parts.evaluator, True),
         "lookup": lambda parts: Lookup(parts.evaluator, False),
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
-        "metrics": lambda parts: Metrics(parts.usage, parts.answers),
+        "metrics": lambda parts: Metrics(
+            parts.usage, parts.answers, reports.METRICS, make_browser_impact(parts.settings, parts.holder)
+        ),
         "register": lambda parts: Register(parts.answers),
         "features": lambda parts: Features(parts.holder, parts.answers),
     },

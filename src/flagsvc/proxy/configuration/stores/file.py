@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from flagsvc.core.errors import StoreError
+from flagsvc.core.errors import DamagedRecordError, StoreError
 from flagsvc.proxy.upstream import Limits
 
 MAGIC = b"flagsvc-store 1 "
@@ -55,7 +55,7 @@ class FileStore:
             with name_folder_in_errors(self.folder):
                 raise failed
         if is_found:
-            raise StoreError(f"no generation of `{newest}` is whole")
+            raise DamagedRecordError(f"no generation of `{newest}` is whole")
         return None
 
     def set(self, key: str, data: bytes) -> None:

@@ -51,7 +51,7 @@ class ShoutedFormat(WireFormat):
         context.user_id = query.decode().upper()
         return context
 
-    def error_body(self, refused: HttpError) -> bytes:
+    def error_body(self, refused: HttpError, key_header: str) -> bytes:
         """Return a message in capitals."""
         return json.dumps({"MESSAGE": refused.message.upper()}).encode()
 

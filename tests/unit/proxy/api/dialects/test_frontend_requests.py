@@ -92,9 +92,12 @@ def test_the_limits_of_a_context_hold() -> None:
 
 
 def test_errors() -> None:
-    """A 401 has the real server's message; a 400 says what is wrong where."""
-    assert FORMAT.error_body(HttpError(401, "Unauthorized", [])) == f'{{"message":"{NO_KEY}"}}'.encode()
-    assert FORMAT.error_body(HttpError(400, "m", [("/body", "wrong")])) == (
+    """A 401 has the real server's message, with another header if keys are there; a 400 says what is wrong where."""
+    refused = HttpError(401, "Unauthorized", [])
+    elsewhere = "This endpoint requires an API token. Please add a header `x-key` to your request with a valid token"
+    assert FORMAT.error_body(refused, "authorization") == f'{{"message":"{NO_KEY}"}}'.encode()
+    assert FORMAT.error_body(refused, "x-key") == f'{{"message":"{elsewhere}"}}'.encode()
+    assert FORMAT.error_body(HttpError(400, "m", [("/body", "wrong")]), "x-key") == (
         b'{"message":"m","name":"BadDataError","details":[{"message":"wrong","path":"/body"}]}'
     )
 

@@ -10,9 +10,10 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, NoStore, SingleRecordStore
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup
-from flagsvc.proxy.unsent_usage import make_record_store, make_unsent_usage, make_usage_key
+from flagsvc.proxy.usage_storage import make_record_store, make_unsent_usage, make_usage_key
 from flagsvc.testing import MemoryRecordStore, MemoryStore
 from support.apps_options import options
+from support.environments import only
 
 
 class Shelving(MemoryStore):
@@ -57,7 +58,7 @@ def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, ti
 @pytest.mark.parametrize(("storage", "stores"), [("none", False), ("file:///nowhere/at/all", True)])
 def test_the_options_decide(storage: str, stores: bool) -> None:
     """`storage` is for both, the configuration and what could not be sent."""
-    reporter = ProxyRuntime(make_setup(options(storage=storage))).reporter
+    reporter = only(ProxyRuntime(make_setup(options(storage=storage)))).reporter
     assert reporter is not None
     assert (reporter._unsent_usage is not None) is stores
 
@@ -78,10 +79,11 @@ def test_counts_are_never_booked_elsewhere(other: dict[str, Any]) -> None:
     assert make_usage_key(options(**mine)) != make_usage_key(options(**mine | other))
 
 
-def test_counts_wait_for_the_next_token() -> None:
+@pytest.mark.parametrize("scope", ["*:development", "[]:development", "my.shop:development"])
+def test_counts_wait_for_the_next_token(scope: str) -> None:
     """A new token of the same scope keeps the key; filters and ports do not matter."""
-    first = make_usage_key(options(flagsvc_api_token="*:development.old"))
-    assert make_usage_key(options(flagsvc_api_token="*:development.new.secret", port=1, name_prefix="a")) == first
+    first = make_usage_key(options(flagsvc_api_token=f"{scope}.old"))
+    assert make_usage_key(options(flagsvc_api_token=f"{scope}.new.secret", port=1, name_prefix="a")) == first
 
 
 def test_a_token_without_a_scope_is_taken_whole() -> None:

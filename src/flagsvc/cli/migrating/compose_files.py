@@ -1,0 +1,153 @@
+"""The services of a compose file: their variables, command lines and ports, with `${NAME:-default}` replaced."""
+
+from __future__ import annotations
+
+import os.path
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from flagsvc.cli.documents import read_text
+from flagsvc.cli.migrating.env_files import parse_env
+from flagsvc.cli.migrating.interpolation import Lookup, fill
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import printable
+
+Tree: TypeAlias = Mapping[str, object]
+
+SHELL_FLAGS = ("-c", "-ec", "-lc")
+PORT = re.compile(r"(?:^|:)(\d{1,5})(?:/\w+)?$")
+
+
+@dataclass
+class Service:
+    """One service. `odd` are texts about parts of it that could not be read; `missing` are variables without a value."""
+
+    name: str
+    image: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
+    health: str = ""
+    odd: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
+    """Return the services of the text of a compose file. Raises ConfigurationError if it is no such file.
+
+    `lookup` returns the value of a variable for `${…}`. Paths of env files start at the folder of `where`.
+    """
+    from flagsvc.cli.batch.yaml_files import read_yaml
+
+    tree = read_yaml(text, printable(where, 300))
+    services = tree.get("services") if isinstance(tree, dict) else None
+    if not isinstance(services, dict) or not services:
+        raise ConfigurationError([f"`{printable(where, 300)}` is no compose file: it has no `services`"])
+    folder = os.path.dirname(where)
+    return [_ServiceReader(name, body, folder, lookup).read() for name, body in services.items() if is_tree(body)]
+
+
+def is_tree(value: object) -> bool:
+    """Return whether a value is a mapping."""
+    return isinstance(value, dict)
+
+
+class _ServiceReader:
+    """Reads one service."""
+
+    def __init__(self, name: str, body: Tree, folder: str, lookup: Lookup) -> None:
+        self._service = Service(printable(name))
+        self._body = body
+        self._folder = folder
+        self._lookup = lookup
+
+    def read(self) -> Service:
+        """Return the service. Raises ConfigurationError for an env file that cannot be read."""
+        service, body = self._service, self._body
+        service.image = self._text(body.get("image"))
+        for path, raw in self._env_files():
+            self._read_env_file(path, raw)
+        service.variables |= dict(self._environment())
+        service.words = [*self._words("entrypoint"), *self._words("command")]
+        service.ports = list(self._ports())
+        check = body.get("healthcheck")
+        service.health = " ".join(self._list(check.get("test"))) if isinstance(check, dict) else ""
+        if "extends" in body:
+            service.odd.append("`extends` is not followed: name the file and the service that it extends, too")
+        return service
+
+    def _text(self, value: object) -> str:
+        """Return a scalar as text, with its variables replaced; the empty text for anything else."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int | float):
+            return str(value)
+        if not isinstance(value, str):
+            return ""
+        filled = fill(value, self._lookup)
+        self._service.missing += filled.missing
+        return filled.text
+
+    def _list(self, value: object) -> list[str]:
+        """Return the texts of a list, or of one scalar."""
+        return [self._text(item) for item in value] if isinstance(value, list) else [self._text(value)]
+
+    def _environment(self) -> Iterator[tuple[str, str]]:
+        """Yield the variables, given as a mapping or as `NAME=value` in a list. One without a value takes that of the caller."""
+        given = self._body.get("environment")
+        pairs: list[tuple[str, object]] = []
+        if isinstance(given, dict):
+            pairs = list(given.items())
+        elif isinstance(given, list):
+            parts = [str(item).partition("=") for item in given if isinstance(item, str)]
+            pairs = [(name, value if equals else None) for name, equals, value in parts]
+        elif given is not None:
+            self._service.odd.append("`environment` is neither a mapping nor a list")
+        for name, value in pairs:
+            text = self._lookup(name) if value is None else self._text(value)
+            if text is not None:
+                yield name, text
+
+    def _env_files(self) -> Iterator[tuple[str, bool]]:
+        """Yield the paths of env files, and whether their values are taken as they are."""
+        given = self._body.get("env_file")
+        for item in given if isinstance(given, list) else [given]:
+            entry = item if isinstance(item, dict) else {"path": item}
+            path = self._text(entry.get("path"))
+            whole = os.path.join(self._folder, path)
+            if path and (entry.get("required") is not False or os.path.exists(whole)):
+                yield whole, entry.get("format") == "raw"
+
+    def _read_env_file(self, path: str, raw: bool) -> None:
+        """Add the variables of an env file."""
+        found = parse_env(read_text(path), self._lookup, raw=raw)
+        self._service.variables |= found.values
+        self._service.missing += found.missing
+        shown = printable(path, 300)
+        self._service.odd += [f"line {number} of `{shown}` is no `NAME=value`" for number in found.odd_lines]
+
+    def _words(self, key: str) -> list[str]:
+        """Return the words of `command` or `entrypoint`. A text is split as a shell does; that of `sh -c` gets variables, too."""
+        given = self._body.get(key)
+        words = self._list(given) if isinstance(given, list) else self._split(key, self._text(given))
+        if len(words) > 2 and words[1] in SHELL_FLAGS:
+            return self._split(key, fill(words[2], self._service.variables.get).text)
+        return words
+
+    def _split(self, key: str, text: str) -> list[str]:
+        try:
+            return shlex.split(text)
+        except ValueError:
+            self._service.odd.append(f"`{key}` has a quotation mark without its other half")
+            return []
+
+    def _ports(self) -> Iterator[int]:
+        """Yield the ports of the container that are published."""
+        given = self._body.get("ports")
+        for item in given if isinstance(given, list) else []:
+            text = self._text(item.get("target") if isinstance(item, dict) else item)
+            if found := PORT.search(text):
+                yield int(found[1])

@@ -1,0 +1,167 @@
+"""From the variables of Unleash Edge to options. `settings/edge.py` has the rows; what they call COMBINED is here and beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from flagsvc.cli.migrating.edge_commands import OFFLINE
+from flagsvc.cli.migrating.edge_listening import DEFAULT, translate_listening, translate_log, translate_trust
+from flagsvc.cli.migrating.edge_storage import file_place, translate_storage
+from flagsvc.cli.migrating.edge_tokens import split_list, translate_tokens
+from flagsvc.cli.migrating.migration import About, Migration, Peer
+from flagsvc.settings.advice import api_url
+from flagsvc.settings.edge import ROWS, EdgeVariable, Fate, Takes
+from flagsvc.settings.kinds import BOOLEANS
+from flagsvc.settings.table import BY_NAME
+
+INTERVALS = ("FEATURES_REFRESH_INTERVAL_SECONDS", "METRICS_INTERVAL_SECONDS")
+SHARED = ("httpProxy", "httpsProxy", "noProxy")
+"""Options whose variables Edge and flagsvc both read."""
+DEFAULTS: tuple[tuple[str, str | int | bool, str], ...] = (
+    *((row.options[0], int(row.default) * 1000, DEFAULT) for row in ROWS if row.name in INTERVALS),
+    ("enableAllEndpoint", True, "on in Edge unless it is disabled"),
+    ("hashEncoding", "utf8", "users stay in their buckets, also those whose ids are not ASCII"),
+)
+"""What Edge does without being told: option, value, reason. Those of an upstream come first."""
+OFFLINE_ONLY = ("BOOTSTRAP_FILE", "CLIENT_TOKENS", "FRONTEND_TOKENS")
+ONLINE_ONLY = (
+    *("UPSTREAM_URL", "PRETRUSTED_TOKENS", "BACKUP_FOLDER"),
+    *(row.name for row in ROWS if row.name.startswith("REDIS_")),
+)
+METRICS_PATH = "Prometheus reads {0}/internal-backstage/metrics there, {0}/proxy/internal-backstage/prometheus here"
+"""The note on metrics, with a gap for the base path."""
+CORS = "without CORS_METHODS and CORS_EXPOSED_HEADERS Edge allows all; flagsvc allows `GET, POST`, and `ETag`, as SDKs need it"
+
+
+def translate_edge(given: Mapping[str, str], subcommand: str) -> Migration:
+    """Return what the variables of Edge mean here. `subcommand` is `edge`, `offline` or empty for what the variables say."""
+    migration = Migration(Peer.EDGE)
+    is_offline = subcommand == OFFLINE or (not subcommand and "BOOTSTRAP_FILE" in given and "UPSTREAM_URL" not in given)
+    (_translate_offline if is_offline else _translate_online)(given, migration)
+    translate_listening(given, migration)
+    translate_trust(given, migration)
+    translate_log(given, migration)
+    for row in ROWS:
+        if row.name in given:
+            TRANSLATIONS[row.fate](row, given[row.name], migration)
+    for option in SHARED:
+        for name in BY_NAME[option].reads:
+            if name in given and option not in migration.options:
+                migration.set(option, given[name], name)
+    for option, value, reason in DEFAULTS[len(INTERVALS) if is_offline else 0 :]:
+        migration.set_default(option, value, reason)
+    _note_defaults(given, migration, is_offline=is_offline)
+    return migration
+
+
+def _note_defaults(given: Mapping[str, str], migration: Migration, *, is_offline: bool) -> None:
+    """Add notes on what is different although no variable says so."""
+    base = BY_NAME["proxyBasePath"].parse(migration.options.get("proxyBasePath", ""))
+    migration.note(About.CHANGED, "metrics", METRICS_PATH.format(base))
+    if not {"CORS_METHODS", "CORS_EXPOSED_HEADERS"} & given.keys():
+        migration.note(About.CHANGED, "CORS", CORS)
+    if "APP_NAME" not in given and not is_offline:
+        migration.note(
+            About.CHANGED, "APP_NAME", "the flag server sees the application `flagsvc-proxy`, not `unleash-edge`"
+        )
+
+
+# ---- the rows that stand for themselves
+
+
+def _take(row: EdgeVariable, text: str, migration: Migration) -> None:
+    """Set the options of a row to its value."""
+    for option in row.options:
+        if option in migration.options:
+            migration.note(About.IGNORED, row.name, f"{option} has a value of another variable")
+            continue
+        value = split_list(text) if row.takes is Takes.LIST else text.strip()
+        migration.set(option, value[0] if option == "cors.origin" and len(value) == 1 else value, row.name)
+
+
+def _multiply(row: EdgeVariable, text: str, migration: Migration) -> None:
+    """Set a number of milliseconds of a number of seconds."""
+    text = text.strip()
+    whole = text.isdecimal() and len(text) < 12
+    for option in row.options:
+        migration.set(option, int(text) * 1000 if whole else text, row.name)
+        if option in migration.options:
+            migration.note(About.CHANGED, row.name, row.fate)
+
+
+def _reverse(row: EdgeVariable, text: str, migration: Migration) -> None:
+    """Set an option to the opposite of a switch."""
+    switch = BOOLEANS.get(text.strip().lower())
+    for option in row.options:
+        migration.set(option, text if switch is None else not switch, row.name)
+
+
+def _report_absent(row: EdgeVariable, text: str, migration: Migration) -> None:
+    """Add a note on a variable without an equivalent, unless it turns off what flagsvc does not have."""
+    if row.takes is not Takes.NOTHING or BOOLEANS.get(text.strip().lower()) is not False:
+        migration.note(About.ABSENT, row.name, row.here)
+
+
+def _report_needless(row: EdgeVariable, text: str, migration: Migration) -> None:
+    migration.note(About.IGNORED, row.name, row.here)
+
+
+def _pass(row: EdgeVariable, text: str, migration: Migration) -> None:
+    """Do nothing: a function below reads the variable together with others."""
+
+
+TRANSLATIONS: dict[Fate, Callable[[EdgeVariable, str, Migration], None]] = {
+    Fate.SAME: _take,
+    Fate.MILLISECONDS: _multiply,
+    Fate.REVERSED: _reverse,
+    Fate.COMBINED: _pass,
+    Fate.ABSENT: _report_absent,
+    Fate.NEEDLESS: _report_needless,
+}
+
+
+# ---- those that are read together
+
+
+def _translate_online(given: Mapping[str, str], migration: Migration) -> None:
+    """Set the upstream, the tokens and the storage; note what only offline mode reads."""
+    if "UPSTREAM_URL" in given:
+        migration.set("flagsvcUrl", upstream_url(given["UPSTREAM_URL"], migration), "UPSTREAM_URL")
+    translate_tokens(given, migration)
+    translate_storage(given, migration)
+    for name in OFFLINE_ONLY:
+        if name in given:
+            migration.note(About.IGNORED, name, "only Edge's offline mode reads it")
+
+
+def upstream_url(text: str, migration: Migration) -> str:
+    """Return the URL of the upstream's API; Edge's has no `/api`. A malformed one is returned as it is."""
+    given = text.strip().rstrip("/")
+    try:
+        urlsplit(given)
+    except ValueError:
+        return given
+    url = api_url(given)
+    if url != given:
+        migration.note(About.CHANGED, "UPSTREAM_URL", "`/api` stands behind it here")
+    return url
+
+
+def _translate_offline(given: Mapping[str, str], migration: Migration) -> None:
+    """Set the file in place of the upstream, and the keys of callers."""
+    if "BOOTSTRAP_FILE" in given:
+        migration.set("flagsvcUrl", file_place(given["BOOTSTRAP_FILE"]), "BOOTSTRAP_FILE")
+    both = split_list(given.get("TOKENS", ""))
+    if both:
+        migration.note(About.CHANGED, "TOKENS", "a token is a key of both kinds: of clients and of server-side SDKs")
+    keys = {
+        "clientKeys": ("FRONTEND_TOKENS", split_list(given.get("FRONTEND_TOKENS", "")) + both),
+        "expServerSideSdkConfig.tokens": ("CLIENT_TOKENS", split_list(given.get("CLIENT_TOKENS", "")) + both),
+    }
+    for option, (name, found) in keys.items():
+        if found:
+            migration.set(option, found, name)
+    for name in ONLINE_ONLY:
+        if name in given:
+            migration.note(About.IGNORED, name, "Edge's offline mode does not read it")

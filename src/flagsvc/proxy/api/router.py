@@ -1,0 +1,179 @@
+"""Passes each request to the service of the environment that its key opens (behaviour: Several environments). Compiled.
+
+Each environment has a service of its own: its keys, evaluators, answer cache and counters belong to no other. The service of the
+process answers what needs no key, and every caller whose key opens nothing. A key that is not known may be a token that the
+upstream knows: then the answer waits for the look-up.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from flagsvc.http import http_errors
+from flagsvc.http.call import Answer, Call
+from flagsvc.http.contract import Contract
+from flagsvc.http.keys import SCHEME, salted
+from flagsvc.http.messages import OPTIONS, HttpError, Response
+from flagsvc.proxy.api.service import Service
+
+
+class KeyTable:
+    """The services that keys open, by salted digests of the keys: listed keys, and tokens that were looked up."""
+
+    def __init__(self) -> None:
+        self.listed: dict[bytes, Service] = {}
+        self.admitted: dict[bytes, Service] = {}
+
+    def replace(self, opened: list[tuple[str, Service]]) -> None:
+        """Know these keys, each with the service that it opens, and no others."""
+        self.listed = {salted(key.encode("utf-8", "surrogateescape")): service for key, service in opened}
+        self.admitted = {}
+
+    def find(self, sent: bytes) -> Service | None:
+        """Return the service that a key opens, as it came in the header: alone, or after `Bearer`."""
+        key = sent.strip(b" \t")
+        found = self.find_alone(key)
+        if found is None and key[: len(SCHEME)].lower() == SCHEME:
+            found = self.find_alone(key[len(SCHEME) :].strip(b" \t"))
+        return found
+
+    def find_listed(self, key: bytes) -> Service | None:
+        """Return the service that a listed key opens."""
+        return self.listed.get(salted(key.strip(b" \t")))
+
+    def find_alone(self, key: bytes) -> Service | None:
+        """Return the service that a key opens."""
+        digest = salted(key)
+        found = self.listed.get(digest)
+        return self.admitted.get(digest) if found is None else found
+
+
+class TokenFinder(Protocol):
+    """Finds the services that tokens open which no option lists."""
+
+    def is_refused(self, token: str) -> bool:
+        """Return whether it is known that a token opens nothing, so that nobody needs to wait."""
+
+    async def find(self, token: str, network: bytes) -> Service | None:
+        """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now."""
+
+
+class PendingToken:
+    """A token that is looked up when the body of its request has arrived."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Router(Contract):
+    """The contract of a process whose keys open different services.
+
+    `process` is the service of the process itself. `finder` looks up tokens that no option lists; None if only listed keys count.
+    """
+
+    def __init__(self, process: Service, finder: TokenFinder | None = None) -> None:
+        super().__init__(process.headers, process.header_limit, process.query_limit, process.reached, process.log)
+        self.process: Service = process
+        self.finder: Final = finder
+        self.table: Final = KeyTable()
+
+    def admit_token(self, token: str, service: Service) -> None:
+        """Pass requests with this token on to a service, too."""
+        self.table.admitted[salted(token.encode("utf-8", "surrogateescape"))] = service
+
+    def revoke_token(self, token: str) -> None:
+        """Pass requests with this token on no longer, unless it is a listed key."""
+        self.table.admitted.pop(salted(token.encode("utf-8", "surrogateescape")), None)
+
+    def forget_service(self, service: Service) -> None:
+        """Pass requests with tokens on to this service no longer, until the tokens are looked up again."""
+        admitted = self.table.admitted
+        for digest in service.keys.either.added:
+            if admitted.get(digest) is service:
+                del admitted[digest]
+
+    def use(self, opened: list[tuple[str, Service]]) -> None:
+        """Pass requests with these keys on to their services from now on."""
+        self.table.replace(opened)
+
+    def find_service(self, call: Call) -> Service | None:
+        """Return the service that answers a call; None if its key opens nothing."""
+        process = self.process
+        request = call.request
+        key = call.key
+        if key is None or call.keyed_twice or request.method == OPTIONS:
+            return process
+        resource = process.find_resource(request.path)
+        if resource is not None:
+            endpoint = resource.endpoints.get(request.method)
+            if endpoint is not None and endpoint.key_check is None:
+                return process
+        return self.table.find(key)
+
+    def check_head(self, call: Call) -> Call | Response:
+        """Let the service of the caller's environment check a call."""
+        service = self.find_service(call)
+        if service is not None:
+            call.found = service
+            return service.check_head(call)
+        call.found = self.process
+        if self.finder is not None:
+            token = self.unknown_token(call)
+            if token and not self.finder.is_refused(token):
+                call.found = PendingToken(token)
+                call.key_pending = True
+        return self.process.check_head(call)
+
+    def unknown_token(self, call: Call) -> str:
+        """Return the token of a call with an unknown key, if its route needs one and it can be looked up; else nothing."""
+        key = call.key
+        if key is None:
+            return ""
+        resource = self.process.find_resource(call.request.path)
+        endpoint = None if resource is None else resource.endpoints.get(call.request.method)
+        if endpoint is None or endpoint.key_check is None:
+            return ""
+        return endpoint.key_check.read_key(key).decode("latin-1")
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response of the service that has checked a call, or an awaitable of it."""
+        found = call.found
+        if isinstance(found, Service):
+            return found.answer(call, body)
+        if isinstance(found, PendingToken) and self.finder is not None:
+            return self.answer_later(call, body, self.finder, found.text)
+        return self.process.answer(call, body)
+
+    async def answer_later(self, call: Call, body: bytes, finder: TokenFinder, token: str) -> Response:
+        """Wait until it is known what a token opens, and return the response of that service."""
+        try:
+            service = await finder.find(token, self.process.trust.caller_network(call.request.peer, call.forwarded))
+        except HttpError as refused:
+            return self.process.refuse(call, refused)
+        except Exception as error:  # as in admit
+            return self.process.fail(call, error)
+        call.key_pending = False
+        if service is None:
+            return self.process.refuse(call, http_errors.unauthorized())
+        call.found = service
+        checked = service.check_head(call)
+        if isinstance(checked, Response):
+            return checked
+        answer = service.answer(checked, body)
+        return answer if isinstance(answer, Response) else await answer
+
+    def network(self, peer: str) -> bytes:
+        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
+        return self.process.network(peer)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to a request that is refused before it could be read."""
+        return self.process.early_refusal(status, crowded)
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
+        return self.process.tls_refusal()
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Return the 500 for an unexpected exception, and log where it was raised."""
+        return self.process.fail(call, error)

@@ -1,0 +1,151 @@
+"""The tokens of one upstream that are known, and those that the upstream does not know. It has no clock and no I/O.
+
+Every collection has a bound, because callers decide what is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from flagsvc.proxy.tokens.grants import TokenGrant, TokenScope
+
+MAX_KNOWN = 50_000
+"""The most tokens that are known; for one more, the one that was checked longest ago is forgotten."""
+MAX_UNKNOWN = 10_000
+"""The most tokens that are known to be unknown. Half of them are forgotten at once."""
+SLICE = 1000
+"""The most tokens that are packed at once; that takes a millisecond or two."""
+UNKNOWN_S = 30.0
+"""Seconds for which an unknown token is not asked about again."""
+
+
+class KnownToken(NamedTuple):
+    """A token that the upstream knows, what it opens, and when the upstream said so, in seconds since the epoch.
+
+    `text` is None for a token that was stored: only its digest is known until a caller sends it.
+    """
+
+    grant: TokenGrant
+    checked_at: float
+    text: str | None = None
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"KnownToken({self.grant}, {self.checked_at})"
+
+
+def digest_of(token: str) -> str:
+    """Return the name of a token in the book and in storage. The token cannot be found from it."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class TokenBook:
+    """What is known about tokens, by digest. An unknown one counts as unknown for `unknown_s` seconds."""
+
+    def __init__(self, unknown_s: float = UNKNOWN_S) -> None:
+        self._unknown_s = unknown_s
+        self.known: dict[str, KnownToken] = {}
+        self._young: dict[str, float] = {}
+        self._old: dict[str, float] = {}
+
+    def find(self, token: str) -> KnownToken | None:
+        """Return what is known about a token."""
+        return self.known.get(digest_of(token))
+
+    def is_unknown(self, token: str, now: float) -> bool:
+        """Return whether the upstream did not know a token a moment ago. `now` is in seconds of any clock that never goes back."""
+        digest = digest_of(token)
+        until = self._young.get(digest) or self._old.get(digest) or 0.0
+        return now < until
+
+    def add(self, token: str, grant: TokenGrant, checked_at: float) -> list[str]:
+        """Know a token from now on. Returns the tokens that are forgotten because there are too many."""
+        digest = digest_of(token)
+        self.known.pop(digest, None)
+        self.known[digest] = KnownToken(grant, checked_at, token)
+        self._young.pop(digest, None)
+        self._old.pop(digest, None)
+        forgotten = [self.known.pop(next(iter(self.known))) for _ in range(len(self.known) - MAX_KNOWN)]
+        return [each.text for each in forgotten if each.text is not None]
+
+    def add_unknown(self, token: str, now: float) -> None:
+        """Note that the upstream does not know a token."""
+        digest = digest_of(token)
+        if len(self._young) >= MAX_UNKNOWN // 2:
+            self._old, self._young = self._young, {}
+        self._young[digest] = now + self._unknown_s
+        self.known.pop(digest, None)
+
+    def texts(self) -> list[str]:
+        """Return the known tokens whose text is known."""
+        return [each.text for each in self.known.values() if each.text is not None]
+
+    # ---- stored
+
+    def pack(self) -> Iterator[bytes]:
+        """Yield the known tokens as bytes to store, without their texts, in slices: all of them at once would take long."""
+        known = list(self.known.items())
+        yield b'{"flagsvc":1,"tokens":['
+        for at in range(0, len(known), SLICE):
+            tokens = [to_stored(*each) for each in known[at : at + SLICE]]
+            part = msgspec.json.encode(tokens, order="deterministic")[1:-1]
+            yield b"," + part if at else part
+        yield b"]}"
+
+    def restore(self, stored: dict[str, KnownToken]) -> int:
+        """Know the stored tokens as well, up to the bound, and take the dictionary over. Returns how many.
+
+        What this process has seen itself is newer, also that a token is unknown. A token that it knows from storage alone is
+        known no longer if it is no longer stored: another process has taken it back.
+        """
+        own = {digest: each for digest, each in self.known.items() if each.text is not None}
+        for digest in (*own, *self._young, *self._old):
+            stored.pop(digest, None)
+        for digest in list(islice(stored, max(0, len(stored) + len(own) - MAX_KNOWN))):
+            del stored[digest]
+        number = len(stored)
+        stored.update(own)
+        self.known = stored
+        return number
+
+
+class StoredToken(msgspec.Struct, frozen=True, gc=False):
+    """A stored token."""
+
+    digest: str
+    server: bool
+    environment: str
+    projects: frozenset[str] | None
+    checked: float
+
+
+class StoredTokens(msgspec.Struct, frozen=True):
+    """The record of stored tokens."""
+
+    tokens: list[StoredToken]
+
+
+def to_stored(digest: str, known: KnownToken) -> StoredToken:
+    """Return a token in the form in which it is stored."""
+    (is_server, (environment, projects)), checked_at, _ = known
+    return StoredToken(digest, is_server, environment, projects, checked_at)
+
+
+def from_stored(stored: StoredToken) -> KnownToken:
+    """Return a token that was stored."""
+    return KnownToken(TokenGrant(stored.server, TokenScope(stored.environment, stored.projects)), stored.checked)
+
+
+def unpack(data: bytes) -> Iterator[dict[str, KnownToken]] | None:
+    """Return the stored tokens of packed data by digest, in slices; None if the data are malformed."""
+    try:
+        found = msgspec.json.decode(data, type=StoredTokens).tokens[-MAX_KNOWN:]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    slices = (found[at : at + SLICE] for at in range(0, len(found), SLICE))
+    return ({each.digest: from_stored(each) for each in part} for part in slices)

@@ -1,0 +1,259 @@
+"""`flagsvc proxy` with several environments: one process and workers, from the start over changes to the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.environment_samples import write_toml
+from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
+from support.processes import Proxy, ask, free_port, our_proxy
+from support.worker_pools import document, workers
+
+NOTHING = {"UNLEASH_API_TOKEN": "", "UNLEASH_PROXY_CLIENT_KEYS": "", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": ""}
+"""Without keys and tokens of the process."""
+QUICK = {
+    "FLAGSVC_WATCH_INTERVAL": "1",
+    "FLAGSVC_KEY_OVERLAP": "600",
+    "LOG_LEVEL": "info",
+    "FLAGSVC_FETCH_INTERVAL": "200",
+}
+EACH_WORKER = 8
+"""Requests with connections of their own: of several workers each gets one, most likely."""
+SECRETS = ("client-key", "api-token", "sdk-token")
+"""What is in each secret of these tests."""
+one_or_two = pytest.mark.parametrize("number", ["1", "2"])
+
+
+class Servers:
+    """An upstream server for each environment, which serves toggles with its name, and the configuration file."""
+
+    def __init__(self, folder: Path, servers: Mapping[str, FakeUpstream]) -> None:
+        self.file = folder / "flagsvc.toml"
+        self.servers = servers
+
+    def write(self, **given: Mapping[str, object]) -> None:
+        """Replace the file: these environments, each with a token and a key unless it is given others."""
+        tables = {
+            name: {
+                "flagsvcUrl": self.servers[name].url,
+                "flagsvcApiToken": f"*:{name}.api-token",
+                "clientKeys": [f"client-key-{name}"],
+                **each,
+            }
+            for name, each in given.items()
+        }
+        write_toml(self.file.with_suffix(".new"), tables).rename(self.file)
+
+    @contextmanager
+    def proxy(self, number: str, *ready: str, **env: str) -> Iterator[Proxy]:
+        """Run the proxy until the block ends, which begins when these environments are ready."""
+        more = {"FLAGSVC_CONFIG": str(self.file), "FLAGSVC_WORKERS": number, **NOTHING, **QUICK, **env}
+        with our_proxy("http://127.0.0.1:1/api", wait_ready=False, **more) as proxy:
+            for name in ready:
+                proxy.program.wait(lambda: f"flagsvc ready: {name}: " in proxy.program.output(), f"ready with {name}")  # noqa: B023
+            yield proxy
+
+    def counted(self, name: str) -> int:
+        """Return how many look-ups an upstream was told of its toggles; with the right token all of them."""
+        received = self.servers[name].received(METRICS, 202)
+        assert {each.headers["authorization"] for each in received} <= {f"*:{name}.api-token"}
+        buckets = [each.json()["bucket"]["toggles"] for each in received]
+        assert all(toggle.startswith(name) for bucket in buckets for toggle in bucket)
+        return sum(tally["yes"] + tally["no"] for bucket in buckets for tally in bucket.values())
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[Servers]:
+    """Three flag servers."""
+    with ExitStack() as stack:
+        made = {name: stack.enter_context(fake_upstream(document(f"{name}.one", f"{name}.two"))) for name in "abc"}
+        yield Servers(tmp_path, made)
+
+
+def seen(proxy: Proxy, key: str) -> set[object]:
+    """Return what a key sees, whichever worker answers: the names of the toggles, or the status of a refusal."""
+    answers = [ask(proxy.url, headers={"Authorization": key}) for _ in range(EACH_WORKER)]
+    return {
+        tuple(toggle["name"] for toggle in answer.json()["toggles"]) if answer.status == 200 else answer.status
+        for answer in answers
+    }
+
+
+def metrics(proxy: Proxy) -> list[str]:
+    """Return the lines of the metrics."""
+    return ask(f"{proxy.url}/internal-backstage/prometheus").body.decode().splitlines()
+
+
+def counter(proxy: Proxy, name: str) -> float:
+    """Return the value of a counter."""
+    [value] = [float(line.rpartition(" ")[2]) for line in metrics(proxy) if line.rpartition(" ")[0] == name]
+    return value
+
+
+def look_up(proxy: Proxy, name: str, times: int) -> None:
+    """Look up a toggle of an environment so often."""
+    for _ in range(times):
+        headers = {"Authorization": f"client-key-{name}"}
+        answer = ask(proxy.url, method="POST", headers=headers, body={"toggles": [f"{name}.one"]})
+        assert answer.status == 200, answer
+
+
+def check_output(proxy: Proxy) -> None:
+    """Check that no secret and no trace was written."""
+    output = proxy.program.output()
+    assert "Traceback" not in output and not [secret for secret in SECRETS if secret in output], output
+
+
+@one_or_two
+def test_a_whole_life(servers: Servers, number: str) -> None:
+    """Start, answers, changes without a restart, and the end: usage of each environment goes to its own upstream."""
+    servers.write(a={}, b={})
+    with servers.proxy(number, "a", "b") as proxy:
+        processes = workers(proxy)
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "client-key-b") == {
+            ("b.one", "b.two")
+        }
+        assert seen(proxy, "nobody") == seen(proxy, "client-key-c") == {401}
+        look_up(proxy, "a", 3)
+        look_up(proxy, "b", 5)
+        servers.write(a={"clientKeys": ["client-key-a", "new-client-key"]}, c={})
+        proxy.program.wait(lambda: "environments have changed" in proxy.program.output(), "reading the file")
+        assert seen(proxy, "client-key-a") == seen(proxy, "new-client-key") == {("a.one", "a.two")}
+        assert seen(proxy, "client-key-b") == {401}, "who is told so has the change in every process"
+        servers.servers["b"].wait(lambda: servers.counted("b") == 5)
+        proxy.program.wait(lambda: seen(proxy, "client-key-c") == {("c.one", "c.two")}, "answering for c")
+        look_up(proxy, "c", 2)
+        assert workers(proxy) == processes
+        assert proxy.program.stop() == 0
+        assert proxy.program.output().count("flagsvc ready: ") == 2
+        assert proxy.program.output().count("flagsvc ready environment=c") == 1
+        check_output(proxy)
+    assert {name: servers.counted(name) for name in "abc"} == {"a": 3, "b": 5, "c": 2}
+
+
+@one_or_two
+def test_an_environment_with_other_options(servers: Servers, number: str) -> None:
+    """The former one answers until the other one has a configuration: no request fails. The keys are those of the file at once."""
+    servers.write(a={"clientKeys": ["client-key-a", "ended-client-key"]}, b={})
+    with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
+        servers.servers["a"].replies[FEATURES] = Reply(500)
+        servers.write(a={"namePrefix": "a.t"}, b={})
+        proxy.program.wait(
+            lambda: "environments have changed replacing=a" in proxy.program.output(), "reading the file"
+        )
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "ended-client-key") == {401}
+        waiting = "the former one still answers environment=a"
+        proxy.program.wait(lambda: waiting in proxy.program.output(), "failing to fetch")
+        assert 'flagsvc_environment_pending{environment="a"} 1.0' in metrics(proxy)
+        fetched = counter(proxy, 'flagsvc_upstream_answers_total{environment="a",event="fetched"}')
+        assert fetched >= 1
+        del servers.servers["a"].replies[FEATURES]
+        proxy.program.wait(lambda: seen(proxy, "client-key-a") == {("a.two",)}, "answering with other options")
+        assert "an environment has other options now environment=a" in proxy.program.output()
+        assert 'flagsvc_environment_pending{environment="a"} 0.0' in metrics(proxy)
+        assert counter(proxy, 'flagsvc_upstream_answers_total{environment="a",event="fetched"}') > fetched
+        assert seen(proxy, "client-key-b") == {("b.one", "b.two")}
+        check_output(proxy)
+    assert set(statuses) == {200}
+
+
+@one_or_two
+def test_a_token_of_another_environment(servers: Servers, number: str) -> None:
+    """The environment is replaced: until the other one has its flags, only a key of both opens the former ones."""
+    servers.write(a={"flagsvcApiToken": "*:dev.api-token", "clientKeys": ["client-key-a", "ended-client-key"]}, b={})
+    with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
+        servers.servers["a"].replies[FEATURES] = Reply(500)
+        servers.write(a={"flagsvcApiToken": "*:prod.api-token", "clientKeys": ["client-key-a", "new-client-key"]}, b={})
+        proxy.program.wait(lambda: "environments have changed" in proxy.program.output(), "reading the file")
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")}
+        assert seen(proxy, "ended-client-key") == {401} and seen(proxy, "new-client-key") == {503}
+        servers.servers["a"].replies.clear()
+        proxy.program.wait(lambda: seen(proxy, "new-client-key") == {("a.one", "a.two")}, "answering for the new key")
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "ended-client-key") == {401}
+        sent = [each.headers["authorization"] for each in servers.servers["a"].received(FEATURES, 200)]
+        assert sent[-1] == "*:prod.api-token" and "needs a restart" not in proxy.program.output()
+        check_output(proxy)
+    assert set(statuses) == {200}
+
+
+@contextmanager
+def asking(proxy: Proxy, key: str) -> Iterator[list[int]]:
+    """Ask over and over until the block ends; give the statuses so far."""
+    statuses: list[int] = []
+    over = threading.Event()
+
+    def ask_on() -> None:
+        while not over.is_set():
+            statuses.append(ask(proxy.url, headers={"Authorization": key}).status)
+
+    thread = threading.Thread(target=ask_on)
+    thread.start()
+    try:
+        yield statuses
+    finally:
+        over.set()
+        thread.join()
+
+
+@one_or_two
+def test_one_upstream_down_and_a_wrong_file(servers: Servers, number: str) -> None:
+    """The other environment answers, and the process is ready. A wrong file changes nothing, a right one lets the other start."""
+    servers.servers["b"].replies[FEATURES] = Reply(401)
+    servers.write(a={}, b={})
+    with servers.proxy(number, "a") as proxy:
+        proxy.program.wait(lambda: ask(f"{proxy.url}/ready").status == 200, "ready without b")
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")} and seen(proxy, "client-key-b") == {503}
+        servers.write(a={"clientKeys": ["client-key-b"]}, b={})
+        proxy.program.wait(lambda: "the old one stays" in proxy.program.output(), "refusing")
+        assert seen(proxy, "client-key-a") == {("a.one", "a.two")}
+        servers.servers["b"].replies.clear()
+        servers.write(a={}, b={"flagsvcUrl": servers.servers["c"].url, "namePrefix": "c"})
+        proxy.program.wait(lambda: seen(proxy, "client-key-b") == {("c.one", "c.two")}, "answering for b")
+        check_output(proxy)
+
+
+def test_a_worker_that_comes_later(servers: Servers) -> None:
+    """It has the environments that there are by then, with their configurations, before it takes a connection."""
+    servers.write(a={}, b={})
+    with servers.proxy("2", "a", "b") as proxy:
+        servers.write(a={"clientKeys": ["new-client-key"]}, c={})
+        proxy.program.wait(lambda: seen(proxy, "client-key-c") == {("c.one", "c.two")}, "answering for c")
+        before = workers(proxy)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        proxy.program.wait(lambda: len(workers(proxy)) == 2 and not set(before) & set(workers(proxy)), "replacing them")
+        proxy.program.wait(lambda: ask(f"{proxy.url}/live").status == 200, "answering")
+        assert seen(proxy, "new-client-key") == seen(proxy, "client-key-a") == {("a.one", "a.two")}
+        assert seen(proxy, "client-key-c") == {("c.one", "c.two")} and seen(proxy, "client-key-b") == {401}
+
+
+@one_or_two
+def test_from_variables_alone(servers: Servers, number: str) -> None:
+    """Names and variables, without a file; the operators' address has the metrics of these environments."""
+    env = {"FLAGSVC_CONFIG": "", "FLAGSVC_ENVIRONMENTS": "a,b", "FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{free_port()}"}
+    for name in "ab":
+        env[f"FLAGSVC_{name.upper()}_URL"] = servers.servers[name].url
+        env[f"FLAGSVC_{name.upper()}_API_TOKEN"] = f"*:{name}.api-token"
+        env[f"UNLEASH_{name.upper()}_PROXY_CLIENT_KEYS"] = f"client-key-{name}"
+    with servers.proxy(number, "a", "b", **env) as proxy:
+        assert [seen(proxy, f"client-key-{name}") for name in "ab"] == [
+            {(f"{name}.one", f"{name}.two")} for name in "ab"
+        ]
+        page = ask(f"http://{env['FLAGSVC_ADMIN_ADDRESS']}/metrics").body.decode()
+        counted = [line for line in page.splitlines() if line.startswith("flagsvc_http_requests_total")]
+        for name in "ab":
+            labels = f'environment="{name}",method="GET",route="/proxy",status="200"'
+            assert f"flagsvc_http_requests_total{{{labels}}} {EACH_WORKER}.0" in counted
+        assert f"\nflagsvc_workers {number}.0\n" in page and 'environment="c"' not in page
+        tokens = {"tokens": ["client-key-a", "nobody"]}
+        found = json.loads(ask(proxy.url.replace("/proxy", "/edge/validate"), method="POST", body=tokens).body)
+        assert [each["token"] for each in found["tokens"]] == ["client-key-a"]
+        assert proxy.program.stop() == 0

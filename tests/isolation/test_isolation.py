@@ -1,0 +1,273 @@
+"""No answer, tag, log line, metric or request to an upstream of one environment holds anything of another one.
+
+A random walk over environments, keys, reloads, outages, changed and empty documents, conditional requests and the cache.
+ISOLATION_STEPS sets the number of steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from random import Random
+
+import pytest
+
+from flagsvc.http.messages import Request, Response
+from flagsvc.proxy import upstream_sync
+from flagsvc.proxy.api.prometheus import exposition
+from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
+from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
+from flagsvc.testing import MemoryStore, RecordingLog
+from support.isolation import MARK, MarkedUpstream, Side, Table, Universe, options_of, random_tables
+
+STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
+SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "2")))
+GETS = ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/client/features", "/proxy/client/features")
+POSTS = (
+    "/proxy",
+    "/api/frontend",
+    "/proxy/client/metrics",
+    "/api/client/metrics",
+    "/api/client/register",
+    "/edge/validate",
+)
+
+
+def marks_in(text: str) -> set[str]:
+    """Return the marks in a text."""
+    return set(MARK.findall(text))
+
+
+class Walk:
+    """One random walk."""
+
+    def __init__(self, seed: int, universe: Universe) -> None:
+        self.random = Random(seed)
+        self.universe = universe
+        self.log = RecordingLog()
+        self.store = MemoryStore()
+        self.seen: Counter[str] = Counter()
+        self.tags: list[bytes] = []
+        self.last_tags: dict[tuple[bytes, bytes, str], bytes] = {}
+        self.tables: dict[str, Table] = random_tables(self.random, self.universe, {})
+        self.setup = make_setup(options_of(self.tables, self.log, self.store))
+        self.runtime = ProxyRuntime(self.setup)
+
+    async def run(self, steps: int) -> None:
+        """Take the steps, and stop."""
+        self.runtime.start()
+        await asyncio.wait_for(self.runtime.environments.wait_ready(), 20)
+        for _ in range(steps):
+            await self.step()
+        for side in self.universe.sides:
+            side.fault = ""
+        await self.runtime.stop()
+        self.check_outside()
+
+    async def step(self) -> None:
+        """Take one step."""
+        drawn = self.random.random()
+        if drawn < 0.94:
+            await self.ask()
+        elif drawn < 0.96:
+            await self.disturb()
+        elif drawn < 0.985:
+            await asyncio.sleep(self.random.choice((0, 0, 0, 0.001, 0.03)))
+        elif drawn < 0.99:
+            self.check_metrics()
+        else:
+            self.reload()
+
+    def reload(self) -> None:
+        """Use other environments."""
+        self.tables = random_tables(self.random, self.universe, self.tables)
+        self.setup = renew_setup(self.setup, options_of(self.tables, self.log, self.store))
+        self.runtime.renew(self.setup)
+        self.seen["reload"] += 1
+        self.check_outside()
+
+    async def disturb(self) -> None:
+        """Change, empty or break an upstream, or mend it."""
+        side = self.random.choice(self.universe.sides)
+        side.version += 1
+        side.fault = self.random.choice(("", "", "", "network", "unauthorized", "server"))
+        side.is_empty = self.random.random() < 0.1
+        self.universe.is_validating = self.random.random() < 0.8
+        self.runtime.poll_now()
+
+    # ---- requests
+
+    def owner_of(self, key: str) -> set[str] | None:
+        """Return the marks that may be in an answer to a key; None if the key opens nothing.
+
+        A key of an environment that is being replaced opens the former one if that has it, too, and else the coming one.
+        """
+        for name, table in self.tables.items():
+            if key in (*table.keys, *table.tokens):
+                current = self.runtime.environments.current[name]
+                settings = current.setup.service_settings
+                is_in_both = key in (*settings.client_keys, *settings.server_tokens)
+                return {side_of(self.universe, current).mark if is_in_both else table.side.mark}
+        return None
+
+    def draw_key(self) -> str:
+        """Return a key: a listed one of now or before, or a token of any environment."""
+        if self.random.random() < 0.5:
+            return f"neutral-key-{self.random.randrange(10)}"
+        return self.random.choice([token for token, _ in self.universe.tokens()])
+
+    async def ask(self) -> None:
+        """Send a request, and look for marks that do not belong into its answer."""
+        key = self.draw_key()
+        request, sent = self.draw_request(key)
+        response = await self.answer(request, sent)
+        text = response.body.decode() + repr(response.headers())
+        self.seen[str(response.status)] += 1
+        self.note_tags(request, key, response)
+        found = marks_in(text)
+        # what the caller sent may come back in an error or in a named look-up
+        foreign = found - marks_in(sent.decode() + repr(request.headers) + request.query.decode())
+        if request.path == b"/edge/validate":
+            self.check_validated(sent, response)
+            return
+        allowed = self.owner_of(key)
+        if allowed is None:
+            allowed = marks_in(key) if response.status in (200, 304) else set()
+            assert response.status != 200 or marks_in(key), f"{key} opened something"
+        assert foreign <= allowed, f"{request.method!r} {request.path!r} with {key}: {foreign} beside {allowed}\n{text}"
+
+    def draw_request(self, key: str) -> tuple[Request, bytes]:
+        """Return a request with its body."""
+        headers = [(b"authorization", self.random.choice((b"", b"Bearer ")) + key.encode())]
+        if self.random.random() < 0.2:
+            headers.append((b"origin", f"https://{self.random.choice(self.universe.sides).mark}.example".encode()))
+        query = self.random.choice((b"userId=7", b"region=eu"))
+        if self.random.random() < 0.6:
+            path = self.random.choice(GETS).encode()
+            if self.tags and self.random.random() < 0.6:
+                last = self.last_tags.get((path, query, key)) if self.random.random() < 0.5 else None
+                headers.append((b"if-none-match", last or self.random.choice(self.tags)))
+            return Request(b"GET", path, query, headers), b""
+        target = self.random.choice(POSTS)
+        body = self.draw_body(target)
+        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        return Request(b"POST", target.encode(), b"", headers), body
+
+    def draw_body(self, path: str) -> bytes:
+        """Return a body for a path."""
+        side = self.random.choice(self.universe.sides)
+        if path == "/edge/validate":
+            tokens = [token for token, _ in self.universe.tokens()] + [f"neutral-key-{at}" for at in range(10)]
+            return json.dumps({"tokens": self.random.sample(tokens, 4)}).encode()
+        if path.endswith("/register"):
+            return json.dumps(
+                {
+                    "appName": "app",
+                    "instanceId": "i",
+                    "strategies": [],
+                    "started": "2026-01-01T00:00:00Z",
+                    "interval": 1,
+                }
+            ).encode()
+        if path.endswith("/metrics"):
+            toggles = {
+                f"{side.mark}-flag-{at}": {"yes": 1, "no": 0, "variants": {f"{side.mark}-v": 1}} for at in (0, 1)
+            }
+            bucket = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:00:01Z", "toggles": toggles}
+            return json.dumps({"appName": "app", "instanceId": "i", "bucket": bucket}).encode()
+        names = [f"{side.mark}-flag-{at}" for at in range(self.random.randint(0, 2))]
+        return json.dumps({"context": {"userId": "7", "properties": {"region": "eu"}}, "toggles": names}).encode()
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """Return the answer of the process."""
+        contract = self.runtime.service
+        admitted = contract.admit(request)
+        if isinstance(admitted, Response):
+            return admitted
+        answer = contract.answer(admitted, body if admitted.limit else b"")
+        return answer if isinstance(answer, Response) else await answer
+
+    def note_tags(self, request: Request, key: str, response: Response) -> None:
+        """Keep an entity tag for later requests, with this key and with any."""
+        for name, value in response.headers():
+            if name == b"etag":
+                self.tags = [*self.tags[-60:], value]
+                self.last_tags[request.path, request.query, key] = value
+
+    def check_validated(self, sent: bytes, response: Response) -> None:
+        """What is told about a key is what the key itself opens."""
+        if response.status != 200:
+            return
+        for told in json.loads(response.body)["tokens"]:
+            self.seen["validated"] += 1
+            own = marks_in(told["token"])
+            assert marks_in(json.dumps(told)) <= own
+            assert own or told["token"].startswith("neutral")
+
+    # ---- everything else that leaves the process
+
+    def check_metrics(self) -> None:
+        """Metrics have no name of a flag, a token or a project."""
+        sources = self.runtime.sources
+        text = exposition(sources, readings(sources), ()).decode()
+        assert not marks_in(text)
+        labels = {line.split('environment="')[1].split('"')[0] for line in text.splitlines() if 'environment="' in line}
+        assert labels <= {"", *self.tables}
+        self.seen["metrics"] += 1
+
+    def check_outside(self) -> None:
+        """An upstream was sent nothing of another environment, and no log line or stored record mixes two."""
+        for mark, text in self.universe.sent:
+            if mark.startswith("url "):
+                asked = {side.url for token, side in self.universe.tokens() if token == text}
+                named = text.partition(":")[2].partition(".")[0]
+                assert not asked or asked <= same_name_urls(self.universe, named), text
+            else:
+                assert marks_in(text) <= {mark}, f"{mark} was sent {text}"
+        self.universe.sent.clear()
+        for line in self.log.lines:
+            shown = marks_in(f"{line.event} {line.fields}")
+            assert len(shown) <= 1, line
+            assert "-front" not in str(line.fields), line
+            assert "-back" not in str(line.fields), line
+        self.seen["lines"] += len(self.log.lines)
+        self.log.lines.clear()
+        for data in self.store.data.values():
+            text = data.decode("utf-8", "replace")
+            assert len(marks_in(text)) <= 1
+            assert "-front" not in text.replace("-flag", "")
+        self.seen["records"] = len(self.store.data)
+
+
+def same_name_urls(universe: Universe, name: str) -> set[str]:
+    """Return the upstreams that have an environment of this name."""
+    return {side.url for side in universe.sides if side.name == name}
+
+
+def side_of(universe: Universe, environment: EnvironmentRuntime) -> Side:
+    """Return the side that an environment serves now."""
+    return universe.side_of(environment.setup.options.flagsvc_url, environment.setup.options.flagsvc_api_token)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_crosses_from_one_environment_to_another(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens, what leaves the process has only the marks of the environment that it is for."""
+    universe = Universe()
+
+    def make_upstream(setup: ProxySetup) -> MarkedUpstream:
+        return MarkedUpstream(universe, upstream_sync.make_upstream_settings(setup))
+
+    monkeypatch.setattr(upstream_sync, "make_upstream", make_upstream)
+
+    async def main() -> Counter[str]:
+        walk = Walk(seed, universe)
+        await walk.run(STEPS)
+        return walk.seen
+
+    seen = asyncio.run(main())
+    print(dict(seen))
+    for what in ("200", "304", "401", "403", "503", "reload", "metrics", "validated", "lines", "records"):
+        assert seen[what], f"the walk never met {what}"

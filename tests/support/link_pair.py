@@ -1,0 +1,114 @@
+"""A worker's link to its parent, and the messages that the parent receives from it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from flagsvc.http.call import StatusCounts
+from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.configuration.prepare import PreparedDocument
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.channel import Channel, connect_channel
+from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
+from flagsvc.testing import FakeClock, RecordingLog
+from support.tiny_engine import TinySnapshot, tiny_compile
+
+ENVIRONMENTS = [messages.EnvironmentOptions(0, "", {"client_keys": ["a"]})]
+
+
+async def prepare(body: bytes, previous: TinySnapshot | None) -> PreparedDocument[TinySnapshot]:
+    """Prepare a document, asynchronously."""
+    await asyncio.sleep(0)
+    compiled = tiny_compile(json.loads(body), previous)
+    return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(body, '"tag"'), compiled.problems)
+
+
+class RecordingCommands:
+    """Records the commands, and calls `on_reload` at each Reload."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[str, int]] = []
+        self.leave_calls = 0
+        self.calls: list[object] = []
+        self.on_reload: Callable[[], object] = list
+
+    async def adopt(self, group: int) -> None:
+        """Note it, after a while."""
+        await asyncio.sleep(0)
+        self.groups.append(("adopt", group))
+
+    def release(self, group: int) -> None:
+        """Note it."""
+        self.groups.append(("release", group))
+
+    def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
+        """Note it."""
+        self.calls.append(environments)
+        self.on_reload()
+
+    def drain(self) -> None:
+        """Note it."""
+        self.calls.append("drain")
+
+    def leave(self) -> None:
+        """Note it."""
+        self.leave_calls += 1
+
+
+class Pair:
+    """A link, and the messages that the parent receives from it."""
+
+    def __init__(self) -> None:
+        self.clock, self.log, self.commands = FakeClock(), RecordingLog(), RecordingCommands()
+        self.holder: Holder[TinySnapshot] = Holder()
+        self.counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
+        self.tally = StatusCounts("GET", "/proxy")
+        self.link: ParentLink[TinySnapshot] = ParentLink(worker=1, log=self.log, clock=self.clock)
+        self.link.add_environment(0, LinkedEnvironment(self.holder, self.counters, prepare))
+        self.received: list[messages.Message] = []
+        self.parent: Channel[messages.WorkerMessage] = Channel(
+            messages.decode_worker_message, lambda message, _: self.received.append(message)
+        )
+
+    def add(self, number: int) -> LinkedEnvironment[TinySnapshot]:
+        """Add another environment to the link."""
+        counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
+        made: LinkedEnvironment[TinySnapshot] = LinkedEnvironment(Holder(), counters, prepare)
+        self.link.add_environment(number, made)
+        return made
+
+    def sources(self) -> Sources:
+        """Return the sources of the metrics."""
+        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))  # type: ignore[arg-type]
+
+    def of(self, kind: type[messages.Message]) -> list[Any]:
+        """Return the received messages of one type."""
+        return [message for message in self.received if isinstance(message, kind)]
+
+    def answers(self) -> float:
+        """Return how many requests the parent has counted."""
+        samples = [sample for counts in self.of(messages.Counts) for sample in counts.samples]
+        return sum(value for key, value in samples if key[0] == "flagsvc_http_requests")  # type: ignore[no-any-return]
+
+
+@asynccontextmanager
+async def pair() -> AsyncIterator[Pair]:
+    """Give a link that works, and stop it."""
+    made = Pair()
+    here, there = socket.socketpair()
+    await connect_channel(here, made.parent)
+    await connect_channel(there, made.link.channel)
+    made.link.start(made.sources(), made.commands)
+    try:
+        yield made
+    finally:
+        await made.link.stop()
+        made.parent.close()

@@ -1,0 +1,101 @@
+"""Configurations of other proxies as people write them, with what `flagsvc migrate` prints for them.
+
+`RECORD=1` writes what is printed now into the cases: read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli.migrate import GIVEN, how_to_go_on
+from flagsvc.cli.migrating.reference import readable
+from flagsvc.settings.edge import BY_VARIABLE
+from flagsvc.settings.load import resolve
+from support.cli_helpers import Called, Flagsvc
+from support.migrations import CASES, SECRET, Case, read_cases
+
+RUNS = read_cases()
+
+
+@pytest.fixture(params=RUNS, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """Give each case, in a folder with its files and without other variables of the proxies."""
+    found: Case = request.param
+    found.write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in {*BY_VARIABLE, *readable(), "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED"}:
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def run(flagsvc: Flagsvc, case: Case, *more: str) -> Called:
+    """Run the command of a case, with more arguments in front of its own."""
+    command, *arguments = case.arguments
+    return flagsvc(command, *more, *arguments, env=case.environment)
+
+
+def test_what_is_printed(case: Case, flagsvc: Flagsvc) -> None:
+    """Output, notes and exit code are those that are recorded."""
+    called = run(flagsvc, case)
+    if os.environ.get("RECORD"):
+        (CASES / f"{case.name}.txt").write_text(case.with_result(called))
+    assert called == case.expected
+
+
+def test_no_secret_is_in_a_message(case: Case, flagsvc: Flagsvc) -> None:
+    """Standard error holds no secret, also with `--output` and for what is refused."""
+    assert SECRET not in run(flagsvc, case).err
+    assert SECRET not in run(flagsvc, case, "--output", "written").err
+
+
+def test_the_result_is_a_configuration(case: Case, flagsvc: Flagsvc) -> None:
+    """Every key of the TOML is an option that a file may hold, and the loader takes every value. Else the exit code is 1."""
+    if "--json" in case.arguments:
+        return
+    called = (
+        run(flagsvc, case, "--format", "toml")
+        if "--format" not in case.arguments
+        else Called(*run_as_toml(flagsvc, case))
+    )
+    if called.code == 2:
+        assert called.out == ""
+        return
+    Path("flagsvc.toml").write_text(called.out)
+    resolved = resolve({}, "flagsvc.toml", {})
+    assert called.code == 1 or not resolved.problems
+    assert not any(name.startswith("<key") for name in resolved.problems)
+
+
+def without_form(told: str) -> str:
+    """Return notes without what depends on the form of the result: how a service gets it, and how to go on."""
+    for text in (*GIVEN.values(), how_to_go_on("toml", None), how_to_go_on("variables", None)):
+        told = told.replace(text, "")
+    return told
+
+
+def run_as_toml(flagsvc: Flagsvc, case: Case) -> Called:
+    """Run a case that asks for variables, and have it print TOML."""
+    arguments = [word for word in case.arguments if word not in ("--format", "variables")]
+    return flagsvc(*arguments, env=case.environment)
+
+
+def test_both_formats_mean_the_same(case: Case, flagsvc: Flagsvc) -> None:
+    """The variables give the same options as the file."""
+    if "--json" in case.arguments:
+        return
+    as_toml = run_as_toml(flagsvc, case)
+    command, *rest = [word for word in case.arguments if word not in ("--format", "variables")]
+    as_variables = flagsvc(command, "--format", "variables", *rest, env=case.environment)
+    assert (as_toml.code, without_form(as_toml.err)) == (as_variables.code, without_form(as_variables.err))
+    if as_toml.code == 2:
+        return
+    pairs = [line.partition("=") for line in as_variables.out.splitlines() if not line.startswith("#") and line]
+    given = {name: value for name, _, value in pairs}
+    Path("flagsvc.toml").write_text(as_toml.out)
+    from_file = resolve({}, "flagsvc.toml", {})
+    from_variables = resolve(given, None, {})
+    assert from_variables.values == from_file.values
+    assert from_variables.problems.keys() == from_file.problems.keys()

@@ -1,0 +1,302 @@
+"""What a running process with several environments reloads: their keys, their options, and which of them there are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from flagsvc.core.errors import ExtensionError
+from flagsvc.process.reload import with_keys
+from flagsvc.proxy.changes import keys_of
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import turns
+from support.aio import asynchronous, until
+from support.environment_samples import write_toml
+from support.reload_scene import ReloadScene
+
+Tables = Mapping[str, Mapping[str, object]]
+URL = "file:///flags.json"
+
+
+def change(folder: Path, tables: Tables, head: str = "") -> Path:
+    """Write the configuration file; each environment has a key with its name unless it is given others."""
+    complete = {name: {"flagsvcUrl": URL, "clientKeys": [f"key-{name}"], **table} for name, table in tables.items()}
+    write_toml(folder / "new", complete, head)
+    return (folder / "new").rename(folder / "flagsvc.toml")
+
+
+@asynccontextmanager
+async def scene(folder: Path, tables: Tables, head: str = "") -> AsyncIterator[ReloadScene]:
+    """Give a scene whose reader runs, with a configuration file."""
+    made = ReloadScene(folder, {"FLAGSVC_CONFIG": str(change(folder, tables, head))})
+    async with made.reload:
+        await turns()
+        yield made
+
+
+async def reload(around: ReloadScene, tables: Tables, head: str = "") -> None:
+    """Change the file, and wait until it was read again."""
+    change(around.folder, tables, head)
+    await around.look()
+
+
+def accepted(around: ReloadScene, *, servers: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the client keys, or the tokens, of each environment that were applied last."""
+    field = "exp_server_side_sdk_config_tokens" if servers else "client_keys"
+    return {name: getattr(part, field) for name, part in around.applied[-1].environments}
+
+
+def fields(around: ReloadScene, level: str, event: str) -> list[dict[str, object]]:
+    """Return the fields of each line of one event."""
+    return [line.fields for line in around.log.lines if (line.level, line.event) == (level, event)]
+
+
+# ---- keys
+
+
+@asynchronous
+async def test_keys_of_one_environment(tmp_path: Path) -> None:
+    """Its former keys are accepted for a while longer. Nothing changes in the others, and no key is written anywhere."""
+    async with scene(tmp_path, {"a": {}, "b": {}}) as around:
+        await reload(around, {"a": {"clientKeys": ["new-key"]}, "b": {}})
+        assert accepted(around) == {"a": ("new-key", "key-a"), "b": ("key-b",)}
+        await around.pass_time(60)
+        assert accepted(around) == {"a": ("new-key",), "b": ("key-b",)} and len(around.applied) == 2
+        assert fields(around, "info", "environments have changed") == [{"changed": "a"}]
+        assert fields(around, "info", "keys and tokens have changed") == [] and "-key" not in repr(around.log.lines)
+
+
+@asynchronous
+async def test_tokens_of_one_environment(tmp_path: Path) -> None:
+    """They have an overlap of their own, and so has each environment."""
+    tokens = "expServerSideSdkConfig.tokens"
+    async with scene(tmp_path, {"a": {tokens: ["t1"]}, "b": {tokens: ["t2"]}}) as around:
+        await reload(around, {"a": {tokens: ["t3"]}, "b": {tokens: ["t2"]}})
+        await around.pass_time(30)
+        await reload(around, {"a": {tokens: ["t3"]}, "b": {tokens: ["t4"]}})
+        assert accepted(around, servers=True) == {"a": ("t3", "t1"), "b": ("t4", "t2")}
+        assert accepted(around) == {"a": ("key-a",), "b": ("key-b",)}
+        await around.pass_time(30)
+        assert accepted(around, servers=True) == {"a": ("t3",), "b": ("t4", "t2")}
+        await around.pass_time(60)
+        assert accepted(around, servers=True) == {"a": ("t3",), "b": ("t4",)}
+
+
+@asynchronous
+async def test_a_key_that_is_taken_away_ends_at_once(tmp_path: Path) -> None:
+    """Also while another environment gets new ones."""
+    async with scene(tmp_path, {"a": {"clientKeys": ["one", "two"]}, "b": {}}) as around:
+        await reload(around, {"a": {"clientKeys": ["one"]}, "b": {"clientKeys": ["new"]}})
+        assert accepted(around) == {"a": ("one",), "b": ("new", "key-b")}
+
+
+@asynchronous
+async def test_a_key_that_moves(tmp_path: Path) -> None:
+    """It opens the other environment alone, at once; what was exchanged beside it has its overlap."""
+    async with scene(tmp_path, {"a": {"clientKeys": ["moves", "stays"]}, "b": {}}) as around:
+        await reload(around, {"a": {"clientKeys": ["new"]}, "b": {"clientKeys": ["key-b", "moves"]}})
+        assert accepted(around) == {"a": ("new", "stays"), "b": ("key-b", "moves")}
+        await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
+        assert accepted(around) == {"a": ("new", "stays"), "b": ("key-b",)}, (
+            "one that was taken away opens nothing again"
+        )
+
+
+@asynchronous
+async def test_a_key_that_moves_to_another_kind(tmp_path: Path) -> None:
+    """A client key that becomes a token is no client key any more."""
+    async with scene(tmp_path, {"a": {"clientKeys": ["one", "two"]}}) as around:
+        await reload(around, {"a": {"clientKeys": ["new"], "expServerSideSdkConfig.tokens": ["two"]}})
+        assert accepted(around) == {"a": ("new", "one")} and accepted(around, servers=True) == {"a": ("two",)}
+
+
+@asynchronous
+async def test_former_keys_of_an_environment_that_is_gone(tmp_path: Path) -> None:
+    """They end with it, and are not those of a later one of its name."""
+    async with scene(tmp_path, {"a": {}, "b": {}}) as around:
+        await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
+        await reload(around, {"b": {}})
+        await reload(around, {"a": {"clientKeys": ["newer"]}, "b": {}})
+        assert accepted(around) == {"a": ("newer",), "b": ("key-b",)}
+
+
+@asynchronous
+async def test_files_of_secrets_of_an_environment(tmp_path: Path) -> None:
+    """They are watched, also those of an environment that came later."""
+    (tmp_path / "one").write_text("first")
+    (tmp_path / "two").write_text("second")
+    async with scene(tmp_path, {"a": {"clientKeys": "", "clientKeysFile": "one"}}) as around:
+        await reload(
+            around, {name: {"clientKeys": "", "clientKeysFile": file} for name, file in (("a", "one"), ("b", "two"))}
+        )
+        around.write("one", "third")
+        await around.look()
+        around.write("two", "fourth")
+        await around.look()
+        assert accepted(around) == {"a": ("third", "first"), "b": ("fourth", "second")}
+
+
+# ---- environments
+
+
+@asynchronous
+async def test_environments_that_come_and_go(tmp_path: Path) -> None:
+    """They are applied at once, in the order of the file, and one line tells which."""
+    async with scene(tmp_path, {"a": {}, "b": {}, "c": {}}) as around:
+        await reload(around, {"d": {}, "a": {}, "b": {"refreshInterval": 1}})
+        assert [name for name, _ in around.applied[-1].environments] == ["d", "a", "b"]
+        assert fields(around, "warn", "environments have changed") == [{"added": "d", "removed": "c", "replacing": "b"}]
+        around.reload.request_reload()
+        await until(lambda: len(around.log.lines) == 2)
+        assert around.events[-1] == ("info", "the configuration was read again, nothing has changed")
+        assert len(around.applied) == 1
+
+
+@asynchronous
+async def test_options_that_all_inherit(tmp_path: Path) -> None:
+    """They change in each environment that has no value of its own, and the process needs no restart."""
+    async with scene(tmp_path, {"a": {}, "b": {"refreshInterval": 1}}) as around:
+        await reload(around, {"a": {}, "b": {"refreshInterval": 1}}, "refreshInterval = 7000")
+        assert [part.refresh_interval for _, part in around.applied[-1].environments] == [7000, 1]
+        assert fields(around, "warn", "environments have changed") == [{"replacing": "a"}]
+        assert around.log.at("warn") == ["environments have changed"]
+
+
+@asynchronous
+async def test_options_of_the_process(tmp_path: Path) -> None:
+    """They need a restart, which is told; until then each environment has those in use. Everything else is applied."""
+    async with scene(tmp_path, {"a": {}, "b": {}}, "port = 7") as around:
+        await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, 'port = 8\nlogLevel = "debug"')
+        assert fields(around, "warn", "these options have changed and need a restart") == [
+            {"options": "port, logLevel"}
+        ]
+        assert [part.port for _, part in around.applied[-1].environments] == [7, 7] and around.applied[-1].port == 7
+        assert [part.name_prefix for _, part in around.applied[-1].environments] == ["x", None]
+        await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, 'port = 8\nlogLevel = "debug"\nhost = "::1"')
+        assert fields(around, "warn", "these options have changed and need a restart")[1:] == [{"options": "host"}]
+        assert len(around.applied) == 1
+        await reload(around, {"a": {"namePrefix": "x"}, "b": {}}, "port = 7")
+        assert len(around.log.at("warn")) == 3, "what is as it was needs no restart"
+
+
+@asynchronous
+async def test_other_flags_and_other_keys(tmp_path: Path) -> None:
+    """Former keys do not open other flags: there is no overlap. The log tells what happens to each environment."""
+    token = {"flagsvcUrl": "http://127.0.0.1:1/api", "flagsvcApiToken": "*:development.x"}
+    async with scene(tmp_path, {"a": token, "b": {}, "c": {}}) as around:
+        await reload(
+            around,
+            {
+                "a": {**token, "flagsvcApiToken": "*:production.y", "clientKeys": ["new-a"]},
+                "b": {"refreshInterval": 1, "clientKeys": ["new-b"]},
+                "c": {"clientKeys": ["new-c"]},
+            },
+        )
+        assert accepted(around) == {"a": ("new-a",), "b": ("new-b", "key-b"), "c": ("new-c", "key-c")}
+        assert fields(around, "warn", "environments have changed") == [{"replacing": "a, b", "changed": "c"}]
+        assert around.log.at("warn", "error") == ["environments have changed"] and "-a" not in repr(around.log.lines)
+
+
+@asynchronous
+async def test_from_several_to_one(tmp_path: Path) -> None:
+    """That needs a restart; the environments stay as they are until then, and can change later."""
+    async with scene(tmp_path, {"a": {}, "b": {}}) as around:
+        await reload(around, {}, f'flagsvcUrl = "{URL}"\nclientKeys = ["one"]')
+        assert "one environment or several: that has changed and needs a restart" in around.log.at("warn")
+        assert around.applied == [] and around.log.at("info", "error") == []
+        await reload(around, {"a": {}})
+        assert accepted(around) == {"a": ("key-a",)}
+
+
+@asynchronous
+async def test_from_one_to_several(tmp_path: Path) -> None:
+    """The same the other way round; the keys stay as they are until then."""
+    async with scene(tmp_path, {}, f'flagsvcUrl = "{URL}"\nclientKeys = ["one"]') as around:
+        await reload(around, {"a": {"clientKeys": ["one"]}, "b": {}})
+        assert "one environment or several: that has changed and needs a restart" in around.log.at("warn")
+        assert around.applied == [] and around.reload.options.client_keys == ("one",)
+
+
+# ---- what is refused
+
+
+@asynchronous
+async def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
+    """The whole configuration stays as it was: no environment changes because of a mistake in another one."""
+    wrong: list[Tables] = [
+        {"a": {"clientKeys": ["new"]}, "b": {"refreshInterval": "soon"}},
+        {"a": {"clientKeys": ["new"]}, "b": {"clientKeys": ["new"]}},
+        {"a": {"clientKeys": ["new"]}, "b c": {}},
+        {"a": {"clientKeys": ["new"]}, "b": {"port": 1}},
+    ]
+    async with scene(tmp_path, {"a": {}, "b": {}}) as around:
+        for number, tables in enumerate(wrong, 1):
+            await reload(around, tables)
+            assert around.applied == [] and len(around.log.lines) == number
+        assert {(line.level, line.event) for line in around.log.lines} == {
+            ("error", "the configuration cannot be read again, the old one stays")
+        }
+        assert around.log.at("warn") == []
+        await reload(around, {"a": {"clientKeys": ["new"]}, "b": {}})
+        assert accepted(around) == {"a": ("new", "key-a"), "b": ("key-b",)}
+        assert around.log.at("warn") == ["the configuration is read again"]
+
+
+@asynchronous
+async def test_custom_code_that_cannot_be_used(tmp_path: Path) -> None:
+    """The line names the problem, and what is in use stays. The next reload tries again."""
+    async with scene(tmp_path, {"a": {"clientKeys": ["one", "two"]}}) as around:
+        around.refusal = ExtensionError("custom strategies file `none.py` does not exist")
+        await reload(around, {"a": {"clientKeys": ["new"]}, "b": {"customStrategies": "none.py"}})
+        [line] = around.log.lines
+        assert (line.level, line.event) == ("error", "the configuration cannot be read again, the old one stays")
+        assert line.fields == {"problems": "custom strategies file `none.py` does not exist"}
+        assert [name for name, _ in around.reload.options.environments] == ["a"]
+        around.refusal = None
+        around.reload.request_reload()
+        await until(lambda: around.applied)
+        assert accepted(around) == {"a": ("new", "one", "two"), "b": ("key-b",)}
+        await until(lambda: len(around.log.lines) == 3)
+        assert around.log.at("warn") == ["environments have changed", "the configuration is read again"]
+
+
+@asynchronous
+async def test_keys_after_a_refusal(tmp_path: Path) -> None:
+    """A key that is taken away ends at once, also if it was to be exchanged before and that was refused."""
+    async with scene(tmp_path, {"a": {"clientKeys": ["one", "leaked"]}}) as around:
+        around.refusal = ExtensionError("no")
+        await reload(around, {"a": {"clientKeys": ["new"]}})
+        around.refusal = None
+        await reload(around, {"a": {"clientKeys": ["one"]}})
+        assert accepted(around) == {"a": ("one",)}
+
+
+# ---- functions
+
+
+def make(**given: Any) -> ProxyOptions:
+    """Return options."""
+    return ProxyOptions(flagsvc_url=URL, **given)
+
+
+def test_keys_by_place() -> None:
+    """Those of a single environment have no name; other keys can be put in their places."""
+    single = make(client_keys="a", exp_server_side_sdk_config_tokens="b")
+    both = make(environments={"x": {"client_keys": "a"}, "y": {"client_keys": "c"}})
+    servers = "exp_server_side_sdk_config_tokens"
+    assert keys_of(single) == {("", "client_keys"): ("a",), ("", servers): ("b",)}
+    assert keys_of(both) == {
+        ("x", "client_keys"): ("a",),
+        ("x", servers): (),
+        ("y", "client_keys"): ("c",),
+        ("y", servers): (),
+    }
+    for options in (single, both):
+        other = {place: (*keys, "more") if place[0] != "y" else keys for place, keys in keys_of(options).items()}
+        if options is both:
+            other["x", servers] = ()
+        else:
+            other["", servers] = ("b",)
+        assert keys_of(with_keys(options, other)) == other and with_keys(options, keys_of(options)) == options

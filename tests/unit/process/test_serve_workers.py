@@ -1,0 +1,97 @@
+"""The parent of several workers: a reload that it refuses, and tokens that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import time
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.process.serve_workers import ParentProcess
+from flagsvc.proxy.configuration.stores import NoStore
+from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.tokens import TokenBook, TokenGrant, TokenScope
+from flagsvc.proxy.tokens.book import digest_of
+from flagsvc.proxy.workers.pool import WorkerPool
+from flagsvc.settings.options import ProxyOptions
+from support.aio import asynchronous, until
+from support.lookup_scene import MemoryTokens
+
+
+def options(**given: dict[str, Any]) -> ProxyOptions:
+    """Return options of these environments, each with a key of its name unless it is given others."""
+    environments = {
+        name: {"client_keys": f"key-{name}", "flagsvc_api_token": "t", **each} for name, each in given.items()
+    }
+    return ProxyOptions(
+        flagsvc_url="http://127.0.0.1:1/api", workers=2, storage="none", log_level="fatal", environments=environments
+    )
+
+
+@asynchronous
+async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parent keeps its options and keys, tells the workers nothing, and forgets what it has made for the reload."""
+    before = make_setup(options(a={}))
+    parent = ParentProcess(before, [], None)
+    parent.environments.start()
+    pool = parent.worker_pool
+    forgotten: list[int] = []
+    told: list[object] = []
+    forget = pool.forget_environment
+
+    def note(number: int) -> None:
+        forgotten.append(number)
+        forget(number)
+
+    monkeypatch.setattr(pool, "use_environments", told.append)
+    monkeypatch.setattr(pool, "forget_environment", note)
+
+    def store(given: ProxyOptions) -> NoStore:
+        if given.refresh_interval == 1:
+            raise ConfigurationError(["no storage"])
+        return NoStore()
+
+    monkeypatch.setattr("flagsvc.proxy.upstream_sync.make_storage", store)
+    with pytest.raises(ConfigurationError, match="no storage"):
+        await parent.apply_options(options(a={"client_keys": "new"}, b={}, c={"refresh_interval": 1}))
+    assert parent.setup is before and told == []
+    assert [each.setup for each in parent.environments] == list(before.environments)
+    await parent.environments.stop()
+    assert sorted(forgotten) == [0, 1, 2]
+
+
+class Directory:
+    """Knows one token."""
+
+    async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
+        """Return what tokens open."""
+        return {token: Admission(0, False, TokenScope("e", None), True) for token in tokens if token == "known"}
+
+
+@asynchronous
+async def test_all_workers_learn_of_a_valid_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker has asked; the others know before it has its answer, so that a flood in them does not keep the token out."""
+    parent = ParentProcess(make_setup(options(a={})), [], None)
+    told: list[Sequence[str]] = []
+    monkeypatch.setattr(parent, "directory", Directory())
+    monkeypatch.setattr(parent.worker_pool, "tell_valid_tokens", told.append)
+    assert list(await parent.look_up_tokens(["known", "unknown"], b"", 5.0)) == ["known"]
+    assert told == [[digest_of("known")]]
+
+
+@asynchronous
+async def test_all_workers_learn_of_stored_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told when storage has been read, which may be after the workers have started."""
+    book = TokenBook()
+    book.add("known", TokenGrant(False, TokenScope("e", None)), time())
+    stored = MemoryTokens(b"".join(book.pack()))
+    told: list[Sequence[str]] = []
+    monkeypatch.setattr("flagsvc.proxy.token_lookups.make_token_store", lambda setup: stored)
+    monkeypatch.setattr(WorkerPool, "tell_valid_tokens", lambda pool, digests: told.append(digests))
+    parent = ParentProcess(make_setup(options(a={"token_validation": "upstream"})), [], None)
+    parent.environments.start()
+    await until(lambda: told == [[digest_of("known")]])
+    await parent.environments.stop()

@@ -1,0 +1,197 @@
+"""The environments of a worker: as the parent tells them, with their keys and configurations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import ExtensionError
+from flagsvc.engine.compile import compile_document
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.messages import Request, Response
+from flagsvc.process.worker import WorkerEnvironments, process_options
+from flagsvc.process.worker_start import portable_options
+from flagsvc.proxy.configuration import ConfigurationDocument
+from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.workers.link import ParentLink
+from flagsvc.proxy.workers.messages import EnvironmentOptions, Welcome
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import RecordingLog, turns
+from support.aio import asynchronous
+
+
+def told(number: int, name: str, *, current: bool = True, ready: bool = False, **given: Any) -> EnvironmentOptions:
+    """Return what the parent tells of an environment."""
+    made = ProxyOptions(
+        **{"flagsvc_url": "file:///f.json", "client_keys": f"key-{name}", "log_level": "fatal", **given}
+    )
+    return EnvironmentOptions(number, name, portable_options(made), current, ready)
+
+
+class Beginning:
+    """The environments of a worker that has got its first message."""
+
+    def __init__(self, *first: EnvironmentOptions) -> None:
+        self.log = RecordingLog()
+        setup = make_setup(ProxyOptions(**first[0].options), is_worker=True)
+        self.link: ParentLink[Snapshot] = ParentLink(worker=0, log=self.log, clock=setup.clock)
+        self.environments = WorkerEnvironments(setup, self.link, list(first))
+
+    def use(self, *environments: EnvironmentOptions) -> None:
+        """Serve these environments."""
+        self.environments.use(list(environments))
+
+    def serve(self, number: int, *toggles: str) -> None:
+        """Serve toggles in an environment."""
+        features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in toggles]
+        known = self.environments._known[number]
+        compiled = compile_document({"features": features}, known.setup.compile_options)
+        known.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"t"'), 0)
+
+    def ask(self, key: str) -> tuple[int, list[str]]:
+        """Return the status for a key, and the toggles that it sees."""
+        contract = self.environments.callers.contract
+        admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", key.encode())], peer="192.0.2.1"))
+        answer = admitted if isinstance(admitted, Response) else contract.answer(admitted, b"")
+        assert not isinstance(answer, Awaitable)
+        found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
+        return answer.status, [each["name"] for each in found]
+
+
+def test_a_single_environment() -> None:
+    """It has no name, and no router; other keys take the place of those that it had."""
+    worker = Beginning(told(0, ""))
+    assert worker.environments.callers.router is None
+    worker.serve(0, "one")
+    assert worker.ask("key-") == (200, ["one"])
+    worker.use(told(0, "", client_keys="new"))
+    assert [worker.ask(key) for key in ("key-", "new")] == [(401, []), (200, ["one"])]
+
+
+def test_environments_by_their_keys() -> None:
+    """Each serves its own configuration; one that has none yet is 503 for its callers alone."""
+    worker = Beginning(told(0, "a"), told(1, "b"))
+    worker.serve(1, "of-b")
+    assert [worker.ask(key) for key in ("key-a", "key-b", "nobody")] == [(503, []), (200, ["of-b"]), (401, [])]
+
+
+def test_environments_that_come_and_go() -> None:
+    """What is not told any more is forgotten, with its keys."""
+    worker = Beginning(told(0, "a"), told(1, "b"))
+    worker.use(told(1, "b"), told(2, "c"))
+    worker.serve(1, "of-b")
+    worker.serve(2, "of-c")
+    assert [worker.ask(key) for key in ("key-a", "key-b", "key-c")] == [(401, []), (200, ["of-b"]), (200, ["of-c"])]
+    assert list(worker.environments._known) == [1, 2]
+
+
+def test_an_environment_that_takes_the_place_of_another() -> None:
+    """It can be prepared before it answers. Its options are its own, and the former one has the new keys meanwhile."""
+    worker = Beginning(told(0, "a"), told(1, "b"))
+    worker.serve(0, "x.former", "former")
+    coming = told(2, "a", current=False, client_keys="new", name_prefix="x.")
+    worker.use(told(0, "a", client_keys="new"), told(1, "b"), coming)
+    worker.serve(2, "x.present")
+    assert [worker.ask(key) for key in ("key-a", "new")] == [(401, []), (200, ["x.former", "former"])]
+    worker.use(told(2, "a", client_keys="new", name_prefix="x."), told(1, "b"))
+    assert worker.ask("new") == (200, ["x.present"])
+    assert worker.environments._known[2].setup.compile_options.name_prefix == "x."
+
+
+def late() -> Beginning:
+    """Return a worker that is told that an environment with other flags answers, and has no configuration of it yet."""
+    worker = Beginning(told(0, "a", client_keys="both,ended"), told(1, "b"))
+    worker.serve(0, "former")
+    worker.serve(1, "of-b")
+    worker.use(told(2, "a", client_keys="both,new", name_prefix="x."), told(1, "b"))
+    return worker
+
+
+def test_a_replacement_whose_configuration_is_late() -> None:
+    """The former one answers until then, for keys of both alone. Afterwards it is forgotten."""
+    worker = late()
+    assert [worker.ask(key) for key in ("both", "new", "ended")] == [(200, ["former"]), (503, []), (401, [])]
+    worker.link.on_switch()
+    assert worker.ask("both") == (200, ["former"]) and list(worker.environments._known) == [0, 1, 2]
+    sources = worker.environments.callers.sources
+    assert dict(sources.former) == {}
+    misses = worker.environments._served["a"].service.sources.cache.misses
+    worker.serve(2, "x.present")
+    worker.link.on_switch()
+    assert sources.former["a"]["flagsvc_answer_cache_misses"] == {(): misses} and misses > 0, "its counters go on"
+    assert [worker.ask(key) for key in ("both", "new", "ended")] == [*[(200, ["x.present"])] * 2, (401, [])]
+    assert worker.ask("key-b") == (200, ["of-b"]) and list(worker.environments._known) == [1, 2]
+
+
+def test_another_replacement_while_one_is_late() -> None:
+    """The former one answers on, and its keys only become fewer. The one in between is forgotten."""
+    worker = late()
+    worker.use(told(3, "a", client_keys="both,ended,new", name_prefix="y."), told(1, "b"))
+    assert [worker.ask(key) for key in ("both", "new", "ended")] == [(200, ["former"]), (503, []), (503, [])]
+    assert sorted(worker.environments._known) == [0, 1, 3]
+    worker.use(told(1, "b"))
+    assert [worker.ask(key) for key in ("both", "new")] == [(401, [])] * 2, "it was removed"
+    assert list(worker.environments._known) == [1]
+
+
+def test_a_new_environment_does_not_change_the_readiness() -> None:
+    """Also if nobody has asked for it before: each environment was tried once by then."""
+    worker = Beginning(told(0, "a"), told(1, "b"))
+    worker.serve(0, "one")
+    assert worker.environments.callers.readiness.find_objection() == "cold"
+    worker.serve(1, "two")
+    worker.use(told(0, "a"), told(1, "b"), told(2, "c"))
+    assert worker.environments.callers.readiness.find_objection() == ""
+
+
+def test_code_that_cannot_be_used_any_more() -> None:
+    """The link ends the worker then."""
+    worker = Beginning(told(0, "a"))
+    with pytest.raises(ExtensionError, match="does not exist"):
+        worker.use(told(0, "a"), told(1, "b", custom_strategies="none.py"))
+
+
+# ---- the start
+
+
+def test_the_options_of_the_process() -> None:
+    """The process has its own, and not those of the first environment. The only environment has those of the process."""
+    of_a = told(0, "a", enable_all_endpoint=True)
+    own = portable_options(ProxyOptions(flagsvc_url="file:///f.json", client_keys="own"))
+    assert not process_options(Welcome(0, [of_a, told(1, "b")], [], own)).enable_all_endpoint
+    assert process_options(Welcome(0, [of_a])).enable_all_endpoint
+
+
+@asynchronous
+async def test_a_start_waits_for_configurations_that_follow() -> None:
+    """For all that the parent has; one that it does not have is not waited for."""
+    first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]
+    worker = Beginning(*first)
+    waiting = asyncio.ensure_future(worker.environments.wait_configured(first))
+    await turns()
+    worker.serve(0, "of-a")
+    await turns()
+    assert not waiting.done()
+    worker.serve(2, "of-c")
+    await waiting
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("gone", [0, 1])
+@asynchronous
+async def test_an_environment_that_goes_during_the_start(gone: int, early: bool) -> None:
+    """Nobody waits for its configuration, which never comes. The others are waited for."""
+    first = [told(0, "a", ready=True), told(1, "b", ready=True)]
+    worker = Beginning(*first)
+    waiting = asyncio.ensure_future(worker.environments.wait_configured(first))
+    if not early:
+        await turns()
+    worker.use(first[1 - gone])
+    await turns()
+    assert not waiting.done()
+    worker.serve(1 - gone, "left")
+    await waiting

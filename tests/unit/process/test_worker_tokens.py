@@ -1,0 +1,199 @@
+"""Tokens in a worker: what the parent says about one opens the environment that it means, and no other one of its name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from flagsvc.http.messages import Request, Response
+from flagsvc.process.worker import WorkerEnvironments
+from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.channel import Channel, connect_channel
+from support.aio import asynchronous, until
+from unit.process.test_worker import Beginning, told
+
+TOKEN = "*:development.caller"
+LOOKS_UP: dict[str, Any] = {"token_validation": "upstream", "flagsvc_url": "https://one.example/api"}
+DEVELOPMENT: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:development.s"}
+PRODUCTION: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:production.s"}
+
+
+class Commands:
+    """Carries out the parent's commands about environments."""
+
+    def __init__(self, environments: WorkerEnvironments) -> None:
+        self.reload = environments.use
+
+    def leave(self) -> None:
+        """Do nothing: nothing else runs."""
+
+
+class Worker(Beginning):
+    """A worker with a parent that says what it is told to."""
+
+    def __init__(self, *first: messages.EnvironmentOptions) -> None:
+        super().__init__(*first)
+        self.questions: list[messages.TokenQuestion] = []
+        self.parent: Channel[messages.WorkerMessage] = Channel(messages.decode_worker_message, self.take)
+
+    def take(self, message: messages.WorkerMessage, body: bytes) -> None:
+        """Keep a question of the worker."""
+        if isinstance(message, messages.TokenQuestion):
+            self.questions.append(message)
+
+    async def question(self, number: int = 1) -> messages.TokenQuestion:
+        """Return a question of the worker, the first or a later one."""
+        await until(lambda: len(self.questions) >= number)
+        return self.questions[number - 1]
+
+    def say(self, *told: messages.Message) -> None:
+        """Send messages of the parent, which arrive in one read."""
+        assert self.parent._transport is not None
+        self.parent._transport.write(b"".join(part for each in told for part in messages.encode_message(each)))
+
+    async def request(self) -> tuple[int, list[str]]:
+        """Return the status for the token, and the flags that it sees."""
+        contract = self.environments.callers.contract
+        admitted = contract.admit(
+            Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
+        )
+        answer = admitted if isinstance(admitted, Response) else contract.answer(admitted, b"")
+        answer = answer if isinstance(answer, Response) else await answer
+        found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
+        return answer.status, [each["name"] for each in found]
+
+
+@asynccontextmanager
+async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
+    """Run a worker with these environments until the block ends."""
+    made = Worker(*first)
+    here, there = socket.socketpair()
+    await connect_channel(here, made.parent)
+    await connect_channel(there, made.link.channel)
+    made.link.start(made.environments.callers.sources, Commands(made.environments))  # type: ignore[arg-type]
+    try:
+        yield made
+    finally:
+        await made.link.stop()
+        made.parent.close()
+
+
+def opened(question: messages.TokenQuestion, environment: int) -> messages.TokenAnswer:
+    """Return the answer that the token opens the whole of an environment."""
+    scope = "development", None
+    return messages.TokenAnswer(question.number, [messages.TokenOpened(environment, False, scope, True)])
+
+
+@asynchronous
+async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
+    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
+    former, other = told(0, "x", **DEVELOPMENT), told(1, "other")
+    async with worker(former, other) as made:
+        made.serve(0, "dev-flag")
+        made.use(former, other, told(2, "x", current=False, **PRODUCTION))
+        made.serve(2, "prod-flag")
+        asking = asyncio.ensure_future(made.request())
+        question = await made.question()
+        made.say(opened(question, 0), messages.Reload(1, [told(2, "x", **PRODUCTION), other]))
+        made.say(messages.TokenAnswer((await made.question(2)).number, [None]))
+        assert await asking == (401, []), "the parent says now that the token opens nothing"
+        assert await made.request() == (401, [])
+        assert len(made.questions) == 2
+
+
+@asynchronous
+async def test_an_environment_that_has_another_name_meanwhile() -> None:
+    """A valid token is not refused: the second answer of the parent means the environment with its new name."""
+    former, other = told(0, "x", **DEVELOPMENT), told(1, "other")
+    async with worker(former, other) as made:
+        made.serve(0, "dev-flag")
+        made.use(former, other, told(2, "y", current=False, **DEVELOPMENT))
+        made.serve(2, "dev-flag")
+        asking = asyncio.ensure_future(made.request())
+        question = await made.question()
+        made.say(opened(question, 0), messages.Reload(1, [told(2, "y", **DEVELOPMENT), other]))
+        made.say(opened(await made.question(2), 2))
+        assert await asking == await made.request() == (200, ["dev-flag"])
+        assert len(made.questions) == 2
+
+
+@asynchronous
+async def test_an_environment_that_gets_its_first_configuration() -> None:
+    """The token may open it now, so the parent is asked again. Later configurations ask nobody."""
+    async with worker(told(0, "x", **DEVELOPMENT), told(1, "narrower", **DEVELOPMENT)) as made:
+        made.serve(0, "dev-flag")
+        made.link.on_switch()
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(), 0))
+        assert await asking == await made.request() == (200, ["dev-flag"]) and len(made.questions) == 1
+        made.serve(1, "narrow-flag")
+        made.link.on_switch()
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(2), 1))
+        assert await asking == (200, ["narrow-flag"])
+        made.serve(0, "other-flag")
+        made.link.on_switch()
+        assert await made.request() == (200, ["narrow-flag"]) and len(made.questions) == 2
+
+
+@asynchronous
+async def test_keys_that_change_meanwhile() -> None:
+    """The environment is the same, so the answer counts."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        asking = asyncio.ensure_future(made.request())
+        question = await made.question()
+        made.say(opened(question, 0), messages.Reload(1, [told(0, "x", client_keys="new", **DEVELOPMENT), other]))
+        assert await asking == await made.request() == (200, ["dev-flag"])
+        assert len(made.questions) == 1
+
+
+@asynchronous
+async def test_a_configuration_that_is_late() -> None:
+    """The former environment answers for the coming one, also callers with looked-up tokens, if the flags are the same."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        made.use(told(2, "x", refresh_interval=1, **DEVELOPMENT), other)
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(), 2))
+        assert await asking == await made.request() == (200, ["dev-flag"])
+        assert len(made.questions) == 1
+        made.serve(2, "present-flag")
+        made.link.on_switch()
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(2), 2))
+        assert await asking == (200, ["present-flag"])
+
+
+@asynchronous
+async def test_other_flags_that_are_late() -> None:
+    """A token of the new flags does not open the former ones. The parent is asked once: another answer would be the same."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        made.use(told(2, "x", **PRODUCTION), other)
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(), 2))
+        assert await asking == (503, [])
+        assert len(made.questions) == 1
+
+
+@asynchronous
+async def test_a_token_that_a_coming_environment_may_open() -> None:
+    """The parent is asked again after a reload, also if only the coming environment looks up tokens. It says that callers wait."""
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
+        made.serve(0, "dev-flag")
+        asking = asyncio.ensure_future(made.request())
+        made.say(messages.TokenAnswer((await made.question()).number, [None]))
+        assert await asking == await made.request() == (401, [])
+        made.use(told(0, "x", flagsvc_api_token="t"), other, told(2, "x", current=False, **DEVELOPMENT))
+        asking = asyncio.ensure_future(made.request())
+        made.say(messages.TokenAnswer((await made.question(2)).number, retry_s=1.0))
+        assert await asking == (503, [])

@@ -1,0 +1,280 @@
+"""Which environment answers a request: the one that its key opens, or the process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from flagsvc.http.call import Call
+from flagsvc.http.keys import salted
+from flagsvc.http.messages import Headers, Request, Response
+from flagsvc.proxy.api.router import KeyTable, Router
+from flagsvc.proxy.api.service import Service
+from support.serving import FakeSnapshot, Serving
+
+ORIGIN = (b"origin", b"https://b.example")
+FORM = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+
+
+class Routed:
+    """A router over the environments `a` and `b`, whose toggles have their names, and the process, which has no keys."""
+
+    def __init__(self, **settings: Any) -> None:
+        nobody: dict[str, Any] = {"client_keys": (), "server_tokens": ()}
+        self.process = Serving(FakeSnapshot(b"process"), **nobody, **settings)
+        self.a = Serving(FakeSnapshot(b"a"), client_keys=("key-a", "ä"), server_tokens=("token-a",), **settings)
+        self.b = Serving(
+            FakeSnapshot(b"b"), client_keys=("key-b",), server_tokens=(), cors_origin=("https://b.example",), **settings
+        )
+        self.router = Router(self.process.service)
+        self.use(self.a, self.b)
+
+    def use(self, *environments: Serving) -> None:
+        """Route to these environments by their keys."""
+        settings = [(each.service, each.service.settings) for each in environments]
+        self.router.use([(key, each) for each, of in settings for key in (*of.client_keys, *of.server_tokens)])
+
+    def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:
+        """Return the answer to a request."""
+        admitted = self.router.admit(Request(method, path, b"", list(headers), peer="192.0.2.1"))
+        if isinstance(admitted, Response):
+            return admitted
+        answer = self.router.answer(admitted, body)
+        assert not isinstance(answer, Awaitable)
+        return answer
+
+    def get(self, path: bytes, *keys: bytes) -> Response:
+        """Return the answer to a GET with these keys."""
+        return self.ask(b"GET", path, *((b"authorization", key) for key in keys))
+
+    def answered(self) -> list[str]:
+        """Return who has answered so far: a name for each answer."""
+        found = {"process": self.process, "a": self.a, "b": self.b}
+        return [name for name, each in found.items() for _ in range(total(each.service))]
+
+
+def total(service: Service) -> int:
+    """Return how many requests a service has answered."""
+    return sum(sum(counts.statuses.values()) for counts in service.sources.status_counts)
+
+
+# ---- the table
+
+
+def test_keys_and_their_services() -> None:
+    """A key opens the service that it was put in with, and nothing once others have replaced it."""
+    table, one, other = KeyTable(), Serving().service, Serving().service
+    table.replace([("k1", one), ("k2", one), ("k3", other)])
+    assert [table.find(key) for key in (b"k1", b"k2", b"k3", b"k4", b"")] == [one, one, other, None, None]
+    table.replace([("k2", other)])
+    assert [table.find(key) for key in (b"k1", b"k2", b"k3")] == [None, other, None]
+
+
+@pytest.mark.parametrize("sent", [b"key", b" key\t", b"Bearer key", b"bearer   key ", b"BEARER key"])
+def test_how_a_key_is_sent(sent: bytes) -> None:
+    """Alone or after `Bearer`, with blanks around it."""
+    table, service = KeyTable(), Serving().service
+    table.replace([("key", service)])
+    assert table.find(sent) is service
+
+
+@pytest.mark.parametrize(
+    "sent", [b"Key", b"ke", b"keyy", b"Bearer", b"Bearer ", b"Bearerkey", b"Basic key", b"Bearer Bearer key"]
+)
+def test_what_is_no_key(sent: bytes) -> None:
+    """Nothing else opens a service."""
+    table = KeyTable()
+    table.replace([("key", Serving().service)])
+    assert table.find(sent) is None
+
+
+def test_a_key_that_begins_with_the_word() -> None:
+    """Such a key opens as it is, and after the word."""
+    table, service = KeyTable(), Serving().service
+    table.replace([("Bearer x", service)])
+    assert table.find(b"Bearer x") is service and table.find(b"Bearer Bearer x") is service and table.find(b"x") is None
+
+
+def test_no_key_is_kept() -> None:
+    """The table has only salted digests."""
+    table = KeyTable()
+    table.replace([("key", Serving().service)])
+    assert list(table.listed) == [salted(b"key")]
+
+
+# ---- who answers
+
+
+@pytest.mark.parametrize(
+    ("key", "body"),
+    [(b"key-a", b"a"), (b"key-b", b"b"), (b" key-b ", b"b"), ("ä".encode(), b"a")],
+)
+def test_a_key_opens_its_environment(key: bytes, body: bytes) -> None:
+    """Only that environment evaluates and counts."""
+    routed = Routed()
+    answer = routed.get(b"/proxy", key)
+    assert (answer.status, answer.body) == (200, body)
+    assert routed.answered() == [body.decode()]
+
+
+def test_the_word_bearer_counts_where_the_dialect_reads_it() -> None:
+    """At /proxy the word is part of the key, as in a process with a single environment."""
+    routed = Routed()
+    assert routed.get(b"/api/frontend", b"Bearer key-b").status == 200
+    assert routed.get(b"/proxy", b"Bearer key-b").status == 401
+
+
+@pytest.mark.parametrize("path", [b"/proxy", b"/api/frontend", b"/api/client/features", b"/proxy/client/features"])
+@pytest.mark.parametrize("keys", [(), (b"nobody",), (b"",), (b"Bearer ",)])
+def test_what_opens_nothing_is_refused_by_the_process(path: bytes, keys: tuple[bytes, ...]) -> None:
+    """The answer is that of a process with a single environment, byte for byte."""
+    routed, single = Routed(), Serving(key=b"")
+    answer = routed.get(path, *keys)
+    alone = single.ask(b"GET", path, headers=[(b"authorization", key) for key in keys])
+    assert (answer.status, answer.body, answer.headers()) == (alone.status, alone.body, alone.headers())
+    assert answer.status == 401 and routed.answered() == ["process"]
+
+
+def test_a_key_of_another_kind() -> None:
+    """The environment says that the key is for other routes, where its dialect does."""
+    routed = Routed()
+    assert routed.get(b"/api/client/features", b"key-a").status == 403
+    assert routed.get(b"/proxy", b"token-a").status == 401
+    assert routed.answered() == ["a", "a"]
+
+
+def test_two_keys_are_refused() -> None:
+    """No environment is asked, whichever keys they are."""
+    routed = Routed()
+    for keys in ((b"key-a", b"key-a"), (b"key-a", b"key-b"), (b"nobody", b"key-b")):
+        answer = routed.get(b"/proxy", *keys)
+        assert answer.status == 400 and b"came more than once" in answer.body
+    assert routed.answered() == ["process"] * 3
+
+
+def test_another_header_for_keys() -> None:
+    """The option clientKeysHeaderName holds for all environments."""
+    routed = Routed(client_keys_header_name="x-key")
+    assert routed.ask(b"GET", b"/proxy", (b"x-key", b"key-b"), (b"authorization", b"key-a")).body == b"b"
+    assert routed.get(b"/proxy", b"key-a").status == 401
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/proxy/health",
+        b"/PROXY/Health/",
+        b"/proxy/live",
+        b"/readyz",
+        b"/readyz/",
+        b"/proxy/internal-backstage/prometheus",
+    ],
+)
+@pytest.mark.parametrize("keys", [(), (b"key-a",), (b"nobody",), (b"key-a", b"key-b")])
+def test_what_needs_no_key_is_of_the_process(path: bytes, keys: tuple[bytes, ...]) -> None:
+    """Probes and metrics are those of the process, with a key or without, however the path is spelled."""
+    routed = Routed()
+    routed.a.holder.current = None
+    assert routed.get(path, *keys).status == 200
+    assert routed.answered() == ["process"]
+
+
+def test_the_first_page_is_of_the_process() -> None:
+    """It is for callers without a key; one with a key is an SDK with a wrong URL."""
+    routed = Routed()
+    assert [routed.get(b"/", *keys).status for keys in ((), (b"key-a",), (b"nobody",))] == [200, 404, 404]
+    assert routed.answered() == ["process"] * 3
+
+
+@pytest.mark.parametrize("key", [b"key-a", b"nobody"])
+def test_a_preflight_is_of_the_process(key: bytes) -> None:
+    """A browser sends no key with it, and a caller who does gets no other answer."""
+    routed = Routed(cors_allowed_headers=("x-one",))
+    plain, keyed = (
+        routed.ask(b"OPTIONS", b"/proxy", ORIGIN),
+        routed.ask(b"OPTIONS", b"/proxy", ORIGIN, (b"authorization", key)),
+    )
+    assert plain.status == keyed.status == 204 and plain.headers() == keyed.headers()
+    assert routed.answered() == ["process"] * 2
+
+
+def test_an_answer_allows_the_origins_of_its_environment() -> None:
+    """An answer of the process has the origins of the process."""
+    routed = Routed()
+    allowed = [
+        dict(routed.ask(b"GET", b"/proxy", ORIGIN, (b"authorization", key)).headers()) for key in (b"key-a", b"key-b")
+    ]
+    assert [each[b"access-control-allow-origin"] for each in allowed] == [b"*", b"https://b.example"]
+
+
+def test_paths_and_methods_that_are_not_there() -> None:
+    """The environment of the key says so, as in a process with a single environment; without a key the process does."""
+    routed = Routed()
+    for method, path, status in ((b"GET", b"/nowhere", 404), (b"PUT", b"/proxy", 405), (b"PUT", b"/proxy/health", 405)):
+        for keys in ((), (b"key-b",)):
+            answer = routed.ask(method, path, *((b"authorization", key) for key in keys))
+            assert answer.status == status, (method, path, keys)
+    assert sorted(routed.answered()) == ["b"] * 3 + ["process"] * 3
+
+
+def test_an_environment_without_a_configuration() -> None:
+    """It is 503 for its own callers, and the others are answered."""
+    routed = Routed()
+    routed.a.holder.current = None
+    assert [routed.get(b"/proxy", key).status for key in (b"key-a", b"key-b", b"nobody")] == [503, 200, 401]
+
+
+def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
+    """Keys that change between the head and the body of a request do not matter to it."""
+    routed = Routed()
+    headers: Headers = [(b"authorization", b"key-a"), *FORM]
+    admitted = routed.router.admit(Request(b"POST", b"/proxy", b"", headers, peer="192.0.2.1"))
+    assert isinstance(admitted, Call) and admitted.limit == routed.a.service.settings.body_limit
+    routed.use(routed.b)
+    answer = routed.router.answer(admitted, b"{}")
+    assert isinstance(answer, Response) and (answer.status, answer.body) == (200, b"a")
+    assert routed.get(b"/proxy", b"key-a").status == 401
+
+
+def test_a_call_that_nobody_admitted() -> None:
+    """The process answers it, as its service does."""
+    routed = Routed()
+    answer = routed.router.answer(Call(Request(b"GET", b"/proxy", b"", [])), b"")
+    assert isinstance(answer, Response) and answer.status == 404
+
+
+# ---- what is of the process
+
+
+def test_what_a_transport_asks_the_router() -> None:
+    """Early refusals, networks and failures are those of the process; the limits of a head are its limits."""
+    routed = Routed(header_limit=300, query_limit=20, trust_proxy=("192.0.2.0/24",))
+    assert (routed.router.header_limit, routed.router.query_limit) == (300, 20)
+    assert routed.router.early_refusal(431).body == routed.process.service.early_refusal(431).body
+    assert (
+        routed.router.early_refusal(503, crowded=True).body
+        == routed.process.service.early_refusal(503, crowded=True).body
+    )
+    assert routed.router.tls_refusal().body == routed.process.service.tls_refusal().body
+    assert routed.router.network("192.0.2.7") == b"" != routed.router.network("198.51.100.7")
+    call = Call(Request(b"GET", b"/proxy", b"", []))
+    assert routed.router.fail(call, RuntimeError("s3cret")).status == 500
+    assert routed.process.log.at("error") == ["an unexpected error"] and "s3cret" not in repr(routed.process.log.lines)
+    assert routed.ask(b"GET", b"/proxy", (b"authorization", b"key-a"), (b"x", b"y" * 300)).status == 431
+
+
+def test_a_head_that_makes_a_check_raise() -> None:
+    """It is a 500 of the process."""
+    routed = Routed()
+    answer = routed.router.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", 5)]))  # type: ignore[list-item]
+    assert isinstance(answer, Response) and answer.status == 500
+
+
+def test_another_service_of_the_process() -> None:
+    """It may be replaced while the router is in use."""
+    routed = Routed()
+    routed.router.process = Serving(FakeSnapshot(b"other"), client_keys=(), server_tokens=()).service
+    assert routed.get(b"/proxy", b"key-a").status == 200 and routed.get(b"/proxy").status == 401
+    assert routed.answered() == ["a"]

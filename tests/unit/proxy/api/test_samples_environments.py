@@ -1,0 +1,232 @@
+"""The metrics of a process with several environments: which have the label, and the exact text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from flagsvc.http.call import StatusCounts
+from flagsvc.proxy.api.prometheus import exposition
+from flagsvc.proxy.api.samples import (
+    BOTH,
+    KEPT,
+    PROCESS,
+    SERVED,
+    SPECIFIED,
+    Row,
+    count_former,
+    divided,
+    present,
+    read_environments,
+    readings,
+)
+from flagsvc.proxy.api.sources import Sources
+from support.serving import Serving
+
+ROWS = (*SPECIFIED, *KEPT, *SERVED)
+PENDING = "flagsvc_environment_pending"
+"""The row with a label of its own: the name of an environment."""
+OF_PROCESS = {
+    "flagsvc_proxy_up",
+    "unleash_proxy_up",
+    "flagsvc_build_info",
+    PENDING,
+    "flagsvc_workers",
+    "flagsvc_worker_restarts",
+    "flagsvc_worker_hangs",
+    "flagsvc_limits_reached",
+    "flagsvc_tokens_known",
+    "flagsvc_tokens_waiting",
+    "flagsvc_token_lookups",
+    "python_gc_objects_collected",
+    "python_gc_objects_uncollectable",
+    "python_gc_collections",
+}
+OF_BOTH = {"flagsvc_loop_restarts", "flagsvc_http_requests"}
+
+
+def one(requests: int = 0, problems: int = 0) -> Sources:
+    """Return the sources of one environment that has answered so many requests."""
+    serving = Serving()
+    serving.holder.problems = problems
+    serving.holder.last_update_ms, serving.holder.last_fetch_ms = 1000.0 * problems, 2000.0 * problems
+    serving.holder.state = "fresh"
+    counts = StatusCounts("GET", "/proxy")
+    for _ in range(requests):
+        counts.add(200)
+    return serving.service.sources._replace(status_counts=[counts], private=True, loops=lambda: {"polling": problems})
+
+
+def several(parts: Mapping[str, Sources]) -> Sources:
+    """Return the sources of a process with these environments. It has answered one request itself."""
+    counts = StatusCounts("OPTIONS", "any")
+    counts.add(204)
+    return one()._replace(status_counts=[counts], loops=lambda: {"reload": 7}, environments=lambda: parts)
+
+
+def page(sources: Sources) -> list[str]:
+    """Return the lines of the metrics, without those of the operating system."""
+    return exposition(sources, readings(sources), []).decode().splitlines()
+
+
+def samples(lines: list[str], *names: str) -> list[str]:
+    """Return the samples of some metrics."""
+    return [line for line in lines if re.split("[{ ]", line)[0] in names]
+
+
+def test_environments_that_are_being_replaced() -> None:
+    """Each has a number, as long as it is there; a process with a single environment has none."""
+    of = several({"a": one(), "b": one()})._replace(pending=lambda: {"b", "gone"})
+    assert samples(page(of), PENDING) == [
+        'flagsvc_environment_pending{environment="a"} 0.0',
+        'flagsvc_environment_pending{environment="b"} 1.0',
+    ]
+    assert samples(page(one()), PENDING) == []
+
+
+def test_counters_go_on_after_a_replacement() -> None:
+    """Those of all that had the name are added. Present values are of the present one alone, and requests count on anyway."""
+    first = count_former(one(requests=5, problems=3), {})
+    former = {"a": count_former(one(problems=4), first)}
+    of = several({"a": one(requests=5, problems=1), "b": one(problems=2)})._replace(former=former)
+    assert samples(
+        page(of), "flagsvc_loop_restarts_total", "flagsvc_config_problems", "flagsvc_http_requests_total"
+    ) == [
+        'flagsvc_config_problems{environment="a"} 1.0',
+        'flagsvc_config_problems{environment="b"} 2.0',
+        'flagsvc_loop_restarts_total{environment="a",loop="polling"} 8.0',
+        'flagsvc_loop_restarts_total{environment="b",loop="polling"} 2.0',
+        'flagsvc_loop_restarts_total{environment="",loop="reload"} 7.0',
+        'flagsvc_http_requests_total{environment="a",method="GET",route="/proxy",status="200"} 5.0',
+        'flagsvc_http_requests_total{environment="",method="OPTIONS",route="any",status="204"} 1.0',
+    ]
+
+
+# ---- which rows
+
+
+def test_where_the_numbers_of_each_row_come_from() -> None:
+    """Few rows are of the process alone; of those that are counted in both places the process has its own."""
+    assert {row.name for row in ROWS if row.place == PROCESS} == OF_PROCESS
+    assert {row.name for row in ROWS if row.place == BOTH} == OF_BOTH
+    assert {row.place for row in ROWS} == {PROCESS, BOTH, ""}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_label_of_a_row(row: Row) -> None:
+    """Every other row gets the name of the environment as its first label; a process with a single environment has none."""
+    [found] = divided([row], several({}))
+    assert found.labels == (row.labels if row.place == PROCESS else ("environment", *row.labels))
+    assert found._replace(labels=row.labels, read=row.read) == row
+    assert divided([row], one()) == [row]
+
+
+def test_a_row_is_read_in_each_environment() -> None:
+    """One that cannot be told in an environment has no number there."""
+    rows = {row.name: row for row in ROWS}
+    around = several({"a": one(3), "b": one(4)})
+    assert read_environments(rows["flagsvc_http_requests"], around) == {
+        ("a", "/proxy", "GET", "200"): 3,
+        ("b", "/proxy", "GET", "200"): 4,
+        ("", "any", "OPTIONS", "204"): 1,
+    }
+    assert read_environments(rows["flagsvc_fleet_lease_changes"], around) == {}
+    assert read_environments(rows["flagsvc_config_problems"], one()) == {}
+
+
+# ---- the text
+
+
+def test_the_exact_text() -> None:
+    """Each environment has its sample; the names of the specification keep their form, and get the label."""
+    lines = page(several({"a": one(3, 1), "prod-eu": one(0, 2)}))
+    assert lines[:14] == [
+        "# HELP last_metrics_update_epoch_timestamp_ms Epoch milliseconds of the last feature update that was received.",
+        "# TYPE last_metrics_update_epoch_timestamp_ms gauge",
+        'last_metrics_update_epoch_timestamp_ms{environment="a"} 1000',
+        'last_metrics_update_epoch_timestamp_ms{environment="prod-eu"} 2000',
+        "# HELP last_metrics_fetch_epoch_timestamp_ms Epoch milliseconds of the last successful check for updates.",
+        "# TYPE last_metrics_fetch_epoch_timestamp_ms gauge",
+        'last_metrics_fetch_epoch_timestamp_ms{environment="a"} 2000',
+        'last_metrics_fetch_epoch_timestamp_ms{environment="prod-eu"} 4000',
+        "# HELP flagsvc_proxy_up 1 while the proxy runs.",
+        "# TYPE flagsvc_proxy_up counter",
+        "flagsvc_proxy_up 1",
+        "# HELP unleash_proxy_up 1 while the proxy runs, under the reference's name.",
+        "# TYPE unleash_proxy_up counter",
+        "unleash_proxy_up 1",
+    ]
+    names = ("flagsvc_config_problems", "flagsvc_loop_restarts_total", "flagsvc_http_requests_total", "flagsvc_workers")
+    assert samples(lines, *names) == [
+        'flagsvc_config_problems{environment="a"} 1.0',
+        'flagsvc_config_problems{environment="prod-eu"} 2.0',
+        'flagsvc_loop_restarts_total{environment="a",loop="polling"} 1.0',
+        'flagsvc_loop_restarts_total{environment="prod-eu",loop="polling"} 2.0',
+        'flagsvc_loop_restarts_total{environment="",loop="reload"} 7.0',
+        "flagsvc_workers 1.0",
+        'flagsvc_http_requests_total{environment="a",method="GET",route="/proxy",status="200"} 3.0',
+        'flagsvc_http_requests_total{environment="",method="OPTIONS",route="any",status="204"} 1.0',
+    ]
+
+
+def test_the_label_is_all_that_differs() -> None:
+    """Without the label, the page of a process with an environment is that of a process with this one alone.
+
+    One row is of several environments only.
+    """
+    single = one(3, 2)
+    lines = page(single._replace(environments=lambda: {"a": single}))
+    assert 'environment="' not in "\n".join(page(single))
+    own = [line for line in lines if 'environment=""' not in line]
+    plain = [re.sub(r'\{environment="a"\}|(?<=\{)environment="a",', "", line) for line in own]
+    assert comparable(plain) == comparable(page(single))
+
+
+def comparable(lines: list[str]) -> list[str]:
+    """Return the lines without that row, and without the numbers of the garbage collector, which work changes."""
+    return [line for line in lines if not line.startswith("python_gc") and PENDING not in line]
+
+
+def test_no_environment_has_samples_of_the_process() -> None:
+    """Each sample is there once, whatever the environments are called."""
+    lines = [line.rpartition(" ")[0] for line in page(several({"a": one(1), "process": one(1)})) if line[0] != "#"]
+    assert len(lines) == len(set(lines))
+    assert not [
+        line
+        for line in lines
+        if line.split("{")[0].removesuffix("_total") in OF_PROCESS - {PENDING} and "environment=" in line
+    ]
+
+
+def test_environments_that_come_and_go() -> None:
+    """The page has those that there are now."""
+    parts = {"a": one(1)}
+    around = several(parts)
+    parts["b"] = one(1)
+    assert samples(page(around), "flagsvc_config_problems")[1:] == ['flagsvc_config_problems{environment="b"} 0.0']
+    del parts["a"], parts["b"]
+    assert samples(page(around), "flagsvc_config_problems") == []
+    assert samples(page(around), "flagsvc_workers") == ["flagsvc_workers 1.0"]
+
+
+def test_private_rows_stay_private() -> None:
+    """What only operators may read is on no page of callers, with any number of environments."""
+    around = several({"a": one()})
+    assert samples(page(around), "flagsvc_usage_waiting") == ['flagsvc_usage_waiting{environment="a"} 0.0']
+    assert "flagsvc_usage_waiting" not in "\n".join(page(around._replace(private=False)))
+
+
+def test_readings_of_environments_that_are_gone() -> None:
+    """They are left out of the sums over all workers; those of the process and of a single environment never are."""
+    requests, size, gone = "flagsvc_http_requests", "flagsvc_answer_cache_bytes", "python_gc_collections"
+    found = {
+        (requests, "a", "/proxy", "GET", "200"): 1.0,
+        (requests, "", "any", "OPTIONS", "204"): 2.0,
+        (gone, "2"): 3.0,
+    }
+    removed = {(requests, "b", "/proxy", "GET", "200"): 4.0, (size, "b"): 5.0}
+    assert present(found | removed, several({"a": one()})) == found
+    alone = {(requests, "/proxy", "GET", "200"): 1.0, (size,): 2.0}
+    assert present(alone, one()) == alone

@@ -1,0 +1,198 @@
+"""Environments that divide the projects of one upstream: which of them a token opens, and what operators are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.proxy.token_directory import REMEDY
+from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from support.aio import asynchronous
+from support.directory_scene import DirectoryScene, FakeLookup, Place, grant, name_of
+
+UP = "*:production.up"
+SEVERAL = "[]:production.up"
+ONE, OTHER, BOTH, EVERY = "a:production.1", "b:production.1", "[]:production.1", "*:production.1"
+GRANTS = {
+    ONE: grant("production", "a"),
+    OTHER: grant("production", "b"),
+    BOTH: grant("production", "a", "b"),
+    EVERY: grant("production"),
+    SEVERAL: grant("production", "a", "b", server=True),
+}
+CALLERS = (ONE, OTHER, BOTH, EVERY)
+
+
+async def opened(places: Sequence[Place]) -> dict[str, tuple[str | None, frozenset[str] | None] | None]:
+    """Return what the tokens of callers open: the name of the environment, and the projects there unless it has no others."""
+    scene = DirectoryScene(*places)
+    found = {token: await scene.look_up(token) for token in CALLERS}
+    return {token: each and (name_of(each), each.projects) for token, each in found.items()}
+
+
+def place(name: str, token: str = UP, project: str | None = None) -> Place:
+    """Return an environment of an upstream that knows `GRANTS`."""
+    return Place(name, token, lookup=FakeLookup(GRANTS), project=project)
+
+
+A, B, AB = frozenset("a"), frozenset("b"), frozenset("ab")
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        (
+            [("x", UP, "a"), ("y", UP, "b")],
+            {ONE: ("x", None), OTHER: ("y", None), BOTH: None, EVERY: None},
+        ),
+        (
+            [("x", UP, "a"), ("y", UP, None)],
+            {ONE: ("x", None), OTHER: ("y", B), BOTH: ("y", AB), EVERY: ("y", None)},
+        ),
+        (
+            [("x", SEVERAL, None), ("y", "b:production.up", None)],
+            {ONE: ("x", A), OTHER: ("y", None), BOTH: ("x", None), EVERY: None},
+        ),
+        (
+            [("w", SEVERAL, "a"), ("x", SEVERAL, None), ("y", UP, None)],
+            {ONE: ("w", None), OTHER: ("x", B), BOTH: ("x", None), EVERY: ("y", None)},
+        ),
+        (
+            [("x", "a:production.up", "b"), ("y", "*:development.up", None)],
+            {ONE: None, OTHER: None, BOTH: None, EVERY: None},
+        ),
+        (
+            [("x", UP, None), ("y", "*:production.other", None)],
+            {ONE: ("x", A), OTHER: ("x", B), BOTH: ("x", AB), EVERY: ("x", None)},
+        ),
+    ],
+    ids=["a project each", "a project and all", "several and one", "narrowest", "nothing in common", "the same twice"],
+)
+@asynchronous
+async def test_which_environment_opens(
+    places: list[tuple[str, str, str | None]], expected: dict[str, tuple[str, frozenset[str] | None] | None]
+) -> None:
+    """The narrowest one that has all projects of the token, in whatever order they are given; none if no one has all."""
+    for order in permutations(places):
+        assert await opened([place(*each) for each in order]) == expected, [name for name, _, _ in order]
+
+
+@asynchronous
+async def test_one_without_a_configuration() -> None:
+    """It takes no token away from one that works. What it alone has opens it all the same, and gets 503 there."""
+    narrow, wide = place("x", UP, "a"), place("y", UP)
+    scene = DirectoryScene(narrow, wide)
+    for is_ready, expected in ((False, "y"), (True, "x")):
+        narrow.is_ready = is_ready
+        assert name_of(await scene.look_up(ONE)) == expected
+    narrow.is_ready = wide.is_ready = False
+    assert name_of(await scene.look_up(ONE)) == "x", "none is ready"
+    narrow.is_ready = True
+    assert name_of(await scene.look_up(BOTH)) == "y"
+
+
+@asynchronous
+async def test_a_single_environment_for_one_project() -> None:
+    """A token of more projects is refused: a part of its flags would look like all of them."""
+    assert await opened([place("", UP, "a")]) == {ONE: ("", None), OTHER: None, BOTH: None, EVERY: None}
+
+
+@asynchronous
+async def test_operators_are_told_what_to_do() -> None:
+    """One line in ten minutes names projects and environments, and the remedy, without the token."""
+    scene = DirectoryScene(place("y", UP, "b"), place("x", UP, "a"), place("z", "*:development.up"))
+    for token in (BOTH, EVERY, BOTH):
+        assert await scene.look_up(token) is None
+    [line] = scene.log.lines
+    assert line.level == "warn" and line.fields == {
+        "token_environment": "production",
+        "token_projects": "a, b",
+        "environments": "x, y",
+        "remedy": REMEDY,
+    }
+    assert BOTH not in str(line)
+    await scene.clock.advance(600)
+    await scene.look_up(EVERY)
+    assert [each.fields["token_projects"] for each in scene.log.lines] == ["a, b", "*"]
+
+
+@asynchronous
+async def test_an_environment_that_is_not_served() -> None:
+    """Then there is nothing to set, and the line says so."""
+    scene = DirectoryScene(Place("", UP, lookup=FakeLookup({"legacy": grant("development", "a")})))
+    assert await scene.look_up("legacy") is None
+    [line] = scene.log.lines
+    assert line.fields == {"token_environment": "development", "token_projects": "a"}
+    assert "does not serve" in scene.log.at("warn")[0]
+
+
+@asynchronous
+async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None:
+    """It takes nothing away from environments that are known; what it alone may have is refused by nobody for ever."""
+    unknown = Place("unknown", SEVERAL, lookup=FakeLookup({**GRANTS, SEVERAL: grant("production", server=True)}))
+    unknown.lookup = FakeLookup({each: told for each, told in GRANTS.items() if each != SEVERAL})
+    scene = DirectoryScene(place("x", UP, "a"), unknown, place("z", "*:development.up"))
+    found = await scene.look_up(ONE)
+    assert name_of(found) == "x"
+    for token in (OTHER, BOTH):
+        with pytest.raises(UnavailableError):
+            await scene.look_up(token)
+    unknown.lookup = FakeLookup(GRANTS)
+    found = await scene.look_up(BOTH)
+    assert name_of(found) == "unknown"
+    assert not scene.log.lines
+
+
+@asynchronous
+async def test_one_server_with_two_addresses() -> None:
+    """If the first one that knows a token has no environment for it, the other one counts; if that is away, nobody is refused."""
+    one, two = FakeLookup(GRANTS), FakeLookup(GRANTS)
+    scene = DirectoryScene(Place("x", UP, "https://1", one, "a"), Place("y", UP, "https://2", two, "b"))
+    found = await scene.look_up(OTHER)
+    assert name_of(found) == "y" and not scene.log.lines
+    two.fault = UnavailableError(2.0)
+    with pytest.raises(UnavailableError):
+        await scene.look_up(OTHER)
+
+
+PROJECTS = st.frozensets(st.sampled_from("abc"), min_size=1)
+OWN = st.none() | PROJECTS
+
+
+def own_token(number: int, projects: frozenset[str] | None) -> str:
+    """Return an upstream's token of these projects; None for all."""
+    named = "*" if projects is None else "[]" if len(projects) > 1 else min(projects)
+    return f"{named}:production.up-{number}"
+
+
+@given(
+    st.lists(st.tuples(OWN, st.none() | st.sampled_from("abc")), min_size=1, max_size=4),
+    OWN,
+)
+@asynchronous
+async def test_no_flags_are_missing(
+    given_places: list[tuple[frozenset[str] | None, str | None]],
+    projects: frozenset[str] | None,
+) -> None:
+    """Whatever tables there are: what a token opens has all of its projects, nothing narrower has them, in any order."""
+    token = own_token(99, projects)
+    told = {token: grant("production", *(projects or ()))}
+    told |= {
+        own_token(at, own): grant("production", *(own or ()), server=True) for at, (own, _) in enumerate(given_places)
+    }
+    places = [
+        Place(str(at), own_token(at, own), lookup=FakeLookup(told), project=project)
+        for at, (own, project) in enumerate(given_places)
+    ]
+    scopes = {str(at): TokenScope("production", own).limited_to(only) for at, (own, only) in enumerate(given_places)}
+    covering = {name: scope for name, scope in scopes.items() if scope.covers(TokenScope("production", projects))}
+    least = min((scope.breadth for scope in covering.values()), default=None)
+    expected = min((name for name, scope in covering.items() if scope.breadth == least), default=None)
+    for order in (places, places[::-1]):
+        found = await DirectoryScene(*order).look_up(token)
+        assert name_of(found) == expected
+        assert found is None or found.is_whole is (scopes[str(name_of(found))].projects == projects)

@@ -1,0 +1,292 @@
+"""Asking the upstream about tokens: one question at a time for each, many in one, within a budget; answers are kept."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.tokens import Budget, UnavailableError
+from flagsvc.proxy.tokens.bounds import MAX_WAITING
+from flagsvc.proxy.tokens.lookup import MAX_ASKED
+from flagsvc.testing import FakeClock, turns
+from support.aio import asynchronous
+from support.lookup_scene import FRONTEND, INTERVAL_S, RATE, SERVER, lookup_scene
+
+# ---- questions
+
+
+@asynchronous
+async def test_one_question_for_a_token() -> None:
+    """Callers with the same token wait for one question, and all get its answer; later ones need no question."""
+    async with lookup_scene() as world:
+        world.grants["known"] = FRONTEND
+        found = await asyncio.gather(*(world.find("known") for _ in range(20)), *(world.find("no") for _ in range(20)))
+        assert found == [FRONTEND] * 20 + [None] * 20
+        assert [sorted(each) for each in world.questions] == [["known", "no"]]
+        assert (await world.find("known"), await world.find("no")) == (FRONTEND, None)
+        assert len(world.questions) == 1 and world.lookup.known == 1 and world.budget.sent == 1
+
+
+@asynchronous
+async def test_what_is_known() -> None:
+    """Only a token that the upstream has confirmed; nobody is asked."""
+    async with lookup_scene() as world:
+        world.grants["a"] = FRONTEND
+        assert not world.lookup.is_known("a")
+        await world.find("a")
+        await world.find("no")
+        assert world.lookup.is_known("a") and not world.lookup.is_known("no")
+
+
+@asynchronous
+async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
+    """It waits for the same answer; other tokens wait for the next question."""
+    async with lookup_scene() as world:
+        world.grants |= {"a": FRONTEND, "b": SERVER}
+        world.gate = asyncio.Event()
+        first = await world.start_find("a")
+        second, third = await world.start_find("a"), await world.start_find("b")
+        assert world.places.tokens.taken == 2 and world.questions == [["a"]]
+        world.gate.set()
+        assert list(await asyncio.gather(first, second, third)) == [FRONTEND, FRONTEND, SERVER]
+        assert world.questions == [["a"], ["b"]]
+
+
+@asynchronous
+async def test_a_caller_that_goes_away() -> None:
+    """The others get the answer all the same, and it is kept."""
+    async with lookup_scene() as world:
+        world.grants["a"] = FRONTEND
+        world.gate = asyncio.Event()
+        first, second = await world.start_find("a"), await world.start_find("a")
+        first.cancel()
+        await turns()
+        world.gate.set()
+        assert await second == FRONTEND and len(world.questions) == 1
+
+
+@asynchronous
+async def test_many_tokens_in_one_question() -> None:
+    """A question holds at most a hundred tokens, those that wait longest first, each once."""
+    async with lookup_scene() as world:
+        finds = [await world.start_find(f"token-{number}") for number in range(2)]
+        world.gate = asyncio.Event()
+        finds += [asyncio.ensure_future(world.find(f"token-{number}")) for number in range(2, 253)]
+        await turns()
+        world.gate.set()
+        assert await asyncio.gather(*finds) == [None] * 253
+        sizes = [len(each) for each in world.questions]
+        assert max(sizes) == MAX_ASKED and sum(sizes) == 253
+        assert [token for each in world.questions for token in each] == [f"token-{number}" for number in range(253)]
+
+
+@asynchronous
+async def test_the_budget() -> None:
+    """Whatever is asked for, a process sends no more requests than its rate, and as many at once as one second allows."""
+    async with lookup_scene() as world:
+        for second in range(20):
+            for part in range(10):
+                finds = [await world.start_find(f"token-{second}-{part}-{each}") for each in range(3)]
+                await world.clock.advance(0.1)
+            assert len(world.questions) <= RATE * (second + 2)
+        await world.clock.advance(5)
+        assert [each.done() for each in finds] == [True] * 3
+        for start in range(20):
+            assert len([each for each in world.moments if start <= each < start + 1]) <= 2 * RATE
+    assert len(world.questions) >= RATE * 19, "nearly all of the budget is used"
+
+
+@asynchronous
+async def test_one_budget_for_several_environments() -> None:
+    """Two look-ups of one process share its budget."""
+    clock = FakeClock()
+    budget = Budget(RATE, clock)
+    async with lookup_scene(clock=clock, budget=budget) as one, lookup_scene(clock=clock, budget=budget) as other:
+        for number in range(100):
+            await one.start_find(f"a-{number}")
+            await other.start_find(f"b-{number}")
+            await clock.advance(0.1)
+        assert len(one.questions) + len(other.questions) <= RATE * 11
+        assert min(len(one.questions), len(other.questions)) > RATE * 4
+
+
+@asynchronous
+async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
+    """After an hour of silence, as many requests as one second allows go out at once, and no more."""
+    clock = FakeClock()
+    budget = Budget(RATE, clock)
+    await clock.advance(3600)
+    takes = [asyncio.ensure_future(budget.take()) for _ in range(RATE + 2)]
+    await turns()
+    assert sum(each.done() for each in takes) == RATE
+    await clock.advance(1.1 / RATE)
+    assert sum(each.done() for each in takes) == RATE + 1
+    await clock.advance(1.0 / RATE)
+    assert all(each.done() for each in takes)
+
+
+@pytest.mark.parametrize("token", ["", "with blank", "\xe9", "x" * 1001, "a\nb", 'a"b', "\ud800"])
+@asynchronous
+async def test_what_can_be_no_token_is_not_asked_about(token: str) -> None:
+    """The upstream never sees it."""
+    async with lookup_scene() as world:
+        assert world.lookup.is_refused(token) and await world.find(token) is None
+        assert world.questions == []
+
+
+# ---- answers that are kept
+
+
+@asynchronous
+async def test_a_refusal_is_kept_for_a_while() -> None:
+    """An unknown token is asked about again after half a minute, not before; then it may be known."""
+    async with lookup_scene() as world:
+        assert await world.find("new") is None
+        world.grants["new"] = FRONTEND
+        assert world.lookup.is_refused("new")
+        await world.clock.advance(29)
+        assert await world.find("new") is None and len(world.questions) == 1
+        await world.clock.advance(1)
+        assert not world.lookup.is_refused("new")
+        assert await world.find("new") == FRONTEND and len(world.questions) == 2
+
+
+@asynchronous
+async def test_a_known_token_is_asked_about_again_once_in_an_interval() -> None:
+    """It stays known, without a question of its callers."""
+    async with lookup_scene() as world:
+        world.grants |= {"a": FRONTEND, "b": SERVER}
+        await asyncio.gather(world.find("a"), world.find("b"))
+        for number in range(1, 4):
+            await world.clock.advance(INTERVAL_S - 1)
+            assert len(world.questions) == number
+            await world.clock.advance(1)
+            assert len(world.questions) == number + 1 and sorted(world.questions[-1]) == ["a", "b"]
+        assert (await world.find("a"), await world.find("b"), world.revoked) == (FRONTEND, SERVER, [])
+
+
+@asynchronous
+async def test_a_token_that_is_revoked() -> None:
+    """It is taken back at the next check, and refused from then on. The others stay."""
+    async with lookup_scene() as world:
+        world.grants |= {"a": FRONTEND, "b": SERVER}
+        await asyncio.gather(world.find("a"), world.find("b"))
+        del world.grants["a"]
+        await world.clock.advance(INTERVAL_S)
+        assert world.revoked == ["a"] and world.lookup.is_refused("a")
+        assert (await world.find("a"), await world.find("b")) == (None, SERVER)
+
+
+@asynchronous
+async def test_a_token_that_opens_something_else() -> None:
+    """It is taken back, and opens what it opens now when it is sent again."""
+    async with lookup_scene() as world:
+        world.grants["a"] = FRONTEND
+        await world.find("a")
+        world.grants["a"] = SERVER
+        await world.clock.advance(INTERVAL_S)
+        assert world.revoked == ["a"] and await world.find("a") == SERVER and len(world.questions) == 2
+
+
+@asynchronous
+async def test_many_known_tokens_are_asked_about_within_the_budget() -> None:
+    """A check of a thousand tokens is ten questions, in the time that the budget gives them."""
+    async with lookup_scene() as world:
+        names = [f"token-{number}" for number in range(1000)]
+        world.grants |= dict.fromkeys(names, FRONTEND)
+        finds = [asyncio.ensure_future(world.find(name)) for name in names]
+        await turns()
+        await world.clock.advance(10)
+        assert await asyncio.gather(*finds) == [FRONTEND] * 1000
+        world.questions.clear()
+        await world.clock.advance(INTERVAL_S - 10)
+        assert len(world.questions) <= RATE
+        await world.clock.advance(2)
+        assert sorted(token for each in world.questions for token in each) == sorted(names)
+
+
+# ---- bounds for callers
+
+
+@asynchronous
+async def test_one_network_leaves_room() -> None:
+    """A network that asks about many tokens has half of the places; callers from other networks get the rest."""
+    async with lookup_scene() as world:
+        world.gate = asyncio.Event()
+        world.grants["legitimate"] = FRONTEND
+        half = MAX_WAITING // 2
+        flood = [asyncio.ensure_future(world.find(f"t{each}", b"bad")) for each in range(half + 200)]
+        await turns()
+        assert [each.result() for each in flood if each.done()] == [1.0] * 200
+        legitimate = await world.start_find("legitimate", b"good")
+        world.gate.set()
+        await turns()
+        assert await legitimate == FRONTEND
+        await world.clock.advance(half / MAX_ASKED / RATE)
+        assert await asyncio.gather(*flood[:half]) == [None] * half
+        assert await world.find("later", b"bad") is None, "its places are free again"
+
+
+@asynchronous
+async def test_many_networks_have_a_bound_too() -> None:
+    """However many networks ask, only so many tokens wait, and they do not wait long."""
+    async with lookup_scene() as world:
+        world.gate = asyncio.Event()
+        flood = [asyncio.ensure_future(world.find(f"t{each}", b"%d" % each)) for each in range(MAX_WAITING + 50)]
+        await turns()
+        assert world.places.tokens.taken == MAX_WAITING
+        assert [each.result() for each in flood if each.done()] == [1.0] * 50
+        world.gate.set()
+        await turns()
+        await world.clock.advance(MAX_WAITING / MAX_ASKED / RATE)
+        assert await asyncio.gather(*flood) == [None] * MAX_WAITING + [1.0] * 50
+
+
+@asynchronous
+async def test_many_requests_with_the_same_token_have_a_bound() -> None:
+    """They need one question, but each of them holds its body while it waits."""
+    async with lookup_scene() as world:
+        world.gate = asyncio.Event()
+        flood = [asyncio.ensure_future(world.find("t", b"%d" % each)) for each in range(MAX_WAITING + 50)]
+        await turns()
+        assert world.places.tokens.taken == 1
+        assert [each.result() for each in flood if each.done()] == [1.0] * 50
+        world.gate.set()
+        assert await asyncio.gather(*flood[:MAX_WAITING]) == [None] * MAX_WAITING and len(world.questions) == 1
+
+
+@asynchronous
+async def test_networks_take_turns() -> None:
+    """A question holds as many tokens of each network as of the others, so that one who comes late does not wait long."""
+    async with lookup_scene() as world:
+        world.gate = asyncio.Event()
+        flood = [asyncio.ensure_future(world.find(f"t{each}", b"bad")) for each in range(4 * MAX_ASKED)]
+        await turns()
+        late = await world.start_find("late", b"good")
+        world.gate.set()
+        await turns()
+        assert late.done() and "late" in world.questions[1], "the first one had left"
+        await world.clock.advance(2)
+        assert await asyncio.gather(*flood) == [None] * (4 * MAX_ASKED)
+
+
+# ---- secrets
+
+
+@asynchronous
+async def test_no_token_is_logged() -> None:
+    """Neither lines of the log nor errors hold a token, whatever happens to it."""
+    async with lookup_scene() as world:
+        world.grants["very-secret"] = FRONTEND
+        await asyncio.gather(world.find("very-secret"), world.find("unknown-secret"))
+        world.fault = UpstreamError("throttled", "no", status=429)
+        with pytest.raises(UnavailableError) as caught:
+            await world.lookup.find("other-secret")
+        world.fault = None
+        world.grants.clear()
+        await world.clock.advance(2 * INTERVAL_S)
+        assert world.revoked == ["very-secret"]
+    assert "secret" not in f"{caught.value!r} {caught.value}"
+    assert world.log.lines and "secret" not in str(world.log.lines)

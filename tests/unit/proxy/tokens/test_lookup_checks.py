@@ -1,0 +1,315 @@
+"""Known tokens are asked about again: on request, and after a restart. Nobody waits for that, and an outage takes nothing back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.tokens.book import KnownToken, unpack
+from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
+from flagsvc.testing import FakeClock, turns
+from support.aio import asynchronous
+from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, LookupScene, lookup_scene
+
+
+async def know(world: LookupScene, *tokens: str) -> None:
+    """Have the upstream know these tokens, and callers use them; forget the questions."""
+    world.grants |= dict.fromkeys(tokens, FRONTEND)
+    finds = [asyncio.ensure_future(world.find(token)) for token in tokens]
+    await turns()
+    await world.clock.advance(len(tokens) / 100 / RATE)
+    assert await asyncio.gather(*finds) == [FRONTEND] * len(tokens)
+    await world.clock.advance(1)
+    world.questions.clear()
+
+
+# ---- on request
+
+
+@asynchronous
+async def test_a_check_on_request() -> None:
+    """A revoked token ends at once, the others stay, and the next regular check comes as if nothing had been."""
+    async with lookup_scene() as world:
+        await know(world, "a", "b")
+        del world.grants["a"]
+        world.lookup.check_now()
+        await turns()
+        assert world.revoked == ["a"] and sorted(world.questions[0]) == ["a", "b"]
+        assert (await world.find("a"), await world.find("b")) == (None, FRONTEND)
+        await world.clock.advance(INTERVAL_S - 3)
+        assert len(world.questions) == 1
+        await world.clock.advance(3)
+        assert world.questions[1:] == [["b"]]
+
+
+@asynchronous
+async def test_known_callers_do_not_wait() -> None:
+    """They are answered while the question is on its way."""
+    async with lookup_scene() as world:
+        await know(world, "a")
+        world.gate = asyncio.Event()
+        world.lookup.check_now()
+        await turns()
+        assert world.questions == [["a"]]
+        assert (await world.start_find("a")).result() == FRONTEND and world.places.tokens.taken == 0
+        world.gate.set()
+
+
+@asynchronous
+async def test_a_request_while_a_question_is_on_its_way() -> None:
+    """The answer may be older than the request: the token is asked about once more."""
+    async with lookup_scene() as world:
+        await know(world, "a")
+        world.gate = asyncio.Event()
+        world.lookup.check_now()
+        await turns()
+        world.lookup.check_now()
+        world.gate.set()
+        await turns()
+        assert world.questions == [["a"], ["a"]]
+
+
+@asynchronous
+async def test_a_check_on_request_while_the_upstream_is_away() -> None:
+    """Every token stays known. Each request asks at once, also within a pause; the answer counts when it comes."""
+    async with lookup_scene() as world:
+        await know(world, "a", "b")
+        del world.grants["a"]
+        world.fault = AWAY
+        for number in range(1, 4):
+            world.lookup.check_now()
+            await turns()
+            assert len(world.questions) == number and world.revoked == []
+            assert (await world.find("a"), await world.find("b")) == (FRONTEND, FRONTEND)
+            await world.clock.advance(1)
+        world.fault = None
+        await world.clock.advance(LONGEST_PAUSE_S)
+        assert world.revoked == ["a"] and await world.find("new") is None, "the pause is over for unknown tokens, too"
+
+
+@asynchronous
+async def test_many_tokens_are_checked_within_the_budget() -> None:
+    """A thousand tokens are ten questions, in the time that the budget gives them, however often they are requested."""
+    names = [f"token-{number}" for number in range(1000)]
+    async with lookup_scene() as world:
+        await know(world, *names)
+        await world.clock.advance(5)
+        world.lookup.check_now()
+        await turns()
+        assert len(world.questions) <= RATE
+        await world.clock.advance(2)
+        assert sorted(token for each in world.questions for token in each) == sorted(names)
+        world.questions.clear()
+        for _ in range(100):
+            world.lookup.check_now()
+            await world.clock.advance(0.1)
+        assert len(world.questions) <= 11 * RATE
+
+
+@asynchronous
+async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
+    """It is not asked about: that would make it known again."""
+    async with lookup_scene() as world:
+        await know(world, "a", "b")
+        world.lookup.check_now()
+        world.lookup.book.known.clear()
+        await turns()
+        assert world.questions == [] and world.lookup.known == 0
+
+
+@asynchronous
+async def test_the_regular_check_obeys_the_upstream() -> None:
+    """Within a pause that the upstream has asked for, whoever caused it, known tokens are not asked about; they stay known."""
+    async with lookup_scene() as world:
+        await know(world, "a")
+        await world.clock.advance(INTERVAL_S - 11)
+        world.fault = UpstreamError("throttled", "no", status=429, retry_after=300.0)
+        assert await world.find("new") == 300.0
+        assert world.questions == [["new"]]
+        await world.clock.advance(299)
+        assert len(world.questions) == 1, "the check was due ten seconds after the answer"
+        await world.clock.advance(1)
+        assert world.questions[1:] == [["a"]], "this answer asks for a pause, too"
+        await world.clock.advance(299)
+        assert len(world.questions) == 2 and await world.find("a") == FRONTEND and world.revoked == []
+        world.fault = None
+        await world.clock.advance(1)
+        assert world.questions[2:] == [["a"]]
+
+
+# ---- after a restart
+
+
+@asynchronous
+async def test_a_restart_asks_again() -> None:
+    """A stored token works at once when it is used, and is asked about then: one that was revoked ends."""
+    clock = FakeClock()
+    async with lookup_scene(clock=clock) as world:
+        await know(world, "a", "b", "unused")
+    async with lookup_scene(world.store, clock) as other:
+        other.grants["b"] = FRONTEND
+        assert (await other.find("a"), await other.find("b")) == (FRONTEND, FRONTEND)
+        assert other.questions == []
+        await turns()
+        assert [sorted(each) for each in other.questions] == [["a", "b"]] and other.revoked == ["a"]
+        assert (await other.find("a"), await other.find("b")) == (None, FRONTEND)
+        await turns()
+        assert len(other.questions) == 1, "each is asked about once"
+
+
+@asynchronous
+async def test_a_restart_while_the_upstream_is_away() -> None:
+    """Stored tokens work, old ones as well, and are asked about when the upstream is back."""
+    clock = FakeClock()
+    async with lookup_scene(clock=clock) as world:
+        await know(world, "young", "old")
+    for token, age in (("young", 0.0), ("old", INTERVAL_S)):
+        await clock.advance(age)
+        async with lookup_scene(world.store, clock) as other:
+            other.fault = AWAY
+            assert await other.find(token) == FRONTEND
+            await clock.advance(LONGEST_PAUSE_S)
+            assert await other.find(token) == FRONTEND and other.revoked == []
+            other.fault = None
+            await clock.advance(LONGEST_PAUSE_S)
+            assert other.revoked == [token] and await other.find(token) is None
+
+
+@asynchronous
+async def test_an_upstream_that_is_away_is_left_alone() -> None:
+    """However many stored tokens are used during an outage, they cause one question in a minute."""
+    clock, names = FakeClock(), [f"token-{number}" for number in range(50)]
+    async with lookup_scene(clock=clock) as world:
+        await know(world, *names)
+    async with lookup_scene(world.store, clock) as other:
+        other.fault = AWAY
+        for name in names:
+            assert await other.find(name) == FRONTEND
+            await clock.advance(1)
+        assert len(other.questions) == 1
+        other.grants = world.grants
+        other.fault = None
+        await clock.advance(LONGEST_PAUSE_S)
+        assert sorted(other.questions[1]) == sorted(names) and len(other.questions) == 2
+
+
+# ---- what is stored
+
+
+@asynchronous
+async def test_the_moments_of_checks_are_stored() -> None:
+    """A token that was checked again is not old after a restart."""
+    clock = FakeClock()
+    async with lookup_scene(clock=clock) as world:
+        await know(world, "a")
+        await clock.advance(INTERVAL_S)
+    await clock.advance(INTERVAL_S / 2)
+    async with lookup_scene(world.store, clock) as other:
+        other.fault = AWAY
+        assert await other.find("a") == FRONTEND and other.questions == [], "nobody waits for a question"
+
+
+@asynchronous
+async def test_random_tokens_are_not_stored() -> None:
+    """Only a change of known tokens writes the record: callers could otherwise have it written all the time."""
+    async with lookup_scene() as world:
+        await know(world, "a")
+        await world.clock.advance(STORE_S)
+        assert world.store.saved == 1
+        for number in range(100):
+            assert await world.find(f"random-{number}") is None
+            await world.clock.advance(STORE_S)
+        assert world.store.saved == 1 and len(world.questions) == 100
+        assert await world.find("a") == FRONTEND
+        await world.clock.advance(STORE_S)
+        assert world.store.saved == 1
+        world.grants["b"] = FRONTEND
+        assert await world.find("b") == FRONTEND
+        await world.clock.advance(STORE_S)
+        assert world.store.saved == 2
+
+
+@asynchronous
+async def test_each_check_is_stored() -> None:
+    """The moments in the record are those of the last check, while the process runs, and not only at its end."""
+    async with lookup_scene() as world:
+        await know(world, "a")
+        began = world.clock.now()
+        for number in range(1, 4):
+            await world.clock.advance(INTERVAL_S + STORE_S)
+            assert world.store.data is not None
+            [stored] = json.loads(world.store.data)["tokens"]
+            assert stored["checked"] > began + (number - 1) * INTERVAL_S and world.store.saved == number + 1
+
+
+@asynchronous
+async def test_a_store_that_fails_is_tried_again() -> None:
+    """The pauses grow to a minute, without another change; then the record is stored."""
+    async with lookup_scene() as world:
+        world.store.is_full = True
+        await know(world, "a")
+        assert world.store.saved == 1
+        await world.clock.advance(20)
+        assert 3 <= world.store.saved <= 6
+        await world.clock.advance(600)
+        assert 12 <= world.store.saved <= 30
+        world.store.is_full = False
+        await world.clock.advance(LONGEST_PAUSE_S)
+        assert world.store.data is not None
+        before = world.store.saved
+        await world.clock.advance(600)
+        assert world.store.saved == before
+
+
+@asynchronous
+async def test_processes_that_share_a_record() -> None:
+    """Each adds the tokens that it knows, until it has asked again. What one has taken back is stored by no one else."""
+    clock = FakeClock()
+    async with lookup_scene(clock=clock) as one, lookup_scene(one.store, clock) as other:
+        await know(one, "of-one", "of-both")
+        await know(other, "of-other", "of-both")
+        await know(one, "later")
+        assert known_in(one) == {"of-one", "of-both", "of-other", "later"}
+        one.grants.clear()
+        one.lookup.check_now()
+        await turns()
+        await clock.advance(STORE_S)
+        assert known_in(one) == {"of-other"}
+        await know(other, "new")
+        assert known_in(one) == {"of-other", "of-both", "new"}, "the other one has not asked about this one yet"
+        other.grants.clear()
+        other.lookup.check_now()
+        await turns()
+        await clock.advance(STORE_S)
+        assert known_in(one) == set()
+
+
+def known_in(world: LookupScene) -> set[str]:
+    """Return which tokens a process knows that starts now."""
+    started = LookupScene(world.store, world.clock)
+    stored: dict[str, KnownToken] = {}
+    assert world.store.data is not None
+    for part in unpack(world.store.data) or ():
+        stored |= part
+    started.lookup.book.restore(stored)
+    names = ("of-one", "of-both", "of-other", "later", "new")
+    return {name for name in names if started.lookup.book.find(name)}
+
+
+@asynchronous
+async def test_a_token_that_only_storage_knows() -> None:
+    """It is stored again as long as it is there, and forgotten when another process has taken it back."""
+    clock = FakeClock()
+    async with lookup_scene(clock=clock) as first:
+        await know(first, "of-one", "of-both")
+    async with lookup_scene(first.store, clock) as one, lookup_scene(first.store, clock) as other:
+        await know(one, "new")
+        assert known_in(one) == {"of-one", "of-both", "new"}
+        other.grants |= {"of-both": FRONTEND, "new": SERVER}
+        assert await other.find("of-one") == FRONTEND
+        await turns()
+        await clock.advance(STORE_S)
+        assert other.revoked == ["of-one"] and known_in(one) == {"of-both", "new"}
+        await know(one, "later")
+        assert known_in(one) == {"of-both", "new", "later"} and one.lookup.book.find("of-one") is None

@@ -1,0 +1,168 @@
+"""The parent's side with several environments: what workers are told, sent and counted for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flagsvc.proxy.usage.record import UsageWindow
+from flagsvc.proxy.workers import messages
+from support.aio import asynchronous
+from support.worker_pool_scene import SHORT, PoolScene, pool_scene, served
+
+NAMES = ("a", "b")
+
+
+def counts(environment: int, yes: int, **samples: float) -> messages.Counts:
+    """Return counts of one environment, with samples."""
+    found: list[tuple[list[str], float]] = [([name], value) for name, value in samples.items()]
+    return messages.Counts(
+        environment, [UsageWindow(1.0, 2.0, {"a": (yes, 0, {})})], [(("shop", "one"), {"x": yes})], found
+    )
+
+
+def yes_of(scene: PoolScene, environment: int) -> int:
+    """Return how often a toggle was on by the counters of an environment."""
+    bucket = scene.every_counters[environment].drain()
+    return 0 if bucket is None else bucket.toggles["a"].yes
+
+
+@asynchronous
+async def test_a_worker_is_told_all_environments() -> None:
+    """The first message has each with its number, its name and its options, and tells which of them have a configuration.
+
+    It has the options of the process as well, and tells whether each environment was tried once.
+    """
+    async with pool_scene(1, names=NAMES) as scene:
+        assert scene.made[0].received[0] == messages.Welcome(
+            0, [served(0, "a"), served(1, "b")], [[0]], {"port": 3000}, False
+        )
+        scene.has_started = True
+        key = object()
+        await scene.distributions[1].prepare(key, b"of b")
+        scene.distributions[1].switch(key)
+        scene.made[0].end(1)
+        await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received_of(messages.Switch))
+        welcome, prepare, switch = scene.made[1].received
+        assert isinstance(welcome, messages.Welcome) and welcome.has_started
+        assert [(each.name, each.has_configuration) for each in welcome.environments] == [("a", False), ("b", True)]
+        assert (prepare, switch) == (messages.Prepare(1, 1), messages.Switch(1, 1))
+
+
+@asynchronous
+async def test_documents_of_two_environments() -> None:
+    """Each environment has documents of its own with their own numbers, and one does not wait for the other."""
+    async with pool_scene(2, names=NAMES) as scene:
+        first, second = object(), object()
+        for worker in scene.made:
+            worker.ignores.add(messages.Prepare)
+        waiting = asyncio.ensure_future(scene.distributions[0].prepare(first, b"of a"))
+        await scene.until(lambda: all(worker.received_of(messages.Prepare) for worker in scene.made))
+        for worker in scene.made:
+            worker.ignores.clear()
+        await scene.distributions[1].prepare(second, b"of b")
+        assert not waiting.done(), "what a worker has prepared for one environment is nothing to the other"
+        for worker in scene.made:
+            worker.channel.send(messages.Prepared(1, "revision", 0))
+        await waiting
+        scene.distributions[0].switch(second)
+        scene.distributions[0].switch(first)
+        await scene.distributions[0].wait_settled()
+        for worker in scene.made:
+            assert worker.received_of(messages.Prepare) == [messages.Prepare(1, 0), messages.Prepare(1, 1)]
+            assert worker.received_of(messages.Switch) == [messages.Switch(1, 0)]
+        assert [each.has_configuration for each in scene.distributions] == [True, False]
+
+
+@asynchronous
+async def test_freshness_and_failures_of_two_environments() -> None:
+    """Each message has its environment; a new worker is told them again."""
+    async with pool_scene(1, names=NAMES) as scene:
+        scene.distributions[0].confirm(2.5)
+        scene.distributions[1].report_failure()
+        told = [messages.Checked(2.5, 0), messages.Failed(1)]
+        await scene.until(lambda: scene.made[0].received[1:] == told)
+        scene.made[0].end(1)
+        await scene.until(lambda: len(scene.made) == 2 and scene.made[1].received[1:] == told)
+
+
+@asynchronous
+async def test_counts_of_two_environments() -> None:
+    """Usage and registrations go to the counters of the environment; metrics are those of the process."""
+    async with pool_scene(2, names=NAMES) as scene:
+        for worker in scene.made:
+            worker.channel.send(counts(0, 1, flagsvc_http_requests=1))
+            worker.channel.send(counts(1, 10))
+        await scene.worker_pool.gather_counts()
+        assert [yes_of(scene, number) for number in (0, 1)] == [2, 20]
+        assert [list(each.take_registrations().values()) for each in scene.every_counters] == [[{"x": 1}], [{"x": 10}]]
+        assert scene.worker_pool.metric_sums.total({}) == {("flagsvc_http_requests",): 2}
+
+
+@asynchronous
+async def test_counts_of_an_environment_that_is_gone() -> None:
+    """Its usage belongs to nobody. The metrics beside it count."""
+    async with pool_scene(1, names=NAMES) as scene:
+        scene.worker_pool.forget_environment(1)
+        scene.made[0].channel.send(counts(1, 10, flagsvc_http_requests=1))
+        await scene.worker_pool.gather_counts()
+        assert [yes_of(scene, number) for number in (0, 1)] == [0, 0]
+        assert scene.worker_pool.metric_sums.total({}) == {("flagsvc_http_requests",): 1}
+        assert scene.worker_pool.workers == 1
+
+
+@asynchronous
+async def test_an_environment_that_takes_the_place_of_another() -> None:
+    """All workers are told both until the change, and then only the new one; a worker that starts later knows no other."""
+    async with pool_scene(2, names=NAMES) as scene:
+        number = scene.add()
+        coming = served(number, "a", client_keys=["k"])
+        coming.is_current = False
+        await scene.reload(served(0, "a"), served(1, "b"), coming)
+        sent = [worker.received_of(messages.Reload)[-1] for worker in scene.made]
+        assert sent == [messages.Reload(2, [served(0, "a"), served(1, "b"), coming])] * 2
+        assert [each.is_current for each in sent[0].environments] == [True, True, False]
+        await scene.reload(served(number, "a"), served(1, "b"))
+        scene.worker_pool.forget_environment(0)
+        scene.made[0].end(1)
+        await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
+        assert scene.made[2].received[0] == messages.Welcome(
+            0, [served(number, "a"), served(1, "b")], [[0], [1]], {"port": 3000}
+        )
+        assert scene.log.at("warn") == []
+
+
+@asynchronous
+async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
+    """It was told the environments in its first message, so that nobody waits for its acknowledgement."""
+    async with pool_scene(1, names=NAMES) as scene:
+        scene.made[0].ignores.add(messages.Reload)
+        reloading = asyncio.ensure_future(scene.reload(served(1, "b")))
+        await scene.until(lambda: scene.made[0].received_of(messages.Reload))
+        scene.made[0].end(1)
+        await reloading
+        await scene.until(lambda: scene.worker_pool.workers == 1 and len(scene.made) == 2)
+        await scene.worker_pool.wait_reloaded()
+        assert scene.log.at("warn") == [] and not scene.made[1].received_of(messages.Reload)
+
+
+@asynchronous
+async def test_a_late_worker_of_an_environment_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was late with a document is not replaced once nobody expects the document any more."""
+    async with pool_scene(1, timeouts=SHORT, names=NAMES) as scene:
+        late, distribution = scene.made[0], scene.distributions[1]
+        replace_if_stuck, looked = distribution._replace_if_stuck, asyncio.Event()
+
+        def look(*given: Any) -> None:
+            replace_if_stuck(*given)
+            looked.set()
+
+        monkeypatch.setattr(distribution, "_replace_if_stuck", look)
+        late.ignores.add(messages.Prepare)
+        await distribution.prepare(object(), b"document")
+        assert scene.log.at("warn") == ["a worker is late with a configuration, the others do not wait"]
+        scene.worker_pool.forget_environment(1)
+        await looked.wait()
+        assert not late.killed and scene.worker_pool.restarts == 0

@@ -1,0 +1,373 @@
+"""Options of environments: their tables, names and variables, and what an environment inherits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.settings import environments as module
+from flagsvc.settings.environments import (
+    EXPECTED,
+    MAX_ENVIRONMENTS,
+    NAMES,
+    Written,
+    middle_of,
+    normalise_environment,
+    read_names,
+    read_tables,
+    read_variable,
+    rows_for,
+    shared_keys,
+    variable_of,
+)
+from flagsvc.settings.normalise import Given
+from flagsvc.settings.option import Option, Scope
+from flagsvc.settings.table import BY_NAME, OPTIONS
+
+ENOUGH = {
+    "flagsvcUrl": Given("http://h/api", "file f [environments.a]"),
+    "flagsvcApiToken": Given("t0ken", "file f [environments.a]"),
+    "clientKeys": Given("k3y", "file f [environments.a]"),
+}
+DIVIDED = [option for option in OPTIONS if option.scope is not Scope.PROCESS]
+
+
+# ---- which options
+
+
+def test_what_each_environment_has_of_its_own() -> None:
+    """Keys and tokens have no value for the process. A running process takes over no other option."""
+    own = {option.name for option in OPTIONS if option.scope is Scope.OWN}
+    assert own == {"flagsvcApiToken", "clientKeys", "proxySecrets", "expServerSideSdkConfig.tokens"}
+    assert {option.name for option in OPTIONS if option.reloads} <= own
+
+
+def test_what_cannot_be_divided() -> None:
+    """An option for code only has no name in a table, so the process has it."""
+    assert {option.scope for option in OPTIONS if option.in_code_only} == {Scope.PROCESS}
+
+
+# ---- variables
+
+
+@pytest.mark.parametrize(
+    ("name", "middle"), [("production", "PRODUCTION"), ("prod-eu", "PROD_EU"), ("a.b_C9", "A_B_C9"), ("9", "9")]
+)
+def test_the_name_in_variables(name: str, middle: str) -> None:
+    """Letters become upper case, and what is neither letter nor digit becomes `_`."""
+    assert middle_of(name) == middle
+
+
+@pytest.mark.parametrize(
+    ("variable", "of_environment"),
+    [
+        ("FLAGSVC_API_TOKEN", "FLAGSVC_PROD_EU_API_TOKEN"),
+        ("FLAGSVC_PROXY_CLIENT_KEYS", "FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS"),
+        ("CORS_ORIGIN", "FLAGSVC_PROD_EU_CORS_ORIGIN"),
+        ("http_proxy", "FLAGSVC_PROD_EU_http_proxy"),
+    ],
+)
+def test_the_variable_of_an_environment(variable: str, of_environment: str) -> None:
+    """The name of the environment stands behind our prefix; a variable without the prefix gets it."""
+    assert variable_of("prod-eu", variable) == of_environment
+
+
+@pytest.mark.parametrize("option", DIVIDED, ids=lambda option: option.name)
+def test_a_row_of_an_environment(option: Option) -> None:
+    """It is the row of the option but for its variables, all of which have our prefix or its alias. It has no flag."""
+    [row] = [row for row in rows_for("prod-eu") if row.name == option.name]
+    assert (row.environment, option.environment, row.flag) == ("prod-eu", "", "")
+    assert (row.field, row.kind, row.default, row.section) == (
+        option.field,
+        option.kind,
+        option.default,
+        option.section,
+    )
+    assert row.reads == tuple(variable_of("prod-eu", name) for name in option.reads)
+    assert all(variable.name.startswith(("FLAGSVC_PROD_EU_", "UNLEASH_PROD_EU_")) for variable in row.variables)
+    assert [variable.holds_path for variable in row.variables].count(True) == (2 * len(row.reads) if row.secret else 0)
+
+
+def test_the_rows_of_an_environment() -> None:
+    """They are those that may differ between environments, and they are made once."""
+    assert [row.name for row in rows_for("a")] == [option.name for option in DIVIDED]
+    assert rows_for("a") is rows_for("a")
+
+
+def test_the_variable_that_names_them() -> None:
+    """It may hold keys, so it is a secret, which a file can hold."""
+    assert [variable.name for variable in NAMES.variables] == [
+        "FLAGSVC_ENVIRONMENTS",
+        "FLAGSVC_ENVIRONMENTS_FILE",
+        "UNLEASH_ENVIRONMENTS",
+        "UNLEASH_ENVIRONMENTS_FILE",
+    ]
+
+
+# ---- names
+
+
+@pytest.mark.parametrize("name", ["a", "9", "production", "prod-eu", "prod.eu_1", "A" * 64])
+def test_good_names(name: str) -> None:
+    """Letters, digits and three signs between, 64 characters at most."""
+    assert read_names([name, name], "file f") == ([name], [])
+
+
+@pytest.mark.parametrize("name", ["", " ", "-a", ".a", "a b", "a/b", "ä", "a\n", "a" * 65, "*:dev.t0ken", "\ud800"])
+def test_bad_names(name: str) -> None:
+    """They are left out, and named in a problem. A variable may hold a secret by mistake, so only the place is named there."""
+    found, [problem] = read_names(["good", name], "file f")
+    assert found == ["good"] and problem.isprintable()
+    assert problem.startswith("environments (file f): `") and problem.endswith(
+        f"` is no name of an environment; {EXPECTED}"
+    )
+    assert read_names(["good", name], "environment E", shows_names=False) == (
+        ["good"],
+        [f"environments (environment E): name 2 is no name of an environment; {EXPECTED}"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "variable"),
+    [
+        ("prod-eu", "prod.eu", "FLAGSVC_PROD_EU_URL"),
+        ("a", "A", "FLAGSVC_A_URL"),
+        ("a", "a-exp-bootstrap", "FLAGSVC_A_EXP_BOOTSTRAP_URL"),
+        ("a-exp-bootstrap", "a", "FLAGSVC_A_EXP_BOOTSTRAP_URL"),
+    ],
+)
+def test_two_names_with_one_variable(one: str, other: str, variable: str) -> None:
+    """No variable is read for two environments."""
+    assert read_names([one, "b", other], "file f")[1] == [
+        f"environments (file f): `{one}` and `{other}` would both read {variable}; choose another name"
+    ]
+
+
+def test_a_name_with_a_variable_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable is read for an environment and for the process."""
+    row = module.row_for("", BY_NAME["port"])
+    row.reads = ("FLAGSVC_BLUE_TAGS",)
+    monkeypatch.setattr(module, "OPTIONS", (*OPTIONS, row))
+    assert read_names(["green", "blue"], "file f")[1] == [
+        "environments (file f): the process and `blue` would both read FLAGSVC_BLUE_TAGS; choose another name"
+    ]
+
+
+def test_how_many_there_can_be() -> None:
+    """At least one, and at most a thousand."""
+    names = [f"e{number}" for number in range(MAX_ENVIRONMENTS)]
+    assert read_names(names, "file f") == (names, [])
+    assert read_names([*names, "more"], "file f") == ([], ["environments (file f): expected at most 1000 environments"])
+    assert read_names([], "file f") == ([], ["environments (file f): expected a name for each environment"])
+
+
+# ---- tables
+
+
+def test_tables() -> None:
+    """The options of each environment are found by their names, also those in tables below."""
+    tree = {"a": {"clientKeys": ["k"], "cors": {"origin": "*"}}, "b": {"clientKeysFile": "keys"}}
+    written, problems = read_tables(tree, "file f")
+    assert problems == []
+    assert written == Written(
+        {"a": {"clientKeys": ["k"], "cors.origin": "*"}, "b": {"clientKeysFile": "keys"}}, "file f"
+    )
+    assert written.source_of("a") == "file f [environments.a]"
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        (5, "environments (file f): expected a table for each environment"),
+        ([], "environments (file f): expected a table for each environment"),
+        ({}, "environments (file f): expected a table for each environment"),
+        ({"a": 5}, "environments.a (file f): expected a table of options"),
+        ({"a": {"clientKyes": 1}}, "unknown option `clientKyes` (file f [environments.a]); did you mean `clientKeys`?"),
+        (
+            {"a": {"port": 1}},
+            "unknown option `port` (file f [environments.a]); it holds for the whole process, and stands outside of the"
+            " tables of environments",
+        ),
+        ({"a": {"logger": 1}}, "logger (file f [environments.a]) can be given in code only"),
+        (
+            {"a": {"database": "x"}},
+            "unknown option `database` (file f [environments.a]); it is the flag server's, and stands in [server]",
+        ),
+        ({"a": {"cors": 1}}, "cors (file f [environments.a]): expected a table with origin"),
+    ],
+)
+def test_wrong_tables(tree: object, problem: str) -> None:
+    """The problem names the place, and what belongs there."""
+    assert read_tables(tree, "file f")[1] == [problem]
+
+
+@pytest.mark.parametrize(
+    "option", [each for each in OPTIONS if each.scope is Scope.PROCESS], ids=lambda each: each.name
+)
+def test_what_holds_for_the_process_is_in_no_table(option: Option) -> None:
+    """Each such option is refused in the table of an environment."""
+    tree: dict[str, object] = {option.name: 1}
+    if "." in option.name:
+        table, _, key = option.name.partition(".")
+        tree = {table: {key: 1}}
+    written, [problem] = read_tables({"a": tree}, "file f")
+    assert written.tables == {"a": {}} and option.name in problem
+
+
+# ---- the variable
+
+
+@pytest.mark.parametrize("text", ["a,b", " a , b ,", "a\nb\n", "a,b,a"])
+def test_names_in_the_variable(text: str) -> None:
+    """They are cut at commas and line ends, as every list."""
+    assert read_variable(text, "environment E") == (Written({"a": {}, "b": {}}, "environment E"), [])
+
+
+def test_json_in_the_variable() -> None:
+    """An object has a table for each environment, with the same names as in a file."""
+    text = json.dumps({"a": {"cors": {"origin": ["https://a"]}}, "b": {}})
+    assert read_variable(f"\n {text}", "environment E") == (
+        Written({"a": {"cors.origin": ["https://a"]}, "b": {}}, "environment E"),
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (",", "expected a name for each environment"),
+        ("{}", "expected a table for each environment"),
+        (
+            '{"a": {"clientKeys": "s3cret"}',
+            "it begins with `{` and is not JSON: expecting ',' delimiter (at line 1, column 31)",
+        ),
+        ('{"a": ' + "[" * 100_000, "it begins with `{` and is not JSON: nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "it begins with `{` and is not JSON: a number is too long"),
+        ('["s3cret"]', f"name 1 is no name of an environment; {EXPECTED}"),
+        ("a, *:development.s3cret", f"name 2 is no name of an environment; {EXPECTED}"),
+        ('{"*:development.s3cret": {}}', f"name 1 is no name of an environment; {EXPECTED}"),
+    ],
+)
+def test_a_wrong_variable(text: str, problem: str) -> None:
+    """The problem shows nothing of the text, which may be a secret."""
+    assert read_variable(text, "environment E")[1] == [f"environments (environment E): {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ('{"a": {}, "b": {}, "a": {}}', ["environments (environment E): `a` comes twice"]),
+        (
+            '{"a": {"clientKeys": "1", "clientKeys": "2"}}',
+            ["environments.a (environment E): `clientKeys` comes twice"],
+        ),
+        (
+            '{"a": {"cors": {"origin": "*", "origin": "*"}}}',
+            ["environments.a.cors (environment E): `origin` comes twice"],
+        ),
+        ('{"a": {"tags": {"s3cret": 1, "s3cret": 2}}}', ["environments.a.tags (environment E): a key comes twice"]),
+        (
+            '{"a": {"cors": {"origin": [{"s3cret": {"s3cret": 1, "s3cret": 2}}]}}}',
+            ["environments.a.cors.origin (environment E): a key comes twice"],
+        ),
+        (
+            '{"*:dev.s3cret": {}, "*:dev.s3cret": {}}',
+            [f"environments (environment E): name 1 is no name of an environment; {EXPECTED}"],
+        ),
+        (
+            '{"a": {"corz": {"s3cret": 1, "s3cret": 2}}}',
+            ["unknown option `corz` (environment E [environments.a])"],
+        ),
+    ],
+)
+def test_a_key_that_comes_twice(text: str, problems: list[str]) -> None:
+    """At every level it is a problem that names the table, as in TOML. A key inside of a value may be a secret."""
+    assert read_variable(text, "environment E")[1] == problems
+
+
+# ---- what an environment has
+
+
+def test_an_environment_inherits() -> None:
+    """It has its own values, else those of the process, else the defaults. It has no keys of the process."""
+    process = {
+        "refreshInterval": Given("7000", "environment FLAGSVC_FETCH_INTERVAL"),
+        "namePrefix": Given("shop.", "flag --name-prefix"),
+        "port": Given("8080", "environment PORT"),
+        "expServerSideSdkConfig.tokens": Given("t", "environment EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"),
+    }
+    made = normalise_environment("a", ENOUGH | {"namePrefix": Given("mine.", "file f")}, process, {})
+    assert (made.problems, made.deprecations) == ({}, [])
+    assert set(made.values) == set(BY_NAME)
+    found = {name: made.values[name] for name in (*process, "clientKeys", "metricsInterval")}
+    assert found == {
+        "refreshInterval": 7000,
+        "namePrefix": "mine.",
+        "port": 8080,
+        "expServerSideSdkConfig.tokens": (),
+        "clientKeys": ("k3y",),
+        "metricsInterval": 30_000,
+    }
+
+
+def test_problems_of_an_environment() -> None:
+    """They name the environment and, for what is missing, its variable. A problem of the process is not told again."""
+    own = {"refreshInterval": Given("soon", "file f [environments.a]")}
+    process = {"metricsInterval": Given("never", "environment FLAGSVC_METRICS_INTERVAL")}
+    found = normalise_environment("a", own, process, {}).problems
+    where = "or {0} in [environments.a]"
+    assert found == {
+        "flagsvcUrl": f"environments.a: flagsvcUrl is required: set FLAGSVC_A_URL, {where.format('flagsvcUrl')}",
+        "flagsvcApiToken": "environments.a: flagsvcApiToken is required: set FLAGSVC_A_API_TOKEN, "
+        + where.format("flagsvcApiToken"),
+        "clientKeys": "environments.a: clientKeys is required: set FLAGSVC_A_PROXY_CLIENT_KEYS, "
+        + where.format("clientKeys")
+        + ', or tokenValidation = "upstream"',
+        "refreshInterval": "environments.a: refreshInterval (file f [environments.a]): "
+        "expected an integer from 0 to 2147483647, got `soon`",
+    }
+
+
+def test_an_option_that_needs_another() -> None:
+    """The other one may be inherited."""
+    own = ENOUGH | {"upstreamKey": Given("key.pem", "file f")}
+    alone = normalise_environment("a", own, {}, {}).problems
+    assert alone == {
+        "upstreamKey": "environments.a: upstreamKey (file f): has no effect without upstreamCert; give both, or neither"
+    }
+    assert (
+        normalise_environment("a", own, {"upstreamCert": Given("cert.pem", "flag --upstream-cert")}, {}).problems == {}
+    )
+
+
+def test_the_deprecated_name_of_keys() -> None:
+    """It works in an environment, and the warning names the variable of that environment."""
+    own = {name: entry for name, entry in ENOUGH.items() if name != "clientKeys"}
+    made = normalise_environment(
+        "a", own | {"proxySecrets": Given("old", "environment FLAGSVC_A_PROXY_SECRETS")}, {}, {}
+    )
+    assert (made.values["clientKeys"], made.values["proxySecrets"]) == (("old",), ())
+    assert made.deprecations == [
+        "environments.a: proxySecrets (environment FLAGSVC_A_PROXY_SECRETS) is deprecated: "
+        "give the same keys as clientKeys (FLAGSVC_A_PROXY_CLIENT_KEYS)"
+    ]
+
+
+# ---- keys
+
+
+def keys(client: str, server: str = "") -> dict[str, Any]:
+    """Return values of an environment with these keys and tokens."""
+    return {"clientKeys": tuple(client.split()), "expServerSideSdkConfig.tokens": tuple(server.split())}
+
+
+def test_a_key_opens_one_environment() -> None:
+    """A key or token of two environments is a problem, told once for each pair and without the key."""
+    one, other, third = keys("one two both", "token both"), keys("token two", "one"), keys("three", "two")
+    assert list(shared_keys([("a", one), ("b", other), ("c", third)])) == [
+        "environments: a key is both in `a` and in `b`; each key opens one environment",
+        "environments: a key is both in `a` and in `c`; each key opens one environment",
+    ]
+    assert list(shared_keys([("a", one), ("d", keys("three"))])) == []

@@ -1,0 +1,149 @@
+"""A place that could not be read is one problem: nothing is said to be missing that may be there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings.load import resolve
+from flagsvc.settings.names import DIVIDED
+from flagsvc.settings.render import what_is_set
+from flagsvc.settings.server import resolve_server
+from support.environment_samples import as_variable, required, write_toml
+from support.settings_samples import BASE, base_without
+
+NOWHERE = "/nowhere/s3cret"
+
+
+def problems(given: dict[str, str], file: Path | None = None) -> list[str]:
+    """Return the problems of variables and a file."""
+    resolved = resolve({"HOME": "/h"} | given, file, {})
+    for name, _ in resolved.values.get("environments", ()):
+        assert f"[environments.{name}]" in what_is_set(resolved)
+    return list(resolved.problems.values())
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Return a configuration file that is no TOML."""
+    path = tmp_path / "flagsvc.toml"
+    path.write_text("flagsvcUrl = \n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"FLAGSVC_ENVIRONMENTS": "a,b", "FLAGSVC_A_FETCH_INTERVAL": "7000"},
+        {"FLAGSVC_URL": "https://gitlab.example.com/api/v4/feature_flags/unleash/1"},
+        {"FLAGSVC_UPSTREAM_KEY": "/key.pem"},
+    ],
+)
+def test_a_file_that_is_not_read(given: dict[str, str], broken: Path) -> None:
+    """The file is the only problem, for the process and for each environment."""
+    found = f"configuration file {broken}: not TOML: invalid value (at line 1, column 14)"
+    assert problems(given, broken) == [found]
+    assert list(resolve_server({}, broken, {}).problems.values()) == [found]
+
+
+def test_other_problems_are_told(broken: Path) -> None:
+    """A wrong value from another place is still a problem."""
+    given = {"PORT": "x", "FLAGSVC_ENVIRONMENTS": "a", "FLAGSVC_A_URL": "localhost"}
+    assert [text.split(" (")[0] for text in problems(given, broken)] == [
+        f"configuration file {broken}: not TOML: invalid value",
+        "port",
+        "environments.a: flagsvcUrl",
+    ]
+
+
+def test_a_file_of_environments(tmp_path: Path) -> None:
+    """Nothing is said to be missing: neither for the process, nor in the tables of the configuration file."""
+    told = (
+        "environments (environment FLAGSVC_ENVIRONMENTS_FILE): cannot read the file it names: no such file or directory"
+    )
+    variables = {"FLAGSVC_ENVIRONMENTS_FILE": NOWHERE}
+    assert problems(variables) == [told]
+    file = write_toml(tmp_path / "flagsvc.toml", {"a": {"projectName": "shop"}, "b": required("b")})
+    assert problems(variables, file) == [told]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a": {', "it begins with `{` and is not JSON: expecting property name enclosed in double quotes (at line 1, column 8)"),
+        ('{"a": {"clientKeys": ["s3cret"],}}', "it begins with `{` and is not JSON: "),
+        ("a, not a name", "name 2 is no name of an environment; "),
+        ('{"b": {}, "b": {}}', "`b` comes twice"),
+    ],
+)  # fmt: skip
+def test_environments_that_are_not_read(text: str, problem: str, tmp_path: Path) -> None:
+    """A table of the file is not said to be ignored because of a variable that could not be read."""
+    file = write_toml(tmp_path / "flagsvc.toml", {name: required(name) for name in "abc"})
+    resolved = resolve({"HOME": "/h", "FLAGSVC_ENVIRONMENTS": text}, file, {})
+    assert resolved.warnings == []
+    [told] = resolved.problems.values()
+    assert told.startswith(f"environments (environment FLAGSVC_ENVIRONMENTS): {problem}")
+
+
+def test_a_table_that_no_option_is_in(tmp_path: Path) -> None:
+    """Its name is the problem, with what was probably meant. Nothing is missing that may be in it."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text('[environment.development]\nclientKeys = ["s3cret"]\n')
+    told = f"environment (file {file}): expected a text, got a table; did you mean `[environments.development]`?"
+    assert problems({}, file) == [told]
+    for table in ("[environment]\nclientKeys = ['s3cret']\n", '[environment."\\n"]\nclientKeys = ["s3cret"]\n'):
+        file.write_text(table)
+        assert problems({}, file) == [told.replace("development", "NAME")]
+    for name, hint in (("enviroments", "; did you mean `environments`?"), ("zzzzzz", "")):
+        file.write_text(f"[{name}.development]\nclientKeys = ['s3cret']\n")
+        assert problems({}, file) == [f"unknown option `{name}` (file {file}){hint}"]
+    file.write_text("environment = ['s3cret']\n")
+    assert problems(BASE, file) == [f"environment (file {file}): expected a text, got a list"]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"FLAGSVC_PROXY_SECRETS_FILE": NOWHERE}, "proxySecrets (environment FLAGSVC_PROXY_SECRETS_FILE): cannot read"),
+        ({"FLAGSVC_PROXY_SECRETS": "\x01"}, "proxySecrets (environment FLAGSVC_PROXY_SECRETS): expected"),
+        ({"FLAGSVC_TOKEN_VALIDATION": "upstrem"}, "tokenValidation (environment FLAGSVC_TOKEN_VALIDATION): expected"),
+    ],
+)
+def test_what_stands_for_keys(given: dict[str, str], problem: str) -> None:
+    """Keys are not missing if they are given under their former name, or if they may not be needed."""
+    for prefix, more in (
+        ("", base_without("clientKeys")),
+        ("environments.a: ", as_variable({"a": required("a", "clientKeys")})),
+    ):
+        own = {name.replace("FLAGSVC_", "FLAGSVC_A_" if prefix else "FLAGSVC_"): text for name, text in given.items()}
+        [told] = problems(more | own)
+        assert told.startswith(prefix + problem.replace("FLAGSVC_", "FLAGSVC_A_" if prefix else "FLAGSVC_"))
+
+
+@pytest.mark.parametrize("name", [option.name for option in DIVIDED if option.required])
+@pytest.mark.parametrize("value", [5, [["s3cret"]], "\x01"])
+def test_a_required_option_with_a_wrong_value(name: str, value: object, tmp_path: Path) -> None:
+    """A value that is refused is one problem, in JSON and in a file: the option is not called required as well."""
+    table = required("a") | {name: value}
+    file = write_toml(tmp_path / "flagsvc.toml", {"a": table})
+    for told in (problems({"FLAGSVC_ENVIRONMENTS": json.dumps({"a": table})}), problems({}, file)):
+        assert len(told) == 1 and told[0].startswith(f"environments.a: {name} (") and "s3cret" not in told[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_named"),
+    [
+        ("http://h/api", True),
+        ("file:///flags.json", False),
+        ("https://gitlab.com/api/v4/feature_flags/unleash/1", False),
+    ],
+)
+def test_what_may_be_in_place_of_keys(url: str, is_named: bool) -> None:
+    """If keys are missing, the problem names the look-up of tokens, unless this upstream has none."""
+    more = {"FLAGSVC_URL": url, "FLAGSVC_API_TOKEN": "t", "FLAGSVC_INSTANCE_ID": "i"}
+    [told] = problems(more)
+    assert told.startswith("clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in ")
+    assert (', or tokenValidation = "upstream"' in told) is is_named

@@ -1,0 +1,98 @@
+"""Variables with one of our prefixes that no option reads: which of them are a mistake, and what was probably meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli.batch.target import FROM, ONE, TO
+from flagsvc.settings.load import resolve
+from flagsvc.settings.server import resolve_server
+from flagsvc.settings.unread import unread
+from support.environment_samples import by_variables, required, write_toml
+from support.settings_samples import BASE
+
+TOKENS = [f"{side.variable}{end}" for side in (ONE, FROM, TO) for end in ("", "_FILE")]
+NAMED = {"FLAGSVC_ENVIRONMENTS": "production,prod-eu"}
+ENVIRONMENTS = NAMED | by_variables("production", required("production")) | by_variables("prod-eu", required("prod-eu"))
+"""Variables of two environments that are enough for a start."""
+
+
+@pytest.mark.parametrize("name", [*TOKENS, "FLAGSVC_SEED", "FLAGSVC_URL", "UNLEASH_URL"])
+def test_what_another_command_reads_is_no_mistake(name: str) -> None:
+    """Variables that other commands read give no warning."""
+    assert list(unread({name: "x"})) == []
+
+
+def test_a_mistake_in_the_name_of_a_token() -> None:
+    """The warning suggests the nearest variable, also one of another command."""
+    (warning,) = unread({"FLAGSVC_ADMIN_TOKN": "x"})
+    assert warning.endswith("did you mean `FLAGSVC_ADMIN_TOKEN`?")
+
+
+# ---- beside several environments
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("FLAGSVC_STAGING_API_TOKEN", "FLAGSVC_ENVIRONMENTS names no `staging`"),
+        ("UNLEASH_STAGING_API_TOKEN_FILE", "FLAGSVC_ENVIRONMENTS names no `staging`"),
+        ("FLAGSVC_US_WEST_PROXY_CLIENT_KEYS", "FLAGSVC_ENVIRONMENTS names no `us_west`"),
+        ("FLAGSVC_STAGING_CORS_ORIGIN", "FLAGSVC_ENVIRONMENTS names no `staging`"),
+        ("FLAGSVC_STAGING_EXP_BOOTSTRAP_URL", "FLAGSVC_ENVIRONMENTS names no `staging`"),
+        ("FLAGSVC_PRODUCTON_URL", "FLAGSVC_ENVIRONMENTS names no `producton`; did you mean `production`?"),
+        ("FLAGSVC_PRODUCTION_PORT", "it holds for the whole process, as `PORT`"),
+        ("UNLEASH_PROD_EU_LOG_LEVEL", "it holds for the whole process, as `LOG_LEVEL`"),
+        ("FLAGSVC_PRODUCTION_TLS_CERT", "it holds for the whole process, as `FLAGSVC_TLS_CERT`"),
+        ("FLAGSVC_PRODUCTION_STORAGE_PASSWORD_FILE", "it holds for the whole process, as `FLAGSVC_STORAGE_PASSWORD_FILE`"),
+        ("FLAGSVC_PRODUCTION_MAIN_URL", "did you mean `FLAGSVC_PRODUCTION_URL`?"),
+        ("FLAGSVC_PROD_EU_API_TOKN", "did you mean `FLAGSVC_PROD_EU_API_TOKEN`?"),
+        ("FLAGSVC_EXP_BOOTSTRAP_URL", "did you mean `EXP_BOOTSTRAP_URL`?"),
+        ("FLAGSVC_CORS_ORIGIN", "did you mean `CORS_ORIGIN`?"),
+    ],
+)  # fmt: skip
+def test_a_hint_does_not_lead_astray(name: str, hint: str) -> None:
+    """What looks like a variable of an environment is never taken for one of the process, which would be refused."""
+    assert resolve(ENVIRONMENTS | {name: "s3cret"}, None, {}).warnings == [
+        f"environment {name}: no option reads this variable; {hint}"
+    ]
+
+
+def test_environments_of_the_file(tmp_path: Path) -> None:
+    """If the file says which environments there are, the hint names it. If a variable does, it is that one."""
+    path = write_toml(tmp_path / "flagsvc.toml", {"production": required("production")})
+    [warning] = resolve({"HOME": "/h", "FLAGSVC_STAGING_URL": "x"}, path, {}).warnings
+    assert warning.endswith(f"variable; file {path} has no table [environments.staging]")
+    (tmp_path / "names").write_text("production")
+    named = {"UNLEASH_ENVIRONMENTS_FILE": str(tmp_path / "names"), "FLAGSVC_STAGING_URL": "x"}
+    assert resolve({"HOME": "/h"} | named, path, {}).warnings == [
+        "environment FLAGSVC_STAGING_URL: no option reads this variable; UNLEASH_ENVIRONMENTS_FILE names no `staging`"
+    ]
+
+
+def test_without_environments() -> None:
+    """Where no environment is named, it may also be a wrong name of a variable of the process."""
+    assert resolve(BASE | {"FLAGSVC_STAGING_API_TOKEN": "x", "FLAGSVC_STAGING_PORT": "x"}, None, {}).warnings == [
+        "environment FLAGSVC_STAGING_API_TOKEN: no option reads this variable; FLAGSVC_ENVIRONMENTS names no `staging`; did you"
+        " mean `FLAGSVC_API_TOKEN`?",
+        "environment FLAGSVC_STAGING_PORT: no option reads this variable; did you mean `PORT`?",
+    ]
+
+
+@pytest.mark.parametrize("names", ['{"production": ', "production, not a name", "{}"])
+def test_environments_that_could_not_be_read(names: str, tmp_path: Path) -> None:
+    """Nothing is said of a variable of an environment that may be among those that could not be read."""
+    given = {"HOME": "/h", "FLAGSVC_ENVIRONMENTS": names, "FLAGSVC_STAGING_URL": "x", "FLAGSVC_ZZZZZZ": "x"}
+    assert resolve(given, None, {}).warnings == ["environment FLAGSVC_ZZZZZZ: no option reads this variable"]
+    file = {"HOME": "/h", "FLAGSVC_ENVIRONMENTS_FILE": str(tmp_path / "none"), "FLAGSVC_STAGING_URL": "x"}
+    assert resolve(file, None, {}).warnings == []
+    assert resolve({"HOME": "/h", "FLAGSVC_STAGING_URL": "x"}, tmp_path / "none.toml", {}).warnings == []
+    (tmp_path / "number.toml").write_text("environments = 5")
+    assert resolve({"HOME": "/h", "FLAGSVC_STAGING_URL": "x"}, tmp_path / "number.toml", {}).warnings == []
+
+
+def test_the_flag_server_knows_no_environments() -> None:
+    """Both programs may share a file of variables, so it says nothing of those of environments."""
+    assert resolve_server(ENVIRONMENTS, None, {}).warnings == []

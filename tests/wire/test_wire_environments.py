@@ -1,0 +1,221 @@
+"""One proxy with two environments on two upstream servers: no answer and no count of one is seen in the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.aio import asynchronous, until
+from support.environments import only
+from support.loopback import reply
+from support.scene import KEY, document, toggle
+from support.two_environments import KEYS, SERVERS, TOKENS, both, get, names, post
+
+METRICS = "/proxy/internal-backstage/prometheus"
+BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z"}
+
+
+# ---- who sees what
+
+
+@pytest.mark.parametrize(
+    ("path", "keys", "seen"),
+    [
+        ("/proxy", KEYS, (["of-a", "shared"], ["of-b"])),
+        ("/proxy/all", KEYS, (["of-a", "shared"], ["of-b", "shared"])),
+        ("/api/frontend", KEYS, (["of-a", "shared"], ["of-b"])),
+        ("/api/client/features", SERVERS, (["of-a", "shared"], ["of-b", "shared"])),
+        ("/proxy/client/features", SERVERS, (["of-a", "shared"], ["of-b", "shared"])),
+    ],
+)
+@asynchronous
+async def test_each_key_sees_its_toggles(
+    path: str, keys: dict[str, str], seen: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    """On every API, and no other key opens it: the statuses are those of a proxy with a single environment."""
+    async with both(tmp_path) as around, around.proxy(enable_all_endpoint=True) as proxy:
+        assert tuple([names(await get(proxy, path, key)) for key in keys.values()]) == seen
+        others = [*(SERVERS if keys is KEYS else KEYS).values(), "nobody", TOKENS["a"], ""]
+        refused = [await get(proxy, path, key) for key in others]
+    async with both(tmp_path) as around:
+        single = around.around.options(exp_server_side_sdk_config_tokens="sdk-token", enable_all_endpoint=True)
+        async with around.around.proxy(single) as alone:
+            own = "sdk-token" if keys is KEYS else KEY
+            expected = [await get(alone, path, key) for key in (own, own, "nobody", TOKENS["a"], "")]
+    assert [(each.status_code, each.content) for each in refused] == [
+        (each.status_code, each.content) for each in expected
+    ]
+
+
+@asynchronous
+async def test_a_look_up_by_name(tmp_path: Path) -> None:
+    """Each environment decides its own toggle of a name, and knows no toggle of the other."""
+    async with both(tmp_path) as around, around.proxy() as proxy:
+        for name, on in (("a", [True, True, False]), ("b", [False, False, True])):
+            body = {"toggles": ["shared", "of-a", "of-b"]}
+            answer = await proxy.ask("POST", "/proxy", {"authorization": KEYS[name]}, body)
+            assert [each["enabled"] for each in answer.json()["toggles"]] == on
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"), [("/proxy", KEYS), ("/api/frontend", KEYS), ("/api/client/features", SERVERS)]
+)
+@asynchronous
+async def test_a_tag_of_another_environment(path: str, keys: dict[str, str], tmp_path: Path) -> None:
+    """It is no tag of this one's answer: a cache that mixes them up gets the right answer and not a 304."""
+    async with both(tmp_path) as around, around.proxy() as proxy:
+        tag = (await get(proxy, path, keys["a"])).headers["etag"]
+        assert (await get(proxy, path, keys["a"], if_none_match=tag)).status_code == 304
+        answer = await get(proxy, path, keys["b"], if_none_match=tag)
+        assert answer.status_code == 200 and answer.headers["etag"] != tag and "of-b" in names(answer)
+
+
+@asynchronous
+async def test_answers_to_the_same_document(tmp_path: Path) -> None:
+    """Options of an environment decide as its toggles do, also for the tag and for the answers that are kept."""
+    async with both(tmp_path) as around:
+        around.a.served = around.b.served = document(toggle("x", ("environment", "beta")), toggle("y"))
+        async with around.proxy(environment="alpha", b={"environment": "beta"}) as proxy:
+            for _ in range(2):
+                one, other = [await get(proxy, "/proxy", key) for key in KEYS.values()]
+                assert (names(one), names(other)) == (["y"], ["x", "y"])
+            assert one.headers["etag"] != other.headers["etag"]
+            assert (await get(proxy, "/proxy", KEYS["b"], if_none_match=one.headers["etag"])).status_code == 200
+
+
+@asynchronous
+async def test_a_switch_of_one_environment(tmp_path: Path) -> None:
+    """enableAllEndpoint, the project and the prefix are options of an environment."""
+    async with both(tmp_path) as around, around.proxy(b={"enable_all_endpoint": True, "name_prefix": "sh"}) as proxy:
+        answers = [await get(proxy, "/proxy/all", key) for key in KEYS.values()]
+        assert [answer.status_code for answer in answers] == [501, 200] and names(answers[1]) == ["shared"]
+
+
+@asynchronous
+async def test_keys_are_validated(tmp_path: Path) -> None:
+    """A proxy below asks without a key which of its tokens this one knows."""
+    async with both(tmp_path) as around, around.proxy() as proxy:
+        answer = await proxy.ask(
+            "POST", "/edge/validate", {"authorization": ""}, {"tokens": [SERVERS["b"], "nobody", KEYS["a"]]}
+        )
+        found = [(each["token"], each["type"], each["environment"]) for each in answer.json()["tokens"]]
+        assert found == [(SERVERS["b"], "client", "staging"), (KEYS["a"], "frontend", "production")]
+
+
+# ---- browsers
+
+
+@asynchronous
+async def test_origins(tmp_path: Path) -> None:
+    """A preflight allows the origins of both, because it has no key. The answer to a key allows those of its environment."""
+
+    async def allowed(method: str, origin: str, **headers: str) -> str | None:
+        given = {"origin": origin, "access-control-request-method": "GET", **headers}
+        answer = await proxy.ask(method, "/proxy", {"authorization": "", **given})
+        assert "origin" in answer.headers["vary"].lower()
+        found: str | None = answer.headers.get("access-control-allow-origin")
+        return found
+
+    async with both(tmp_path) as around:
+        origins = {"cors_origin": "https://a,https://both", "b": {"cors_origin": "https://b,https://both"}}
+        async with around.proxy(**origins) as proxy:
+            asked = ("https://a", "https://b", "https://both", "https://c")
+            assert [await allowed("OPTIONS", each) for each in asked] == [
+                "https://a",
+                "https://b",
+                "https://both",
+                None,
+            ]
+            for name, seen in (
+                ("a", ["https://a", None, "https://both", None]),
+                ("b", [None, "https://b", "https://both", None]),
+            ):
+                assert [await allowed("GET", each, authorization=KEYS[name]) for each in asked] == seen
+            assert await allowed("GET", "https://b", authorization="nobody") == "https://b", (
+                "so that scripts can read the 401"
+            )
+
+
+# ---- usage metrics
+
+
+@asynchronous
+async def test_usage_goes_to_the_upstream_of_its_environment(tmp_path: Path) -> None:
+    """With the token of that environment: look-ups, reports of SDKs and reports of server-side applications."""
+    async with both(tmp_path) as around:
+        async with around.proxy() as proxy:
+            for name, times in (("a", 2), ("b", 3)):
+                for _ in range(times):
+                    assert await post(proxy, "/proxy", KEYS[name], {"toggles": ["shared", f"of-{name}"]}) == 200
+                report = {
+                    "appName": "shop",
+                    "instanceId": "1",
+                    "bucket": {**BUCKET, "toggles": {"shared": {"yes": 10 * times, "no": 0}}},
+                }
+                assert await post(proxy, "/proxy/client/metrics", KEYS[name], report) == 200
+                assert await post(proxy, "/api/frontend/client/metrics", KEYS[name], report) == 200
+                assert await post(proxy, "/api/client/metrics", SERVERS[name], report) == 202
+            unknown = {
+                "appName": "shop",
+                "instanceId": "1",
+                "bucket": {**BUCKET, "toggles": {"of-b": {"yes": 1, "no": 0}}},
+            }
+            assert await post(proxy, "/proxy/client/metrics", KEYS["a"], unknown) == 200
+        assert around.a.counted() == {"shared": {"yes": 62, "no": 0}, "of-a": {"yes": 2, "no": 0}}
+        assert around.b.counted() == {"shared": {"yes": 90, "no": 3}, "of-b": {"yes": 3, "no": 0}}
+        for server, name in ((around.a, "a"), (around.b, "b")):
+            assert server.received("register") and server.received("metrics")
+            assert {request.headers["authorization"] for request in server.loopback.requests} == {TOKENS[name]}
+
+
+@asynchronous
+async def test_each_environment_registers(tmp_path: Path) -> None:
+    """With its own names, and its own connection id."""
+    async with both(tmp_path) as around:
+        async with around.proxy(flagsvc_app_name="proxy", b={"flagsvc_app_name": "proxy-b"}):
+            await until(lambda: around.a.received("register") and around.b.received("register"))
+        one, other = [json.loads(each.received("register")[0].body) for each in (around.a, around.b)]
+        assert (one["appName"], other["appName"]) == ("proxy", "proxy-b")
+        assert one["connectionId"] != other["connectionId"]
+
+
+@asynchronous
+async def test_counts_that_an_upstream_does_not_take(tmp_path: Path) -> None:
+    """They wait for it, and are never sent to the other."""
+    async with both(tmp_path) as around:
+        around.b.special["metrics"] = reply(503)
+        async with around.proxy() as proxy:
+            for key in KEYS.values():
+                assert await post(proxy, "/proxy", key, {"toggles": ["shared"]}) == 200
+        assert around.a.counted() == {"shared": {"yes": 1, "no": 0}}
+        assert [request.headers["authorization"] for request in around.b.received("metrics")][:1] == [TOKENS["b"]]
+
+
+# ---- metrics of the process
+
+
+@asynchronous
+async def test_metrics_by_environment(tmp_path: Path) -> None:
+    """Requests are counted where they were answered: refused keys and probes by the process, under an empty name."""
+    async with both(tmp_path) as around, around.proxy() as proxy:
+        for key in (KEYS["a"], KEYS["a"], KEYS["b"], "nobody"):
+            await get(proxy, "/proxy", key)
+        page = (await get(proxy, METRICS, KEYS["a"])).text
+        counted = {line for line in page.splitlines() if line.startswith("flagsvc_http_requests_total")}
+        assert counted == {
+            'flagsvc_http_requests_total{environment="a",method="GET",route="/proxy",status="200"} 2.0',
+            'flagsvc_http_requests_total{environment="b",method="GET",route="/proxy",status="200"} 1.0',
+            'flagsvc_http_requests_total{environment="",method="GET",route="/proxy",status="401"} 1.0',
+        }
+        assert not [secret for secret in (*KEYS.values(), *SERVERS.values(), *TOKENS.values()) if secret in page]
+
+
+@asynchronous
+async def test_a_single_environment_has_no_label(tmp_path: Path) -> None:
+    """Neither in metrics nor in the log."""
+    async with both(tmp_path) as around, around.around.proxy(around.around.options(log_level="debug")) as proxy:
+        page = (await get(proxy, METRICS, "")).text
+        assert 'environment="' not in page and only(proxy.app).setup.name == ""
+        assert around.around.log and not [line for line in around.around.log if "environment" in line]

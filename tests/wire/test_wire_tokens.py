@@ -1,0 +1,230 @@
+"""Tokens that are looked up: what each opens, at every API (behaviour: Tokens looked up upstream)."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.aio import asynchronous
+from support.token_scene import (
+    ADMIN,
+    BACK,
+    BACK_B,
+    DEV,
+    FRONT,
+    FRONT_A,
+    FRONT_AB,
+    LEGACY,
+    LISTED,
+    UNKNOWN,
+    decoded,
+    fail,
+    named,
+    token_scene,
+)
+
+EVERY = ["of-a", "of-b", "free"]
+OF_A = ["of-a", "free"]
+OF_B = ["of-b", "free"]
+FRONTENDS = {FRONT: EVERY, FRONT_A: OF_A, FRONT_AB: EVERY, LEGACY: OF_A}
+SERVERS = {BACK: EVERY, BACK_B: OF_B}
+LISTS = ("/proxy", "/proxy/all", "/api/frontend", "/api/frontend/all", "/api/proxy", "/api/proxy/all")
+DOCUMENTS = ("/api/client/features", "/proxy/client/features")
+JSON_TYPE = {"content-type": "application/json"}
+
+
+@pytest.mark.parametrize(("token", "flags"), FRONTENDS.items())
+@asynchronous
+async def test_a_frontend_token(token: str, flags: list[str]) -> None:
+    """It gets the flags of its projects, and those without a project, in every list and with either method; no others by name."""
+    async with token_scene() as scene:
+        for path in LISTS:
+            assert await scene.flags(path, token) == flags, path
+            assert await scene.flags(path, token, "POST", json={"context": {}}) == flags, path
+        for path in ("/proxy", "/proxy/all"):
+            answer = decoded(await scene.ask(path, token, "POST", json=named(*EVERY, "nobody")))
+            found = {each["name"]: each["enabled"] for each in answer["toggles"]}
+            assert found == {name: name in flags for name in (*EVERY, "nobody")}
+        for name in (*EVERY, "nobody"):
+            for method in ("GET", "POST"):
+                answer = await scene.ask(f"/api/frontend/features/{name}", token, method, headers=JSON_TYPE)
+                hidden = await scene.ask("/api/frontend/features/nobody", token, method, headers=JSON_TYPE)
+                assert (answer.status_code == 200 and decoded(answer)["enabled"]) is (name in flags)
+                assert name in flags or answer.text.replace(name, "nobody") == hidden.text
+        assert scene.questions() == [[token]]
+
+
+@pytest.mark.parametrize(("token", "flags"), SERVERS.items())
+@asynchronous
+async def test_a_server_side_token(token: str, flags: list[str]) -> None:
+    """It gets the configuration of its projects, and of flags without a project; a flag of another one is not found."""
+    async with token_scene() as scene:
+        for path in DOCUMENTS:
+            assert await scene.flags(path, token) == flags, path
+            assert await scene.flags(f"{path}", token, headers={"unleash-client-spec": "3.0.0"}) == flags, path
+        for name in (*EVERY, "nobody"):
+            answer = await scene.ask(f"/api/client/features/{name}", token)
+            assert answer.status_code == (200 if name in flags else 404)
+        filtered = [await scene.flags(f"/api/client/features?project={project}", token) for project in "ab"]
+        assert filtered == [[name for name in own if name in flags] for own in (OF_A, OF_B)]
+        assert scene.questions() == [[token]]
+
+
+@pytest.mark.parametrize("token", [FRONT, FRONT_A])
+@asynchronous
+async def test_a_frontend_token_opens_no_configuration(token: str) -> None:
+    """At the server-side API it is of the wrong type, at the first request and later; the dialect of /proxy only knows 401."""
+    async with token_scene() as scene:
+        for _ in range(2):
+            assert await scene.status("/api/client/features", token) == 403
+            assert await scene.status("/api/client/features/of-a", token) == 403
+            assert await scene.status("/api/client/register", token, "POST", json={}) == 403
+            assert await scene.status("/proxy/client/features", token) == 401
+        assert await scene.status("/proxy", token) == 200
+
+
+@pytest.mark.parametrize("token", [BACK, BACK_B])
+@asynchronous
+async def test_a_server_side_token_opens_no_evaluation(token: str) -> None:
+    """And the other way round. Reports are open to both."""
+    async with token_scene() as scene:
+        for _ in range(2):
+            assert await scene.status("/api/frontend", token) == 403
+            assert await scene.status("/api/frontend", token, "POST", json={}) == 403
+            assert await scene.status("/api/frontend/features/of-b", token) == 403
+            assert await scene.status("/proxy", token) == 401
+        started = {"appName": "a", "instanceId": "b", "interval": 1, "started": 1, "strategies": []}
+        assert await scene.status("/proxy/client/register", token, "POST", json=started) == 200
+        assert await scene.status("/api/client/features", token) == 200
+
+
+@pytest.mark.parametrize("path", [*LISTS, *DOCUMENTS])
+@pytest.mark.parametrize("token", [ADMIN, UNKNOWN, "unknown", DEV], ids=["admin", "unknown", "legacy", "other"])
+@asynchronous
+async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
+    """An admin token, an unknown one and one of another environment are refused like any wrong key, again and again."""
+    async with token_scene() as scene:
+        wrong = await scene.ask(path, "a wrong key")
+        for _ in range(2):
+            answer = await scene.ask(path, token)
+            assert (answer.status_code, answer.text, answer.headers) == (401, wrong.text, wrong.headers)
+        assert scene.questions() == ([] if token == DEV else [[token]]), (
+            "another upstream's token is not shown to this one"
+        )
+
+
+@asynchronous
+async def test_listed_keys_beside_tokens() -> None:
+    """They open the whole environment, and nobody is asked about them; nor is anybody with a token whose list it is on."""
+    async with token_scene(client_keys=[LISTED, FRONT_A], exp_server_side_sdk_config_tokens=[BACK_B]) as scene:
+        assert await scene.flags("/proxy", LISTED) == EVERY
+        assert await scene.flags("/api/frontend", FRONT_A) == EVERY
+        assert await scene.flags("/api/client/features", BACK_B) == EVERY
+        assert scene.questions() == []
+
+
+@asynchronous
+async def test_only_listed_keys() -> None:
+    """Without tokenValidation no key leaves the process, whatever it looks like."""
+    async with token_scene(token_validation="static") as scene:
+        for token in (FRONT, BACK, UNKNOWN):
+            assert [await scene.status(path, token) for path in (*LISTS, *DOCUMENTS)] == [401] * 8
+        body = {"tokens": [FRONT, LISTED]}
+        assert [
+            each["token"] for each in decoded(await scene.ask("/edge/validate", None, "POST", json=body))["tokens"]
+        ] == [LISTED]
+        assert scene.questions() == []
+
+
+@asynchronous
+async def test_tags_of_answers() -> None:
+    """Answers to tokens of different projects have tags of their own. A tag counts at the first request with a token, too."""
+    async with token_scene() as scene:
+        tags = {}
+        for path, tokens in (("/proxy", (FRONT, FRONT_A, FRONT_AB)), ("/api/client/features", (BACK, BACK_B))):
+            for token in tokens:
+                tags[token] = (await scene.ask(path, token)).headers["etag"]
+        assert len({tags[FRONT], tags[FRONT_A]}) == 2 and tags[BACK] != tags[BACK_B]
+        scene.upstream.forget()
+    async with token_scene() as scene:
+        conditional = {"if-none-match": tags[FRONT_A]}
+        assert [await scene.status("/proxy", token, headers=conditional) for token in (FRONT_A, FRONT)] == [304, 200]
+        conditional = {"if-none-match": tags[BACK_B]}
+        assert [await scene.status("/api/client/features", each, headers=conditional) for each in (BACK_B, BACK)] == [
+            304,
+            200,
+        ]
+
+
+@asynchronous
+async def test_the_configuration_changes() -> None:
+    """Every token sees the new one at the next request."""
+    async with token_scene() as scene:
+        assert await scene.flags("/proxy", FRONT_A) == OF_A
+        assert await scene.flags("/api/client/features", BACK_B) == OF_B
+        more = {"name": "new", "enabled": True, "project": "a", "strategies": [{"name": "default"}]}
+        scene.upstream.replace({"version": 2, "features": [more]})
+        await scene.poll("new")
+        assert await scene.flags("/proxy", FRONT_A) == ["new"]
+        assert decoded(await scene.ask("/api/client/features", BACK_B))["features"] == []
+
+
+# ---- the question of proxies below
+
+
+@asynchronous
+async def test_which_of_these_are_tokens() -> None:
+    """Our own /edge/validate tells of listed keys and tokens what they open, before and after a token was used."""
+    async with token_scene(exp_server_side_sdk_config_tokens=["server-key"]) as scene:
+        body = {
+            "tokens": [FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN, DEV, LISTED, "server-key", "a b", ""]
+        }
+        expected = {
+            FRONT: ("frontend", ["*"], "production"),
+            FRONT_A: ("frontend", ["a"], "production"),
+            FRONT_AB: ("frontend", ["a", "b"], "production"),
+            BACK_B: ("client", ["b"], "production"),
+            LEGACY: ("frontend", ["a"], "production"),
+            LISTED: ("frontend", ["*"], "production"),
+            "server-key": ("client", ["*"], "production"),
+        }
+        for _ in range(2):
+            answer = await scene.ask("/edge/validate", None, "POST", json=body)
+            assert (
+                answer.status_code == 200
+                and {
+                    each["token"]: (each["type"], each["projects"], each["environment"])
+                    for each in decoded(answer)["tokens"]
+                }
+                == expected
+            )
+            for token in (FRONT, FRONT_A, FRONT_AB, LEGACY):
+                assert await scene.status("/proxy", token) == 200
+        assert [sorted(each) for each in scene.questions()] == [
+            sorted([FRONT, FRONT_A, FRONT_AB, BACK_B, LEGACY, ADMIN, UNKNOWN])
+        ]
+
+
+@asynchronous
+async def test_a_proxy_for_one_project_tells_of_one_project() -> None:
+    """A token that opens all that this proxy has is a token of that project, for a proxy below as well."""
+    async with token_scene(flagsvc_api_token="a:production.hidden-up-a") as scene:
+        for _ in range(2):
+            [told] = decoded(await scene.ask("/edge/validate", None, "POST", json={"tokens": [FRONT_A, FRONT]}))[
+                "tokens"
+            ]
+            assert told == {"token": FRONT_A, "type": "frontend", "projects": ["a"], "environment": "production"}
+            assert await scene.flags("/proxy", FRONT_A) == EVERY, (
+                "what the upstream sends for its token is not filtered again"
+            )
+
+
+@asynchronous
+async def test_tokens_cannot_be_told_now() -> None:
+    """A question that would need an upstream that fails gets 503 as a whole; one about known tokens does not."""
+    async with token_scene() as scene:
+        assert await scene.status("/proxy", FRONT_A) == 200
+        fail(scene.upstream, 429, retry_after="7")
+        answer = await scene.ask("/edge/validate", None, "POST", json={"tokens": [FRONT_A, UNKNOWN]})
+        assert answer.status_code == 503 and 7 <= int(answer.headers["retry-after"]) <= 8
+        answer = await scene.ask("/edge/validate", None, "POST", json={"tokens": [FRONT_A, LISTED]})
+        assert [each["token"] for each in decoded(answer)["tokens"]] == [LISTED, FRONT_A]
