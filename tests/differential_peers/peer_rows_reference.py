@@ -1,0 +1,173 @@
+"""Requests to the reference, npm `@unleash/proxy`."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import peer_exclusions as ours
+from peer_rows import JSON, Row, counted, registration, usage
+
+KEY, OTHER_KEY, SERVICE_KEY = "web-app", "ios-app", "service"
+URL = "/proxy"
+CONTEXT = {"userId": "7", "sessionId": "s", "appName": "shop-web", "properties": {"region": "eu", "plan": "pro"}}
+KNOWN = "userId=7&sessionId=s&appName=shop-web&properties[region]=eu&properties[plan]=pro"
+NO_TYPE = {"type": ""}
+
+
+def get(title: str, query: str = "", path: str = URL, key: str = KEY, **more: Any) -> Row:
+    """Return a GET of a page."""
+    return Row(title, path + (f"?{query}" if query else ""), key=key, **more)
+
+
+def post(title: str, body: Any, path: str = URL, key: str = KEY, **more: Any) -> Row:
+    """Return a POST of a page."""
+    return Row(title, path, "POST", key, body=body, **more)
+
+
+ROUTES = (
+    get("the flags of a user", KNOWN),
+    get("HEAD", KNOWN, method="HEAD"),
+    get("every flag", KNOWN, f"{URL}/all"),
+    post("every flag by POST", {"context": CONTEXT}, f"{URL}/all"),
+    get("a slash at the end", KNOWN, f"{URL}/"),
+    get("capital letters", KNOWN, "/Proxy"),
+    get("a doubled slash", KNOWN, "//proxy", but=(ours.ERRORS_ARE_JSON,)),
+    get("DELETE", KNOWN, method="DELETE", but=(ours.OTHER_METHODS,)),
+    get("an unknown path", KNOWN, f"{URL}/nobody", but=(ours.ERRORS_ARE_JSON,)),
+    get("health", path=f"{URL}/health", key=""),
+    get("metrics", path=f"{URL}/internal-backstage/prometheus", key=""),
+    get("the description", path="/docs/openapi.json", key=""),
+    get("no key", KNOWN, key=""),
+    get("an unknown key", KNOWN, key="nobody"),
+    get("another key", KNOWN, key=OTHER_KEY),
+    get("a key in capitals", KNOWN, key=KEY.upper()),
+    get("a bearer", KNOWN, key=f"Bearer {KEY}"),
+    get("a server-side token", KNOWN, key=SERVICE_KEY),
+)
+CONDITIONS = (
+    get("the tag", KNOWN, again="TAG"),
+    get("the tag, made weak on the way", KNOWN, again="W/TAG"),
+    get("several tags", KNOWN, again='"x", TAG'),
+    get("any tag", KNOWN, again="*"),
+    get("another tag", KNOWN, again='"x"'),
+    post("the tag by POST", {"context": CONTEXT}, again="TAG"),
+    get("compressed", KNOWN, f"{URL}/all", headers={"Accept-Encoding": "gzip"}),
+)
+QUERIES = (
+    get("nothing"),
+    get("a user", "userId=8"),
+    get("another user", "userId=9"),
+    get("a user whose id is not ASCII", "userId=%CE%A9mega"),
+    get("a field as a property", "region=eu&plan=pro"),
+    get("brackets that are escaped", "properties%5Bregion%5D=eu"),
+    get("a property twice in two ways", "properties[region]=eu&region=us"),
+    get("a user twice", "userId=7&userId=8"),
+    get("a property twice", "region=us&region=eu"),
+    get("a list in properties", "properties[region][]=eu"),
+    get("two levels", "properties[a][b]=c&region=eu", but=(ours.TWO_LEVELS,)),
+    get("properties as a text", "properties=foo&region=eu"),
+    get("a list of users", "userId[]=7"),
+    get("a user among the properties", "properties[userId]=7"),
+    get("an empty user", "userId=&region=eu"),
+    get("a number and a version", "size=7&version=2.1.0"),
+    get("a small number and a preview", "size=4.9&version=2.0.0-beta"),
+    get("no number and no version", "size=many&version=latest"),
+    get("a moment to come", "currentTime=2031-01-01T00:00:00Z"),
+    get("a year to come", "currentTime=2031"),
+    get("a moment that is none", "currentTime=garbage"),
+    get("an address", "remoteAddress=192.0.2.1"),
+    get("an address from a gateway that nobody trusts", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("an application", "appName=shop-web"),
+    get("no application", "asking=application"),
+    get("an environment", "environment=default&asking=environment"),
+    get("no environment", "asking=environment"),
+    get("names of flags", "toggles=always"),
+    get("blanks", "region=e+u&plan=%20pro"),
+)
+BODIES = (
+    post("a context", {"context": CONTEXT}),
+    post("a context that is flat", CONTEXT),
+    post("an empty object", {}),
+    post("no body", b""),
+    post("no body and no type", b"", **NO_TYPE),
+    post("a body without a type", b'{"context":{"userId":"7"}}', **NO_TYPE),
+    post(
+        "a type of a vendor",
+        b'{"context":{"userId":"7"}}',
+        type="application/vnd.api+json",
+        but=(ours.ERRORS_ARE_JSON,),
+    ),
+    post("a form", b"userId=7", type="application/x-www-form-urlencoded", but=(ours.ERRORS_ARE_JSON,)),
+    post("a charset", b'{"context":{"userId":"7"}}', type=f"{JSON}; charset=utf-8"),
+    post("a compressed body", gzip.compress(b'{"context":{"userId":"7"}}'), headers={"Content-Encoding": "gzip"}),
+    post("a byte order mark", b'\xef\xbb\xbf{"context":{"userId":"7"}}'),
+    post("a number for a user", {"context": {"userId": 7}}),
+    post("a fraction for a user", b'{"context":{"userId":7.0}}'),
+    post("numbers and a truth among the properties", {"context": {"properties": {"size": 7, "plan": True}}}),
+    post("null for a user", {"context": {"userId": None, "properties": {"region": "eu"}}}),
+    post("a list for a user", {"context": {"userId": ["7"]}}),
+    post("a context that is null", {"context": None}),
+    post("a context that is a text", {"context": "7"}),
+    post("a list", []),
+    post("no JSON", b"{"),
+    post("chosen flags", {"context": CONTEXT, "toggles": ["for-user", "off", "for-user", "nobody"]}, counts="for-user"),
+    post("chosen flags that are none", {"context": CONTEXT, "toggles": []}),
+    post("chosen flags that are a text", {"context": CONTEXT, "toggles": "by-user"}),
+    post("a query beside the body", {"context": {"userId": "8"}}, f"{URL}?region=eu"),
+    post("a body of 200 kB", b'{"context":{"userId":"7"}}' + b" " * 200_000, but=(ours.TOO_LARGE,)),
+)
+PAGES = {"Origin": "https://shop.example.com"}
+ASKING = PAGES | {
+    "Access-Control-Request-Method": "GET",
+    "Access-Control-Request-Headers": "authorization,unleash-sdk,if-none-match",
+}
+ORIGINS = (
+    get("a page of another origin", KNOWN, headers=PAGES),
+    get("a page that asks first", KNOWN, key="", method="OPTIONS", headers=ASKING),
+    get("a page of another origin without a key", KNOWN, key="", headers=PAGES),
+)
+METRICS, REGISTER, FEATURES = f"{URL}/client/metrics", f"{URL}/client/register", f"{URL}/client/features"
+REPORTS = (
+    post("counts", usage("page", "always"), METRICS, counts="always"),
+    post("counts with a variant", counted("text", yes=3, no=0, variants={"a": 2, "b": 1}), METRICS, counts="text"),
+    post("counts below the path of all flags", usage("page", "bare"), f"{URL}/all/client/metrics", counts="bare"),
+    post("counts with a server-side token", usage("page", "table"), METRICS, SERVICE_KEY, counts="table"),
+    post("counts without an instance", usage("page", "by-plan", instanceId=None), METRICS),
+    post("counts without an application", usage("page", "by-plan", appName=None), METRICS),
+    post("no counts", usage("page", "by-plan", bucket=None), METRICS),
+    post(
+        "counts of an unknown flag",
+        usage("page", "ann@example.com"),
+        METRICS,
+        counts="ann@example.com",
+        but=(ours.UNKNOWN_FLAGS,),
+    ),
+    post("a negative count", counted("by-size", yes=-1, no=0), METRICS, counts="by-size"),
+    post("a count that is not whole", counted("by-version", yes=1.5, no=0), METRICS, counts="by-version"),
+    post("counts without a key", usage("page", "by-plan"), METRICS, ""),
+    post("a registration", registration("page-app"), REGISTER, registers="page-app"),
+    post("a registration without strategies", registration("page-two", strategies=None), REGISTER),
+    post("a registration without a key", registration("page-three"), REGISTER, ""),
+    get("the configuration", path=FEATURES, key=SERVICE_KEY, but=(ours.WITH_SEGMENTS,)),
+    get("the configuration with a client key", path=FEATURES),
+    get("the configuration without a key", path=FEATURES, key=""),
+)
+PLAIN_ROWS = (*ROUTES, *CONDITIONS, *QUERIES, *BODIES, *ORIGINS, *REPORTS)
+LISTED, UNLISTED = {"Origin": "https://shop.example.com"}, {"Origin": "https://elsewhere.example.com"}
+BEHIND_ROWS = (
+    get("production", KNOWN),
+    get("production, every flag", KNOWN, f"{URL}/all", but=(ours.PLAIN_TEXT,)),
+    get("production, an environment of the caller", "environment=default&asking=environment"),
+    get("production, no environment", "asking=environment"),
+    get("production, an address from a gateway", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("production, an address from two gateways", headers={"X-Forwarded-For": "10.1.2.3, 203.0.113.9"}),
+    get("production, a listed origin", KNOWN, headers=LISTED),
+    get("production, another origin", KNOWN, headers=UNLISTED),
+    get("production, a listed origin that asks first", KNOWN, key="", method="OPTIONS", headers=ASKING),
+    get("production, the configuration", path=FEATURES, key=SERVICE_KEY, but=(ours.WITH_SEGMENTS,)),
+    get("production, health", path=f"{URL}/health", key=""),
+    get("production, an unknown key", KNOWN, key="nobody"),
+    post("production, chosen flags", {"context": CONTEXT, "toggles": ["bare"]}, counts="bare"),
+    post("production, counts", usage("page", "table"), METRICS, counts="table"),
+)
