@@ -249,7 +249,7 @@ def latency(results: Results, part: str) -> list[str]:
 def beside(results: Results) -> list[str]:
     """Return ways of running ours beside each other."""
     rows = []
-    for part in ("workers", "mounted", "frontend"):
+    for part in ("workers", "mounted", "frontend", "environments"):
         for cell in results.all(part):
             rows.append([cell.server, f"{cell.flags:,}", figure(cell), f"{cell.rate:,.0f}"])
     return [WORKERS, table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]

@@ -11,6 +11,7 @@ from typing import Any
 
 OURS, REFERENCE, EDGE_ONE, EDGE, EMPTY = "ours", "reference", "Edge, one thread", "Edge", "ours, no flags"
 ONE_WORKER, TWO_WORKERS, TWO_PROCESSES = "ours, one worker", "ours, two workers", "ours, two processes"
+ONE_ENVIRONMENT, TEN_ENVIRONMENTS = "ours, one environment", "ours, ten environments"
 PROXY_API, FRONTEND_API = "ours, /proxy with the feature state", "ours, /api/frontend"
 CLOSE = 0.10
 """How much dearer the second cheapest round of a cell may be before its cheapest is not believed."""

@@ -131,6 +131,16 @@ def ours_frontend(name: str) -> Start:
     return start
 
 
+def ours_divided(name: str, number: int, *arguments: str) -> Start:
+    """Return what runs our proxy with so many environments, and asks it for the first of them."""
+    names = [f"e{at}" for at in range(number)]
+    keys = {f"FLAGSVC_{each.upper()}_PROXY_CLIENT_KEYS": f"{KEY}-{each}" for each in names[1:]}
+    tokens = {f"FLAGSVC_{each.upper()}_API_TOKEN": f"*:{each}.secret" for each in names}
+    nothing = ("UNLEASH_API_TOKEN", "UNLEASH_PROXY_CLIENT_KEYS", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS")
+    own = {"FLAGSVC_ENVIRONMENTS": ",".join(names), "FLAGSVC_E0_PROXY_CLIENT_KEYS": KEY}
+    return ours(name, *arguments, **dict.fromkeys(nothing, ""), **own, **keys, **tokens)
+
+
 def ours_here(name: str, *arguments: str) -> Start:
     """Return what runs our proxy in the session of the load generator.
 
