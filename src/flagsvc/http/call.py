@@ -23,6 +23,10 @@ TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
 CLIENT_SPEC: Final = 11
 ACCEPT: Final = 12
+COOKIE: Final = 13
+FETCH_SITE: Final = 14
+HOST: Final = 104
+"""The connection reads a Host, too."""
 
 LONGEST_READ: Final = 512
 """Longer Accept-Encoding headers are ignored: no real one is longer, and reading 64 kB of it takes 20 ms."""
@@ -110,6 +114,9 @@ class Call:
         self.requested_headers: bytes | None = None
         self.client_spec: bytes | None = None
         self.accept: bytes | None = None
+        self.host: bytes | None = None
+        self.cookie: bytes | None = None
+        self.fetch_site: bytes | None = None
         self.found: object | None = None
         self.key_pending: bool = False
         self.is_counted: bool = False
@@ -156,8 +163,19 @@ class Call:
             self.accept = value if self.accept is None else self.accept
         elif kind == CLIENT_SPEC:
             self.client_spec = value if self.client_spec is None else self.client_spec
-        else:
+        elif kind == TRANSFER_ENCODING:
             self.transfer_coding = join_list(self.transfer_coding, value)
+        else:
+            self.put_of_page(kind, value)
+
+    def put_of_page(self, kind: i64, value: bytes) -> None:
+        """Set the attribute of a header that only pages need."""
+        if kind == HOST:
+            self.host = value
+        elif kind == FETCH_SITE:
+            self.fetch_site = value if self.fetch_site is None else self.fetch_site
+        elif kind == COOKIE:
+            self.cookie = value if self.cookie is None else self.cookie + b"; " + value
 
     @property
     def chunked(self) -> bool:

@@ -9,6 +9,7 @@ import os
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from flagsvc.core.clock import Clock
@@ -19,6 +20,8 @@ from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.pages.page import error_page
+from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.start import initialize
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
@@ -87,7 +90,13 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         keyring = load_keyring(store, clock, log)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log)).close)
         server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
-        pipeline = Pipeline(ROUTES, server, body_limit=options.body_limit, header_limit=options.header_limit)
+        pipeline = Pipeline(
+            (*ROUTES, *PAGE_ROUTES),
+            server,
+            body_limit=options.body_limit,
+            header_limit=options.header_limit,
+            error_page=partial(error_page, options.base_path),
+        )
         contract = FlagServerContract(pipeline)
         resources.callback(contract.close)
         return ServerRuntime(server, contract, notices, resources.pop_all())

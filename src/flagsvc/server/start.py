@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
-from flagsvc.server.store.first_start import create_first_token
+from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, database_url
@@ -15,7 +15,11 @@ from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
 
 FIRST_START_TEXT = """
-First start: this is the token of an administrator. It is shown only this once.
+First start. Sign in at the pages, within 15 minutes:
+
+  {url}/ui/sign-in#{link}
+
+This is the token of an administrator. It signs in, too, and is shown only this once:
 
   export FLAGSVC_ADMIN_TOKEN={secret}
 
@@ -50,10 +54,10 @@ def initialize(store: Store, options: ServerOptions, url: str, seed: Seed | None
     If the database is in use and has not had this seed, the seed is skipped with a warning, unless `seedMode` is `add`.
     """
     seed_notices = [] if seed is None else apply_seed(store, options, seed, log)
-    secret = create_first_token(store)
+    secrets = create_first_token(store)
     count = count_features(store)
     line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {describe_location(options.database)}"
-    return [Notice(line), *seed_notices] + ([] if secret is None else [first_start_notice(secret, url)])
+    return [Notice(line), *seed_notices] + ([] if secrets is None else [first_start_notice(secrets, url)])
 
 
 def apply_seed(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
@@ -78,11 +82,11 @@ def _section_name(section: str, count: int) -> str:
     return name if count != 1 else "strategy" if name == "strategies" else name.removesuffix("s")
 
 
-def first_start_notice(secret: str, url: str) -> Notice:
+def first_start_notice(secrets: FirstSecrets, url: str) -> Notice:
     """Return the notice after a first start: the token as a field for programs, and the next steps for people."""
-    fields = {"token": secret, "documentation": f"{url}/docs/openapi"}
+    fields = {"token": secrets.token, "documentation": f"{url}/docs/openapi"}
     event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
-    return Notice(event, fields, FIRST_START_TEXT.format(secret=secret, url=url))
+    return Notice(event, fields, FIRST_START_TEXT.format(secret=secrets.token, link=secrets.link, url=url))
 
 
 def describe_location(database: str) -> str:

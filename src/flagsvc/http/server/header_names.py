@@ -6,10 +6,11 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from flagsvc.http.call import HOST
+
 CONNECTION: Final = 101
 EXPECT: Final = 102
 UPGRADE: Final = 103
-HOST: Final = 104
 
 CONNECTION_HEADERS: Final[dict[bytes, int]] = {
     b"connection": CONNECTION,
@@ -34,7 +35,7 @@ class HeaderNames:
 
     def __init__(self, contract: dict[bytes, int], head_limit: int) -> None:
         self.head_limit: Final[i64] = head_limit
-        self.kinds: dict[bytes, int] = {**CONNECTION_HEADERS, **contract}
+        self.kinds: dict[bytes, int] = {**contract, **CONNECTION_HEADERS}
         self.known: dict[bytes, int] = dict(self.kinds)
         self.host: bytes = b""
         """The last valid value of a Host header. Most requests have the same."""

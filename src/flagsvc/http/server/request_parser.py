@@ -12,9 +12,9 @@ from typing import Final
 import httptools
 from mypy_extensions import i64, u8
 
-from flagsvc.http.call import Call
+from flagsvc.http.call import HOST, Call
 from flagsvc.http.messages import Headers, HttpError, Request
-from flagsvc.http.server.header_names import CONNECTION, EXPECT, HOST, UPGRADE, HeaderNames
+from flagsvc.http.server.header_names import CONNECTION, EXPECT, UPGRADE, HeaderNames
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
 from flagsvc.http.server.target import is_host, origin_form
 
@@ -257,6 +257,7 @@ class RequestParser:
 
     def take_host(self, value: bytes) -> None:
         """Handle a Host line. An invalid one counts as two, and so do more than two."""
+        self.call.host = value
         self.hosts = 1 if self.hosts == 0 else 2
         if value != self.names.host:
             value = value.strip(b" \t")

@@ -1,7 +1,8 @@
 """Authenticates callers by the part of the API, and checks permissions by the route (import validation 1, steps 2 and 3).
 
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. Any path, known or not, rejects a
-token of the other kind. There is no `/api/frontend`: its answer names the server for frontend SDKs.
+token of the other kind. There is no `/api/frontend`: its answer names the server for frontend SDKs. Pages, below `/ui`, take a
+session from a cookie, or a token of the admin API.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from flagsvc.server.api.errors import (
     forbidden,
     no_frontend_api,
     no_token,
+    sign_in_needed,
     token_required,
     two_tokens,
     unknown_token,
@@ -25,16 +27,24 @@ from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 
 API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
+PAGES = "/ui"
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
+SECURE_COOKIE, PLAIN_COOKIE = "__Host-flagsvc", "flagsvc"
+COOKIES = (SECURE_COOKIE, PLAIN_COOKIE)
+"""The names of the cookie with a session. The first one is for TLS: browsers bind it to the host and send it with TLS only."""
 PERSONAL = "user:"
 BACKEND = ("client", "backend")
 
 
 class Caller(NamedTuple):
-    """The caller of a request: a user or an admin token, a backend token, or neither."""
+    """The caller of a request: a user or an admin token, a backend token, or neither.
+
+    `session` is the secret of the session that told the user; empty if a token did.
+    """
 
     actor: Actor | None = None
     token: ClientToken | None = None
+    session: str = ""
 
 
 ANONYMOUS = Caller()
@@ -47,7 +57,9 @@ class Authorization:
         self._keyring = keyring
         self._base = base
 
-    def identify(self, authorization: bytes | None, path: str, *, repeated: bool = False) -> Caller:
+    def identify(
+        self, authorization: bytes | None, path: str, *, repeated: bool = False, cookie: bytes | None = None
+    ) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
         Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
@@ -58,6 +70,8 @@ class Authorization:
             return ANONYMOUS
         if part == FRONTEND_API:
             raise no_frontend_api()
+        if part == PAGES and authorization is None:
+            return self._identify_session(read_cookie(cookie))
         if repeated:
             raise two_tokens()
         secret = read_secret(authorization)
@@ -78,13 +92,20 @@ class Authorization:
             raise wrong_token()
         return Caller(token=found)
 
+    def _identify_session(self, secret: str) -> Caller:
+        """Return the user of a session, or nobody in particular: the route says whether it needs one."""
+        actor = self._keyring.find_session(secret) if secret else None
+        return ANONYMOUS if actor is None else Caller(actor, session=secret)
+
     def check(self, route: Route, call: ApiCall) -> None:
         """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""
         needed = (route.permission,) if isinstance(route.permission, str) else route.permission
         if route.auth is Auth.CLIENT and call.known_token is None:
             raise wrong_token()
-        if route.auth is not Auth.ADMIN:
+        if route.auth not in (Auth.ADMIN, Auth.PAGE):
             return
+        if route.auth is Auth.PAGE and call.known_actor is None:
+            raise sign_in_needed()
         if call.known_actor is None:
             raise wrong_token()
         if not any(needed) or has_any_permission(call, needed, call.params.get("projectId")):
@@ -100,9 +121,17 @@ def has_any_permission(call: ApiCall, needed: Iterable[str], project: str | None
 
 
 def api_area(path: str) -> str:
-    """Return the part of the API of a path: CLIENT_API, ADMIN_API, FRONTEND_API or API; empty for paths without a token."""
+    """Return the part of a path: CLIENT_API, ADMIN_API, FRONTEND_API, API or PAGES; empty for paths without a token."""
     lower = f"{path.lower().rstrip('/')}/"
-    return next((part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API) if lower.startswith(f"{part}/")), "")
+    return next(
+        (part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES) if lower.startswith(f"{part}/")), ""
+    )
+
+
+def read_cookie(cookie: bytes | None) -> str:
+    """Return the secret of a session in a Cookie header; empty without one. A cookie for this host alone comes first."""
+    pairs = dict(each.strip().partition("=")[::2] for each in (cookie or b"").decode("latin-1").split(";"))
+    return next((pairs[name] for name in COOKIES if pairs.get(name)), "")
 
 
 def read_secret(authorization: bytes | None) -> str:

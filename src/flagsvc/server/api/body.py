@@ -12,6 +12,7 @@ from flagsvc.http import json_text
 from flagsvc.http.call import Call
 from flagsvc.http.json_text import whole
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
+from flagsvc.pages.forms import FORM, Form, parse_form
 from flagsvc.server.api.errors import ApiError, bare, too_large
 
 LABELS = CHARSETS | {"utf-7": "utf-7"}
@@ -23,15 +24,16 @@ CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 
 
 class BodyEncoding(NamedTuple):
-    """How to decode a body: zlib's window bits, the codec of the text, and the most bytes of the unpacked body."""
+    """How to decode a body: zlib's window bits, the codec of the text, the most bytes of the body, whether it is a form."""
 
     window: int
     codec: str
     limit: int
+    form: bool = False
 
 
 class Parsed(NamedTuple):
-    """The JSON value of a body as it was sent, and whether a text in it may contain a NUL or half a surrogate pair.
+    """The JSON value of a body as it was sent, and whether a text in it may contain a NUL or half a surrogate pair; or a form.
 
     In UTF-8 JSON, only escapes can produce them, so the parser looks for these escapes.
     """
@@ -39,6 +41,7 @@ class Parsed(NamedTuple):
     value: Any
     may_hold_nul: bool = False
     may_hold_halves: bool = False
+    form: Form | None = None
 
     def stored(self, value: Any) -> Any:
         """Return a value in the form that databases can store: half a surrogate pair becomes U+FFFD."""
@@ -63,12 +66,18 @@ def has_body(head: Call) -> bool:
     return head.chunked or head.content_length is not None
 
 
-def reading(head: Call, limit: int) -> BodyEncoding | None:
-    """Return how to read the body of a request; None if the server does not read the body.
+def is_form(head: Call) -> bool:
+    """Return whether the Content-Type is that of a form."""
+    return content_type(head).partition(";")[0].strip().lower() == FORM
+
+
+def reading(head: Call, limit: int, *, forms: bool = False) -> BodyEncoding | None:
+    """Return how to read the body of a request; None if the server does not read the body. Forms are read where `forms` says so.
 
     Raises ApiError: 415 for an unknown charset or content coding, 413 for a Content-Length over `limit` bytes.
     """
-    if not is_json(head) or not has_body(head):
+    form = forms and is_form(head)
+    if not (form or is_json(head)) or not has_body(head):
         return None
     label = CHARSET.search(content_type(head))
     charset = label[1].lower() if label else UTF8
@@ -80,7 +89,7 @@ def reading(head: Call, limit: int) -> BodyEncoding | None:
     length = head.content_length or b""
     if coding == "identity" and (len(length) > 18 or (length.isdigit() and int(length) > limit)):
         raise too_large()
-    return BodyEncoding(WINDOWS[coding], LABELS[charset], limit)
+    return BodyEncoding(WINDOWS[coding], LABELS[charset], limit, form)
 
 
 def parse(how: BodyEncoding, body: bytes) -> Parsed:
@@ -88,6 +97,8 @@ def parse(how: BodyEncoding, body: bytes) -> Parsed:
     text = unpacked(body, how)
     if len(text) > how.limit:
         raise too_large()
+    if how.form:
+        return Parsed({}, form=parse_form(text))
     if not text:
         return Parsed({})
     value = json_text.parse(text, how.codec, as_sent=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
 from flagsvc.http.reached_limits import Reached
+from flagsvc.pages.forms import Form
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
@@ -50,8 +52,9 @@ class ApiCall:
     """One request that passed the checks of its route.
 
     `head` is the parsed head. `params` are the decoded parameters of the path, `query` those of the query string, in the order
-    sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `actor` is the caller of the
-    admin API, `token` that of the client API.
+    sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `form` are the fields of a
+    form. `actor` is the caller of the admin API or of a page, `token` that of the client API. `as_data` tells that the data of a
+    page is wanted, and `session` is the secret of the session; empty without one.
     """
 
     head: Call
@@ -62,6 +65,14 @@ class ApiCall:
     sent: Any = None
     known_actor: Actor | None = None
     known_token: ClientToken | None = None
+    form: Form = field(default_factory=Form)
+    as_data: bool = False
+    session: str = ""
+
+    @property
+    def root(self) -> str:
+        """The path below which the server is, as a part of an address."""
+        return quote(self.request.root) + self.server.base
 
     @property
     def request(self) -> Request:

@@ -85,6 +85,19 @@ def no_token(base: str) -> ApiError:
     return failure
 
 
+def sign_in_needed() -> ApiError:
+    """Return the 401 of a page for someone who is not signed in."""
+    return named(
+        401, "AuthenticationRequired", "Sign in to see this page. A program sends a token, as to the admin API."
+    )
+
+
+def foreign_request() -> ApiError:
+    """Return the 403 for a change that no page of this server has sent."""
+    message = "This change did not come from a page of this server, so nothing was changed. Open the page again here."
+    return named(403, "ForeignRequestError", message)
+
+
 def unknown_token(wanted: str = ADMIN_TOKENS) -> ApiError:
     """Return the 401 for an unknown or expired token; `wanted` says which kind of token to send."""
     return named(401, "UnauthorizedError", f"This server does not know this token, or it has expired. {wanted}.")
@@ -134,6 +147,13 @@ def wrong_method(path: str, method: str, allowed: str) -> ApiError:
     """Return the 405 for a known path without this method (ours: the real server answers 404)."""
     message = f"The path {path} does not take {method}. It takes {allowed.replace(',', ', ')}."
     return named(405, "MethodNotAllowedError", message, headers=[(b"allow", allowed.encode())])
+
+
+def wrong_form(content_type: str) -> ApiError:
+    """Return the 415 for a body that is no form, where a page reads a form."""
+    return bare(
+        415, f"the page reads a form (application/x-www-form-urlencoded), not {content_type or 'a body without a type'}"
+    )
 
 
 def wrong_media(content_type: str) -> ApiError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
@@ -20,6 +18,7 @@ BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode())
 NAME = "flagsvc server"
 ABOUT = "holds feature flags, and gives them to proxies and server-side SDKs"
 PLACES = (
+    Place("GET", "/ui", "The pages: see flags and switch them", "token of a user"),
     Place("GET", "/docs/openapi", "Every endpoint, to read and to try"),
     Place("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
     Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
@@ -33,8 +32,10 @@ FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
 
 
 def welcome(call: ApiCall) -> ApiAnswer:
-    """Return the name and the endpoints of the server, as JSON if the caller prefers JSON, else as text."""
-    root = quote(call.request.root) + call.server.base
+    """Return the name and the endpoints of the server, as JSON or as text by `Accept`; a browser goes to the pages."""
+    root = call.root
+    if b"text/html" in (call.head.accept or b""):
+        return ApiAnswer(None, 302, (*FIRST_PAGE, (b"location", f"{root}/ui/".encode())))
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
         return ApiAnswer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))

@@ -7,22 +7,26 @@ server, the token comes before the body: the server unpacks and parses no body f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY, Call
+from flagsvc.http.call import CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, KEY, Call
 from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import GET, HTML, OPTIONS, HttpError, Request, Response
 from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
+from flagsvc.pages.forms import Form
+from flagsvc.pages.headers import is_own_request
+from flagsvc.pages.templates import DATA_SUFFIX
 from flagsvc.server.api import errors
-from flagsvc.server.api.answers import Answers
-from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, Authorization, Caller, api_area
-from flagsvc.server.api.body import EMPTY, Parsed, content_type, is_json, parse, reading
+from flagsvc.server.api.answers import PLAIN_JSON, Answers
+from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, PAGES, Authorization, Caller, api_area
+from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.counts import UNKNOWN
 from flagsvc.server.api.errors import ApiError
@@ -32,8 +36,11 @@ from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
-HEADER_TABLE = HEADERS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
+OF_PAGES = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}
+HEADER_TABLE = HEADERS | OF_PAGES | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that the server reads."""
+SIGN_IN = f"{PAGES}/sign-"
+"""The paths of signing in and out begin so."""
 CHANGING_METHODS = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode rejects; as on the real server, PATCH is not among them."""
 DISCARDED_DIGITS = 7
@@ -54,6 +61,14 @@ OUTAGE_LOG_INTERVAL_S = 10.0
 """Seconds between two error lines about an outage of the database."""
 
 
+ErrorPage: TypeAlias = Callable[[Call, ApiError], ApiAnswer | None]
+
+
+def no_error_page(head: Call, failure: ApiError) -> ApiAnswer | None:
+    """Return no page."""
+    return None
+
+
 @dataclass
 class AdmittedCall:
     """A request that passed every check: its route, and the call for the handler."""
@@ -66,16 +81,25 @@ class AdmittedCall:
 class Pipeline:
     """The checks and answers of one flag server. `body_limit` and `header_limit` are in bytes.
 
+    `error_page` makes the page of an error, below `/ui`; it returns None where no page is wanted.
+
     A transport calls `check_head`, reads the body, and then calls `admit` and `finish`, each in any thread. None of them raises.
     """
 
     def __init__(
-        self, routes: Sequence[Route], server: ApiContext, *, body_limit: int, header_limit: int = HEADER_LIMIT
+        self,
+        routes: Sequence[Route],
+        server: ApiContext,
+        *,
+        body_limit: int,
+        header_limit: int = HEADER_LIMIT,
+        error_page: ErrorPage = no_error_page,
     ) -> None:
         self.header_limit = header_limit
         self.log = server.log
         self.reached = server.reached
         self._server = server
+        self._error_page = error_page
         self._limit = body_limit
         self._base = server.base
         self._router = Router(routes)
@@ -92,10 +116,9 @@ class Pipeline:
                 raise errors.bare(431, EARLY_REFUSALS[431])
             if len(head.request.query) > QUERY_LIMIT:
                 raise http_errors.query_too_long(QUERY_LIMIT)
-            head.found = self._authorization.identify(
-                head.key, self._strip_base(plain_path(head.request.path)), repeated=head.keyed_twice
-            )
-            reading_plan = reading(head, self._body_limit(head))
+            path = self._strip_base(plain_path(head.request.path))
+            head.found = self._authorization.identify(head.key, path, repeated=head.keyed_twice, cookie=head.cookie)
+            reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
         except HttpError as refused:
             return self._answer_failure(head, errors.in_form(refused), None)
@@ -123,7 +146,8 @@ class Pipeline:
         """Return the route of a request, by its head; None without one."""
         request = head.request
         try:
-            return self._router.find(request.method.decode("latin-1"), self._strip_base(plain_path(request.path))).route
+            path, _ = split_data(self._strip_base(plain_path(request.path)))
+            return self._router.find(request.method.decode("latin-1"), path).route
         except Exception:  # `admit` raises it again, and answers it
             return None
 
@@ -131,9 +155,9 @@ class Pipeline:
         """Return the admitted call of a request, or the answer of the first check that fails."""
         route: Route | None = None
         try:
-            reading_plan = reading(head, self._body_limit(head))
+            path, as_data = split_data(self._strip_base(plain_path(head.request.path)))
+            reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             parsed = EMPTY if reading_plan is None else parse(reading_plan, body)
-            path = self._strip_base(plain_path(head.request.path))
             method = head.request.method.decode("latin-1")
             caller = head.found if isinstance(head.found, Caller) else ANONYMOUS
             self._check_maintenance(method, path)
@@ -141,7 +165,7 @@ class Pipeline:
                 return self._answer_options(head, path)
             match = self._router.find(method, path)
             route = match.route
-            return AdmittedCall(head, route, self._build_call(head, match, caller, parsed))
+            return AdmittedCall(head, route, self._build_call(head, match, caller, parsed, as_data=as_data))
         except Exception as error:
             return self._answer_error(head, error, route)
 
@@ -165,11 +189,14 @@ class Pipeline:
 
     def _respond(self, admitted: AdmittedCall, answer: ApiAnswer) -> Response:
         """Return the response for an answer; its status is the route's, unless the answer sets one."""
-        if answer.status == 200 and admitted.route.status != 200:
-            answer = replace(answer, status=admitted.route.status)
-        return self._count_response(
-            admitted.head, self._answers.respond(admitted.head, answer, admitted.route.media.encode()), admitted.route
-        )
+        route, media = admitted.route, admitted.route.media.encode()
+        if answer.status == 200 and route.status != 200:
+            answer = replace(answer, status=route.status)
+        if admitted.call.as_data:
+            media = PLAIN_JSON
+        elif route.render is not None and answer.body is not None:
+            answer = route.render(admitted.call, answer)
+        return self._count_response(admitted.head, self._answers.respond(admitted.head, answer, media), route)
 
     def _body_limit(self, head: Call) -> int:
         """Return the most bytes of the body of a request, by whether its caller is known."""
@@ -185,10 +212,11 @@ class Pipeline:
         return rest or "/"
 
     def _check_maintenance(self, method: str, path: str) -> None:
-        """Raise ApiError for a change during maintenance mode, except for the change that ends it."""
+        """Raise ApiError for a change during maintenance mode. The change that ends it is allowed, and so is signing in."""
         if (
             method not in CHANGING_METHODS
-            or api_area(path) != ADMIN_API
+            or api_area(path) not in (ADMIN_API, PAGES)
+            or path.lower().startswith(SIGN_IN)
             or path.lower().rstrip("/") == f"{ADMIN_API}/maintenance"
         ):
             return
@@ -206,14 +234,19 @@ class Pipeline:
         response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
         return self._count_response(head, response, None)
 
-    def _build_call(self, head: Call, match: Match, caller: Caller, parsed: Parsed) -> ApiCall:
+    def _build_call(self, head: Call, match: Match, caller: Caller, parsed: Parsed, *, as_data: bool) -> ApiCall:
         """Return the call for a handler, after the checks of its route."""
         route = match.route
-        call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token)
+        if as_data and route.render is None:
+            raise errors.unknown_path(head.request.path.decode("latin-1"))
+        call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token, session=caller.session)
+        call.as_data = as_data
         call.params = parameters(match)
         call.query = read_query(head.request.query)
         call.body = parsed.stored(parsed.value)
         self._authorization.check(route, call)
+        if route.form:
+            call.form = read_form(head, parsed)
         if route.body is not None and not is_json(head):
             raise errors.wrong_media(content_type(head))
         call.sent = None if route.body is None else check(route.body, parsed.value)
@@ -256,7 +289,9 @@ class Pipeline:
         """Return the response for a failure, and count a reached limit."""
         if failure.status in LIMITS:
             self.reached.add(LIMITS[failure.status])
-        return self._count_response(head, self._answers.fail(head, failure), route)
+        page = self._error_page(head, failure)
+        response = self._answers.fail(head, failure) if page is None else self._answers.respond(head, page, HTML)
+        return self._count_response(head, response, route)
 
     def _count_response(self, head: Call, response: Response, route: Route | None) -> Response:
         """Count a response and return it."""
@@ -264,6 +299,30 @@ class Pipeline:
         name, method = (UNKNOWN, UNKNOWN) if route is None else (route.path, route.method)
         self._server.counts.add(name, method, response.status)
         return response
+
+
+def read_form(head: Call, parsed: Parsed) -> Form:
+    """Return the form that a request sends. Raises ApiError: 403 if no page of ours sent it, 415 if it is no form.
+
+    A caller with a token needs no page: no page of another origin can make a browser send one.
+    """
+    if head.key is None and not is_own_request(head.fetch_site, head.origin, head.host):
+        raise errors.foreign_request()
+    if parsed.form is None and has_body(head) and head.announced() != 0:
+        raise errors.wrong_form(content_type(head))
+    return Form() if parsed.form is None else parsed.form
+
+
+def is_page(path: str) -> bool:
+    """Return whether a path is one of the pages."""
+    return api_area(path) == PAGES
+
+
+def split_data(path: str) -> tuple[str, bool]:
+    """Return the path of a page, and whether only its data is wanted: its address has `.json` at its end."""
+    if is_page(path) and path.endswith(DATA_SUFFIX):
+        return path.removesuffix(DATA_SUFFIX), True
+    return path, False
 
 
 def route_label(route: Route | None) -> str:

@@ -11,14 +11,16 @@ from flagsvc.http.route import RouteRow
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 
 Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
+Render: TypeAlias = Callable[[ApiCall, ApiAnswer], ApiAnswer]
 AtOnce: TypeAlias = Callable[[ApiCall], ApiAnswer | None]
 ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 
 
 class Auth(Enum):
-    """The tokens that a route accepts: those of users and admin tokens, backend tokens, or no token."""
+    """Who a route is for: tokens of users and admin tokens, the same or a session (a page), backend tokens, or anybody."""
 
     ADMIN = "admin"
+    PAGE = "page"
     CLIENT = "client"
     NONE = "none"
 
@@ -33,7 +35,8 @@ class Route(RouteRow):
     `project_of` returns the project if the path does not name it; it gets the body as it was sent.
     `in_memory` marks a handler that needs no database and so runs on the event loop. `at_once` runs first, on the event loop; it
     returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
-    although its method could; it does not wait for running changes.
+    although its method could; it does not wait for running changes. `render` makes the page of an answer's data, and `form` tells
+    that the route reads a form and no JSON.
     """
 
     handler: Handler
@@ -44,3 +47,5 @@ class Route(RouteRow):
     in_memory: bool = False
     at_once: AtOnce | None = None
     reads: bool = False
+    render: Render | None = None
+    form: bool = False

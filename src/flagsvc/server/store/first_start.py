@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import func, insert, select
 
-from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.resources.sessions import create_link
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx
@@ -13,10 +16,17 @@ ADMINISTRATOR = "admin"
 FIRST_TOKEN = "made at the first start"  # noqa: S105  (a name, no secret)
 
 
-def create_first_token(store: Store) -> str | None:
-    """Create a token of an administrator where no token exists, and return its secret; else return None.
+class FirstSecrets(NamedTuple):
+    """The secrets of a first start: of the administrator's token, and of the link that signs in at the pages."""
 
-    The secret cannot be read again. The administrator is created too, unless there is one. Of several servers that start at the
+    token: str
+    link: str
+
+
+def create_first_token(store: Store) -> FirstSecrets | None:
+    """Create a token and a sign-in link of an administrator where no token exists, and return their secrets; else return None.
+
+    The secrets cannot be read again. The administrator is created too, unless there is one. Of several servers that start at the
     same time, only one creates the token.
     """
     with store.reading() as tx:
@@ -32,20 +42,22 @@ def _has_tokens(tx: Tx) -> bool:
 
 def is_first_token(tx: Tx) -> bool:
     """Return whether the only token of a database is that of a first start."""
-    return tx.db.execute(select(tokens.c.kind, tokens.c.name)).first() == ("personal", FIRST_TOKEN)
+    lasting = select(tokens.c.kind, tokens.c.name).where(tokens.c.kind.not_in((SESSION, LINK)))
+    return tx.db.execute(lasting.order_by(tokens.c.id)).first() == (PERSONAL, FIRST_TOKEN)
 
 
-def _first_token(tx: Tx) -> str:
+def _first_token(tx: Tx) -> FirstSecrets:
     secret = new_personal_secret()
     row = {
         "hash": hash_secret(secret),
         "hint": make_hint(secret),
-        "kind": "personal",
+        "kind": PERSONAL,
         "name": FIRST_TOKEN,
         "projects": ["*"],
     }
-    tx.db.execute(insert(tokens).values(row | {"user_id": _administrator(tx), "created_at": tx.now}))
-    return secret
+    administrator = _administrator(tx)
+    tx.db.execute(insert(tokens).values(row | {"user_id": administrator, "created_at": tx.now}))
+    return FirstSecrets(secret, create_link(tx, administrator))
 
 
 def _administrator(tx: Tx) -> int:

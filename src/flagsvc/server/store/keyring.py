@@ -12,6 +12,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import Row, bindparam, select, update
@@ -25,6 +26,12 @@ from flagsvc.server.store.store import Store, Tx, read_revision
 
 TokenOwner: TypeAlias = Actor | ClientToken
 
+PERSONAL, SESSION, LINK = "personal", "session", "link"
+"""The kinds of tokens that a user owns. A session opens pages only, and a link only the sign-in."""
+OF_USERS = (PERSONAL, SESSION, LINK)
+IDLE_S = 12 * 3600.0
+"""Seconds after which a session ends that nobody uses."""
+
 
 def hash_secret(secret: str) -> str:
     """Return the hash under which a secret is stored. A secret is random, so a slow hash would add nothing (decision 0017)."""
@@ -33,12 +40,17 @@ def hash_secret(secret: str) -> str:
 
 @dataclass(frozen=True)
 class KeyringEntry:
-    """One token in the keyring: its owner, and when it expires (seconds since the epoch; None for never)."""
+    """One token in the keyring: its kind and its owner, when it expires, and when it was used last as the database knows it.
+
+    Times are in seconds since the epoch; None for never.
+    """
 
     id: int
     hash: str
+    kind: str
     owner: TokenOwner
     expires: float | None
+    seen: float | None
 
 
 class Keyring:
@@ -52,6 +64,7 @@ class Keyring:
         self._revision = 0
         self._entries: dict[str, KeyringEntry] = {}
         self._used_tokens: set[int] = set()
+        self._session_times: dict[int, float] = {}
 
     def load(self, revision: int = 0) -> None:
         """Read every token, unless `revision` or a later one is already loaded. Raises `DatabaseError` and then changes nothing."""
@@ -60,17 +73,36 @@ class Keyring:
                 return
             with self._store.reading() as tx:
                 self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
+            sessions = {key.id for key in self._entries.values() if key.kind == SESSION}
+            self._session_times = {number: at for number, at in self._session_times.items() if number in sessions}
 
     def find(self, secret: str) -> TokenOwner | None:
-        """Return the owner of a secret; None for an unknown or expired one."""
+        """Return the owner of a token; None for an unknown or expired one. Sessions and links are no tokens."""
+        key = self._find(secret)
+        if key is None or key.kind in (SESSION, LINK):
+            return None
+        self._used_tokens.add(key.id)
+        return key.owner
+
+    def find_session(self, secret: str) -> Actor | None:
+        """Return the user of a session; None if there is no such session, or if it ended or was not used for IDLE_S seconds."""
+        key = self._find(secret)
+        if key is None or key.kind != SESSION or not isinstance(key.owner, Actor):
+            return None
+        now = self._clock.now()
+        if now - max(key.seen or 0.0, self._session_times.get(key.id, 0.0)) > IDLE_S:
+            return None
+        self._used_tokens.add(key.id)
+        self._session_times[key.id] = now
+        return key.owner
+
+    def _find(self, secret: str) -> KeyringEntry | None:
+        """Return the entry of a secret; None for an unknown or expired one."""
         digest = hash_secret(secret)
         key = self._entries.get(digest)
         if key is None or not hmac.compare_digest(key.hash, digest):
             return None
-        if key.expires is not None and key.expires <= self._clock.now():
-            return None
-        self._used_tokens.add(key.id)
-        return key.owner
+        return None if key.expires is not None and key.expires <= self._clock.now() else key
 
     def save_seen_times(self) -> int:
         """Store the last use of the tokens used since the last call, and return how many there were. Never raises.
@@ -103,11 +135,15 @@ def read_keys(tx: Tx) -> list[KeyringEntry]:
     actors = read_actors(tx)
     return [
         KeyringEntry(
-            row.id, row.hash, _read_owner(row, actors), None if row.expires_at is None else row.expires_at.timestamp()
+            row.id, row.hash, row.kind, _read_owner(row, actors), _seconds(row.expires_at), _seconds(row.seen_at)
         )
         for row in tx.db.execute(select(tokens)).all()
-        if row.kind != "personal" or row.user_id in actors
+        if row.kind not in OF_USERS or row.user_id in actors
     ]
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
 
 
 def read_actors(tx: Tx) -> dict[int, Actor]:
@@ -128,7 +164,7 @@ def _read_user(row: Row[Any], roles: Mapping[str, tuple[str, ...]], known: froze
 
 
 def _read_owner(row: Row[Any], actors: Mapping[int, Actor]) -> TokenOwner:
-    if row.kind == "personal":
+    if row.kind in OF_USERS:
         return actors[row.user_id]
     if row.kind == "admin":
         return Actor(ADMIN_TOKEN_ID, row.name, "token", "admin")

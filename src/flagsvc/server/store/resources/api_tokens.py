@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.errors import CallerError, Detail, bad_data
-from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.keyring import OF_USERS, hash_secret
 from flagsvc.server.store.schema import environments, projects, tokens
 from flagsvc.server.store.secrets import make_hint, new_secret
 from flagsvc.server.store.store import Tx
@@ -99,7 +99,7 @@ def _find(tx: Tx, token: str) -> Row[Any] | None:
     same: ColumnElement[bool] = tokens.c.hash == hash_secret(token)
     if found:
         same = same | and_(tokens.c.id == int(found[1]), tokens.c.hint == token[: found.start()])
-    return tx.db.execute(select(tokens).where(same, tokens.c.kind != "personal")).first()
+    return tx.db.execute(select(tokens).where(same, tokens.c.kind.not_in(OF_USERS))).first()
 
 
 def _to_json(row: Row[Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tuple_
@@ -13,7 +14,15 @@ from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tupl
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources.feature_views import counts_of, created_by, list_overviews
 from flagsvc.server.store.resources.people import names_of
-from flagsvc.server.store.schema import dependencies, feature_tags, features, segments, strategies, strategy_segments
+from flagsvc.server.store.schema import (
+    dependencies,
+    feature_environments,
+    feature_tags,
+    features,
+    segments,
+    strategies,
+    strategy_segments,
+)
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.timestamps import format_time
@@ -25,6 +34,9 @@ MAX_LIMIT = 100
 MAX_VALUES = 100
 """The most values of one filter."""
 NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
+SEEN = feature_environments.c
+LAST_SEEN = select(func.max(SEEN.last_seen_at)).where(SEEN.feature == features.c.name).scalar_subquery()
+"""When a client asked for a feature last, in any environment."""
 SORTS: dict[str, Any] = {
     "name": features.c.name,
     "type": features.c.type,
@@ -33,17 +45,22 @@ SORTS: dict[str, Any] = {
     "impressionData": features.c.impression_data,
     "createdAt": features.c.created_at,
     "archivedAt": features.c.archived_at,
+    "lastSeenAt": LAST_SEEN,
 }
 """The sort keys; any other key sorts by creation."""
 
 
 @dataclass(frozen=True)
 class FeatureSearch:
-    """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts."""
+    """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts.
+
+    With `unseen_days` it finds only features that no client has asked for in so many days.
+    """
 
     words: Sequence[str] = ()
     filters: Mapping[str, str] | None = None
     archived: bool = False
+    unseen_days: int = 0
     sort_by: str = ""
     descending: bool = False
     offset: int = 0
@@ -52,7 +69,7 @@ class FeatureSearch:
 
 def search(tx: Tx, wanted: FeatureSearch) -> Json:
     """Return a page of features, and the number of features on all pages."""
-    conditions = list(_conditions(wanted))
+    conditions = list(_conditions(tx, wanted))
     total = tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one()
     column = SORTS.get(wanted.sort_by, features.c.position)
     order = column.desc() if wanted.descending else column.asc()
@@ -61,9 +78,12 @@ def search(tx: Tx, wanted: FeatureSearch) -> Json:
     return {"features": _to_json(tx, rows), "total": total}
 
 
-def _conditions(wanted: FeatureSearch) -> Iterable[Condition]:
+def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
     archived = features.c.archived_at
     yield archived.is_not(None) if wanted.archived else archived.is_(None)
+    if wanted.unseen_days:
+        since = tx.now - timedelta(days=wanted.unseen_days)
+        yield ~exists().where(SEEN.feature == features.c.name, SEEN.last_seen_at > since)
     if wanted.words:
         yield or_(*(_contains_word(word) for word in wanted.words))
     for name, text in (wanted.filters or {}).items():

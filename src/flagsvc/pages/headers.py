@@ -1,0 +1,48 @@
+"""The headers of pages, and where a change may come from (decision 0053)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flagsvc.http.messages import Headers
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+GUARDS: Final[Headers] = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # with `no-referrer`, a form sends no origin either
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+"""Headers of every page and file."""
+PAGE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"no-store")]
+"""Headers of a page. What it shows is for one person, so no cache keeps it."""
+FILE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"public, max-age=31536000, immutable")]
+"""Headers of a file, whose path has a digest of its content."""
+SAME_ORIGIN: Final = b"same-origin"
+
+
+def is_own_request(fetch_site: bytes | None, origin: bytes | None, host: bytes | None) -> bool:
+    """Return whether a page of ours sent a request that changes something.
+
+    Browsers say so in `Sec-Fetch-Site`; on plain HTTP outside of this machine only `Origin` tells. A request without either comes
+    from no page: a program sends a token instead of a cookie.
+    """
+    if fetch_site is not None:
+        return fetch_site == SAME_ORIGIN
+    if not origin or not host:
+        return False
+    _, mark, place = origin.partition(b"://")
+    return bool(mark) and place.lower() == host.lower()

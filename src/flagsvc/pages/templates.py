@@ -1,0 +1,37 @@
+"""Templates of pages. Every value is escaped, and a name that a page does not have is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+DATA_SUFFIX = ".json"
+"""The address of a page with this at its end gives the page's data."""
+
+
+class Templates:
+    """Renders the templates of a package, over the shared ones of this package. `static` returns the address of a file."""
+
+    def __init__(self, package: str, static: Callable[[str], str]) -> None:
+        self._environment = Environment(
+            loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__)]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals["static"] = static
+        self._environment.filters["segment"] = segment
+
+    def render(self, name: str, **values: Any) -> bytes:
+        """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
+        return self._environment.get_template(name).render(values).encode()
+
+
+def segment(text: str) -> str:
+    """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
+    quoted = quote(text, safe="")
+    return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted

@@ -1,0 +1,120 @@
+"""One flag: every environment open, its strategies as sentences, and the switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from flagsvc.engine.parse import parse_variants
+from flagsvc.reasons.words import variants_words
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.api.route import Handler
+from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources import feature_environments, feature_views, features
+from flagsvc.server.store.resources.flag_sentences import sentences_of
+from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.store import Tx
+
+SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
+EVERYONE = "everyone"
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return a flag."""
+    with call.store.reading() as tx:
+        flag = read_flag(tx, call.params["featureName"])
+    for state in flag["environments"]:
+        state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
+    return ApiAnswer({"flag": flag, "done": call.first_value("done") or ""})
+
+
+def read_flag(tx: Tx, name: str) -> Json:
+    """Return a flag with the words of its strategies and variants. Raises CallerError (404)."""
+    flag = feature_views.get(tx, require_flag(tx, name).project, name, with_variants=True)
+    flag["tags"] = feature_views.tags_of(tx, [name]).get(name, [])
+    words = sentences_of(tx, [name])
+    for state in flag["environments"]:
+        state["strategies"] = words.get((name, state["name"]), [])
+        state["protected"] = is_protected(state["type"])
+        state["variant_words"] = words_of_variants(state["variants"])
+        for strategy in state["strategies"]:
+            strategy["variant_words"] = words_of_variants(strategy["variants"])
+    return flag
+
+
+def require_flag(tx: Tx, name: str) -> Row[Any]:
+    """Return the row of a flag. Raises CallerError (404)."""
+    row = features.find(tx, name)
+    if row is None:
+        raise not_found(f"There is no flag {name}")
+    return row
+
+
+def words_of_variants(variants: Sequence[Json]) -> str:
+    """Return the variants of a flag or a strategy in words; empty without any."""
+    if not variants:
+        return ""
+    specs = parse_variants({"variants": list(variants)}, "variants")
+    return variants_words(specs, variants[0].get("stickiness") or "default")
+
+
+def may(call: ApiCall, permission: str, project: str, environment: str) -> bool:
+    """Return whether the caller has a permission in a project and an environment."""
+    return call.actor.may(permission, project=project, environment=environment)
+
+
+def ask(call: ApiCall) -> ApiAnswer:
+    """Return the question before a switch: what will happen, in words."""
+    return ApiAnswer(read_switch(call))
+
+
+def read_switch(call: ApiCall) -> Json:
+    """Return what a switch will do. Raises CallerError (404) for an unknown flag or environment."""
+    name, environment = call.params["featureName"], call.params["environment"]
+    with call.store.reading() as tx:
+        flag = read_flag(tx, name)
+    state = next((each for each in flag["environments"] if each["name"] == environment), None)
+    if state is None:
+        raise not_found(f"The flag {name} is not in the environment {environment}")
+    active = [each["words"] for each in state["strategies"] if not each["disabled"]]
+    return {
+        "flag": flag["name"],
+        "environment": environment,
+        "enabled": state["enabled"],
+        "words": active or [EVERYONE],
+    }
+
+
+def switch(*, enabled: bool) -> Handler:
+    """Return a handler that switches a flag on or off in an environment, and shows the flag."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        name, environment = call.params["featureName"], call.params["environment"]
+        with call.store.writing(call.actor) as tx:
+            place = StrategyPlace(require_flag(tx, name).project, name, environment)
+            feature_environments.switch(tx, place, enabled=enabled)
+        return see_other(call, "flags", name, done=f"{'on' if enabled else 'off'}:{environment}")
+
+    return handler
+
+
+ROUTES = (
+    page("/flags/:featureName", show, "flag.html", "A flag."),
+    page("/flags/:featureName/:environment/switch", ask, "switch.html", "The question before a switch."),
+    *(
+        change(
+            f"/flags/:featureName/:environment/{'on' if enabled else 'off'}",
+            switch(enabled=enabled),
+            "Switch a flag in an environment.",
+            permission=SWITCH,
+            project_of=feature_project,
+        )
+        for enabled in (True, False)
+    ),
+)

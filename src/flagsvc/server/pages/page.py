@@ -1,0 +1,144 @@
+"""What all pages of the flag server share: their routes, the frame around them, redirects, and the page of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from flagsvc.http.call import Call
+from flagsvc.http.first_page import prefers_json
+from flagsvc.http.messages import GET, HEAD, HTML
+from flagsvc.pages.headers import PAGE_HEADERS
+from flagsvc.pages.static_files import StaticFiles
+from flagsvc.pages.templates import DATA_SUFFIX, Templates, segment
+from flagsvc.server.api.authorization import PAGES
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.errors import ApiError
+from flagsvc.server.api.pipeline import is_page
+from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
+from flagsvc.server.store.actors import Actor
+
+FILES = StaticFiles()
+TEMPLATES = Templates(__package__, FILES.address)
+SEE_OTHER = 303
+
+
+class Section(NamedTuple):
+    """A section of the pages, for the navigation: its title, and its path below PAGES."""
+
+    title: str
+    path: str
+
+
+SECTIONS = (Section("Flags", "/flags"),)
+
+
+class Frame(NamedTuple):
+    """What is around a page: the path of the pages, the path of this page, the user, and the sections."""
+
+    pages: str
+    files: str
+    path: str
+    actor: Actor | None
+    sections: Sequence[Section] = SECTIONS
+
+
+def page(
+    path: str,
+    handler: Handler,
+    template: str,
+    summary: str,
+    *,
+    auth: Auth = Auth.PAGE,
+    permission: str | tuple[str, ...] = "",
+) -> Route:
+    """Return the route of a page below PAGES. `template` is the name of its template, `summary` says what it shows."""
+    return Route(
+        path=f"{PAGES}{path}",
+        handler=handler,
+        operation=f"page{template.removesuffix('.html').title().replace('_', '')}",
+        summary=summary,
+        tag="Pages",
+        auth=auth,
+        permission=permission,
+        media=HTML.decode(),
+        render=partial(render, template),
+        listed=False,
+    )
+
+
+def change(
+    path: str,
+    handler: Handler,
+    summary: str,
+    *,
+    template: str = "",
+    auth: Auth = Auth.PAGE,
+    permission: str | tuple[str, ...] = "",
+    project_of: ProjectOf | None = None,
+    reads: bool = False,
+) -> Route:
+    """Return the route of a form below PAGES. It redirects, or shows `template`. `reads` tells that it changes nothing."""
+    return Route(
+        path=f"{PAGES}{path}",
+        method="POST",
+        handler=handler,
+        operation=f"form{path.title()}",
+        summary=summary,
+        tag="Pages",
+        auth=auth,
+        permission=permission,
+        project_of=project_of,
+        media=HTML.decode(),
+        render=partial(render, template) if template else None,
+        form=True,
+        reads=reads,
+        listed=False,
+    )
+
+
+def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
+    """Return an answer with the page of its data."""
+    body = TEMPLATES.render(template, frame=frame_of(call.root, call.head, call.known_actor), **answer.body)
+    return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
+
+
+def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
+    """Return the frame of a page."""
+    pages = f"{root}{PAGES}"
+    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), actor)
+
+
+def see_other(call: ApiCall, *segments: str, **query: str) -> ApiAnswer:
+    """Return the redirect to another page, whose path below PAGES has these segments."""
+    place = "".join(f"/{segment(each)}" for each in segments)
+    return redirect(f"{call.root}{PAGES}{place}{'?' if query else ''}{urlencode(query)}")
+
+
+def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:
+    """Return a redirect; browsers ask for the address with GET."""
+    return ApiAnswer(None, SEE_OTHER, ((b"location", address.encode()), *headers, *PAGE_HEADERS))
+
+
+def error_page(base: str, head: Call, failure: ApiError) -> ApiAnswer | None:
+    """Return the page of an error; None if the request is for no page, for the data of one, or asks for JSON.
+
+    `base` is the base path of the server. Who is not signed in is sent to the sign-in, and comes back after it.
+    """
+    root = quote(head.request.root) + base
+    path = head.request.path.decode("latin-1")
+    below = path[len(base) :]
+    if not is_page(below) or path.endswith(DATA_SUFFIX) or prefers_json(head.accept):
+        return None
+    if failure.status == 401 and head.key is None and head.request.method in (GET, HEAD):
+        query = head.request.query.decode("latin-1")
+        wanted = below.removeprefix(PAGES) + (f"?{query}" if query else "")
+        return redirect(f"{root}{PAGES}/sign-in?{urlencode({'next': wanted}, quote_via=quote)}")
+    details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
+    values: dict[str, Any] = {"status": failure.status, "message": failure.message, "details": details}
+    values["permissions"] = failure.body.get("permissions", [])
+    caller = getattr(head.found, "actor", None)
+    body = TEMPLATES.render("error.html", frame=frame_of(root, head, caller), **values)
+    return ApiAnswer(body, failure.status, (*failure.headers, *PAGE_HEADERS, (b"content-type", HTML)))

@@ -1,0 +1,75 @@
+"""Signing in and out (decision 0053): with a personal token, or with a link that works once. There are no passwords."""
+
+from __future__ import annotations
+
+from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Auth
+from flagsvc.server.pages.page import change, page, redirect
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.resources import sessions
+
+START = "/flags"
+"""The page after signing in, unless another one was asked for."""
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form. The secret of a link is in the fragment of its address, so that no server and no log sees it."""
+    return ApiAnswer({"next": local_page(call.first_value("next") or ""), "problem": ""})
+
+
+def sign_in(call: ApiCall) -> ApiAnswer:
+    """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
+    goal = local_page(call.form.text("next"))
+    secret = call.form.text("token")
+    opened = _open_session(call, secret)
+    if opened is None:
+        problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
+        return ApiAnswer({"next": goal, "problem": problem}, status=403)
+    return redirect(f"{call.root}{PAGES}{goal}", cookie(call, opened, int(sessions.SESSION_TIME.total_seconds())))
+
+
+def _open_session(call: ApiCall, secret: str) -> str | None:
+    """Return the secret of a new session for a token or a link; None if it opens none."""
+    if not secret:
+        return None
+    owner = call.server.keyring.find(secret)
+    with call.store.writing(None) as tx:
+        if isinstance(owner, Actor) and owner.is_user:
+            return sessions.open_session(tx, owner.id, "token")
+        return sessions.use_link(tx, secret)
+
+
+def sign_out(call: ApiCall) -> ApiAnswer:
+    """End the session."""
+    if call.session:
+        with call.store.writing(None) as tx:
+            sessions.close_session(tx, call.session)
+    return redirect(f"{call.root}{PAGES}/sign-in", cookie(call, "", 0))
+
+
+def cookie(call: ApiCall, secret: str, seconds: int) -> tuple[bytes, bytes]:
+    """Return the header that sets the cookie of a session. With TLS the cookie is for this host and for TLS only."""
+    secure = call.request.scheme == "https" or call.server.url.startswith("https:")
+    name, path = (SECURE_COOKIE, "/") if secure else (PLAIN_COOKIE, call.root or "/")
+    text = f"{name}={secret}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{'; Secure' if secure else ''}"
+    return b"set-cookie", text.encode()
+
+
+def local_page(text: str) -> str:
+    """Return the page to go to, below PAGES; START for anything that could lead elsewhere."""
+    fine = text.startswith("/") and not text.startswith(("//", "/sign-")) and text.isprintable() and "\\" not in text
+    return text if fine and text.isascii() else START
+
+
+def home(call: ApiCall) -> ApiAnswer:
+    """Go to the first page."""
+    return redirect(f"{call.root}{PAGES}{START}")
+
+
+ROUTES = (
+    page("", home, "flags.html", "The first page."),
+    page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
+    change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE),
+    change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE),
+)
