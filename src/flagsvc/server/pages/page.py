@@ -32,7 +32,7 @@ class Section(NamedTuple):
     path: str
 
 
-SECTIONS = (Section("Flags", "/flags"),)
+SECTIONS = (Section("Flags", "/flags"), Section("Proxies", "/proxies"))
 
 
 class Frame(NamedTuple):
