@@ -51,7 +51,7 @@ WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages that use no compiled module; they
 # run once, interpreted.
-DATABASES := tests/integration/store tests/integration/server
+DATABASES := tests/integration/store tests/integration/server tests/integration/pages
 INTERPRETED_ONLY := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
 
 install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler

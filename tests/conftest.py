@@ -45,7 +45,7 @@ LONGEST_FIRST = (
 )
 """Paths, or beginnings of paths, of slow test files: they start first, so that no process ends long after the others."""
 
-DATABASES = ("tests/integration/store/", "tests/integration/server/")
+DATABASES = ("tests/integration/store/", "tests/integration/server/", "tests/integration/pages/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
 PROGRAMS = {"postgresql_cluster", "postgresql_url", "postgresql_pool"}
 """Fixtures that start a program. What is on one kind of database of several says so by its parameter."""
