@@ -295,7 +295,7 @@ class WithWorkers(Walked):
         prepare = make_preparer(setup)
 
         async def take_time(body: bytes, previous: Snapshot | None) -> PreparedDocument[Snapshot]:
-            await asyncio.sleep(self.late_s)
+            await asyncio.sleep(self.late_s)  # no wait for a condition: a worker that takes so long
             return await prepare(body, previous)
 
         return take_time
@@ -344,7 +344,7 @@ class WithWorkers(Walked):
         self.first_numbers.append(self.pool._last_reload + 1)
         self.told.append(tables)
         self.applying = asyncio.create_task(self.parent.apply_options(self.options(tables)))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the task tells the workers in its first step
 
     async def _wait_applied(self) -> None:
         """Wait for the last reload, as the process does before the next one."""
