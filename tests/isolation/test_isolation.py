@@ -254,7 +254,7 @@ def side_of(universe: Universe, environment: EnvironmentRuntime) -> Side:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_crosses_from_one_environment_to_another(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever happens, what leaves the process has only the marks of the environment that it is for."""
+    """In any order of events, what leaves the process has only the marks of the environment that it is for."""
     universe = Universe()
 
     def make_upstream(setup: ProxySetup) -> MarkedUpstream:
