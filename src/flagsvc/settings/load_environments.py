@@ -17,6 +17,7 @@ from flagsvc.settings.environments import (
     read_variable,
     rows_for,
     shared_keys,
+    useless_defaults,
 )
 from flagsvc.settings.normalise import Given, find_entry
 from flagsvc.settings.option import Option
@@ -84,17 +85,21 @@ def add_environments(
     """
     found: list[tuple[str, dict[str, Any]]] = []
     lost = BY_NAME.keys() if _is_partial(file, resolved) else INHERITED.intersection(file.meant)
+    every_lost = set(lost)
     advised = set(advice_on(resolved.values))
     for name in written[0].tables:
         part = Resolved({}, {}, {}, [], resolved.files)
         own = choose_own(name, environment, tables_of(name, written, file), part)
         meant = chain.from_iterable(each.meant.get(name, ()) for each in written)
-        made = normalise_environment(name, own, process, environment, lost={*lost, *part.problems, *meant})
+        own_lost = {*lost, *part.problems, *meant}
+        every_lost |= own_lost
+        made = normalise_environment(name, own, process, environment, lost=own_lost)
         add_to(resolved, name, own, made, part, advised)
         found.append((name, made.values))
     groundless = advised - {text for _, values in found for text in advice_on(values)}
     resolved.warnings[:] = [text for text in resolved.warnings if text not in groundless]
     resolved.values[TABLE] = tuple(found)
+    resolved.problems.update(dict(useless_defaults(process, found, every_lost)) | resolved.problems)
     resolved.problems.update({f"<{TABLE} keys {at}>": text for at, text in enumerate(shared_keys(found))})
     resolved.warnings.extend(shared_scopes(found))
 

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 from flagsvc.settings.advice import advice_on
 from flagsvc.settings.base import Entries
 from flagsvc.settings.converted import Converted
-from flagsvc.settings.environments import INHERITED, TABLE, normalise_environment, read_names, shared_keys
+from flagsvc.settings.environments import (
+    INHERITED,
+    TABLE,
+    normalise_environment,
+    read_names,
+    shared_keys,
+    useless_defaults,
+)
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.names import flatten
 from flagsvc.settings.normalise import CODE, Given
@@ -54,6 +61,7 @@ class ProxyOptions(ProxyRows):
         entries.problems.extend(wrong)
         made = [(name, cls._one(name, by_name[name], entries)) for name in names]
         entries.problems.extend(shared_keys(made))
+        entries.problems.extend(text for _, text in useless_defaults(entries.given, made, entries.meant))
         return tuple(made)
 
     @classmethod
