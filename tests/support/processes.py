@@ -173,6 +173,11 @@ class Answer:
     headers: dict[str, str]
     body: bytes
 
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
+
     def json(self) -> Any:
         """Return the body read as JSON."""
         return json.loads(self.body)
