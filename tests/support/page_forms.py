@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
-from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.server.api.asgi import FlagServerContract
-from flagsvc.server.api.pipeline import Pipeline
-from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.pages.page import error_page
-from flagsvc.server.pages.routes import PAGE_ROUTES
-from support.flagservers import BODY_LIMIT, USER_SECRET, AppClient, _nothing, app_client
+from support.flagservers import USER_SECRET, AppClient, app_client
 from support.processes import Answer
 
 FORM = "application/x-www-form-urlencoded"
@@ -156,12 +149,5 @@ class PageClient:
 @contextmanager
 def page_client(database: str, given: Mapping[str, Any] | None = None) -> Iterator[PageClient]:
     """Give a flag server with its pages on a database in this process."""
-    with app_client(database, given=given, routes=(*ROUTES, *PAGE_ROUTES)) as client:
-        pipeline = Pipeline(
-            (*ROUTES, *PAGE_ROUTES), client.server, body_limit=BODY_LIMIT, error_page=partial(error_page, "")
-        )
-        contract = FlagServerContract(pipeline)
-        try:
-            yield PageClient(AppClient(AsgiApp(contract, _nothing, _nothing), client.server, client.log))
-        finally:
-            contract.close()
+    with app_client(database, given=given) as client:
+        yield PageClient(client)

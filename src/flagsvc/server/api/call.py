@@ -16,6 +16,7 @@ from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
+from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
@@ -32,7 +33,7 @@ class ProcessStatus:
 class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
-    `counts` counts answers, and `reached` counts requests that were rejected at a limit.
+    `counts` counts answers, and `reached` counts requests that were rejected at a limit. `unfolded` has documents for explanations.
     """
 
     store: Store
@@ -45,6 +46,7 @@ class ApiContext:
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     reached: Reached = field(default_factory=Reached)
     process: ProcessStatus = field(default_factory=ProcessStatus)
+    unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
 
 
 @dataclass

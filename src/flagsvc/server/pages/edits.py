@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -11,6 +12,18 @@ from flagsvc.server.store.errors import CallerError
 
 CONFLICT = 409
 DIGEST_BYTES = 12
+SAVE, PREVIEW = "save", "preview"
+"""The buttons of every form that edits. Any other one changes the form only."""
+
+
+@dataclass
+class Look:
+    """How the page of a form looks: its status, what is wrong, whether it shows a preview, and a conflict."""
+
+    status: int = 200
+    problems: list[str] = field(default_factory=list)
+    preview: bool = False
+    conflict: bool = False
 
 
 class ChangedMeanwhileError(Exception):

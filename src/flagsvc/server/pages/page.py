@@ -32,7 +32,7 @@ class Section(NamedTuple):
     path: str
 
 
-SECTIONS = (Section("Flags", "/flags"),)
+SECTIONS = (Section("Flags", "/flags"), Section("Try", "/try"), Section("Segments", "/segments"))
 
 
 class Frame(NamedTuple):

@@ -6,13 +6,19 @@ it was made from, so that two people who edit the same strategy see each other's
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, problems_of, require_unchanged
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    PREVIEW,
+    SAVE,
+    ChangedMeanwhileError,
+    Look,
+    problems_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.flag import may, require_flag
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page, see_other
@@ -36,17 +42,6 @@ from flagsvc.server.store.store import Tx
 CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "DELETE_FEATURE_STRATEGY"
 STICKINESS = ("default", "userId", "sessionId", "random")
 """What a rollout sticks to besides context fields that say so."""
-SAVE, PREVIEW = "save", "preview"
-
-
-@dataclass
-class Look:
-    """How the page looks: its status, what is wrong, whether it shows what saving changes, whether others changed it meanwhile."""
-
-    status: int = 200
-    problems: list[str] = field(default_factory=list)
-    preview: bool = False
-    conflict: bool = False
 
 
 def show(call: ApiCall) -> ApiAnswer:
