@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.testing import FakeClock
 from support import processes
 from support.flagservers import USER_SECRET, AppClient
 
 PAGES = "/ui"
 SAME_ORIGIN = {"sec-fetch-site": "same-origin"}
 COOKIE = re.compile(r"^([^=]+)=([^;]*)")
+
+
+def pass_time(clock: FakeClock, seconds: float) -> None:
+    """Let seconds pass on the clock of a server."""
+    asyncio.run(clock.advance(seconds))
 
 
 class Visitor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -21,7 +20,7 @@ from support.flagservers import (
     AppClient,
     app_client,
 )
-from support.page_scene import Visitor
+from support.page_scene import Visitor, pass_time
 
 DAY_S = 24 * 3600.0
 
@@ -37,11 +36,6 @@ def client(database_url: str, clock: FakeClock) -> Iterator[AppClient]:
     """Give a server, on each kind of database."""
     with app_client(database_url, clock=clock) as client:
         yield client
-
-
-def pass_time(clock: FakeClock, seconds: float) -> None:
-    """Let seconds pass."""
-    asyncio.run(clock.advance(seconds))
 
 
 def link_of(client: AppClient, user: int = 1) -> str:

@@ -32,7 +32,12 @@ class Section(NamedTuple):
     path: str
 
 
-SECTIONS = (Section("Flags", "/flags"), Section("Try", "/try"), Section("Segments", "/segments"))
+SECTIONS = (
+    Section("Flags", "/flags"),
+    Section("Try", "/try"),
+    Section("Proxies", "/proxies"),
+    Section("Segments", "/segments"),
+)
 
 
 class Frame(NamedTuple):
