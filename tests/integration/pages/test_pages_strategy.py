@@ -175,6 +175,28 @@ def test_two_people_edit_the_same(pages: PageClient) -> None:
     assert len(stored(pages)) == 1
 
 
+def test_long_lists_that_differ(pages: PageClient) -> None:
+    """Where both lists begin alike, the page says what differs."""
+    users = {"contextName": "userId", "operator": "IN", "values": [f"u{at}" for at in range(9)]}
+    strategy = made(pages, constraints=[users])
+    mine, theirs = (pages.form(pages.get(f"{LIST}/{strategy['id']}"), strategy["id"]) for _ in range(2))
+    assert pages.press(theirs, "save", c0__values=f"{theirs.value('c0.values')}\nx").status == 303
+    conflict = pages.press(mine, "save", c0__values=f"{mine.value('c0.values')}\ny")
+    assert conflict.status == 409
+    assert "1 added (y), 1 removed (x)" in conflict.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("conditions", "9" * 5000), ("do", "condition-up:" + "9" * 5000), ("segment", "²"), ("base", "é")],
+)
+def test_numbers_that_are_none(pages: PageClient, name: str, value: str) -> None:
+    """A number that no form sends is no error of the server."""
+    made(pages)
+    assert pages.post(f"{LIST}/new", [(name, value), ("rollout", "5"), ("name", "flexibleRollout")]).status == 200
+    assert pages.post("/ui/try", [("environment", "development"), ("why", "9" * 5000 + ":a")]).status == 200
+
+
 def test_deleted_meanwhile(pages: PageClient) -> None:
     """A strategy that someone deleted is told to be gone; what was typed can be added again."""
     strategy = made(pages)

@@ -171,7 +171,7 @@ def test_no_environment_or_flag(pages: PageClient) -> None:
     assert "Tick an environment." in pages.post("/ui/try").text
     assert "No flag fits." in pages.post("/ui/try", [*BOTH, ("q", "nosuch")]).text
     assert "No flag of this name" in pages.post("/ui/try", [*BOTH, ("why", "0:nosuch")]).text
-    assert tried(pages, ("why", "99999999999:a"))["why"] is None
+    assert tried(pages, ("why", "99:a"))["why"] is None
 
 
 def test_viewers_may_try_also_in_maintenance(pages: PageClient) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from flagsvc.engine.context import FIELDS
 from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
-from flagsvc.pages.forms import Form
+from flagsvc.pages.forms import Form, read_whole
 from flagsvc.pages.values import read_values, show_values
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.legal_values import read_legal_values
@@ -48,9 +48,7 @@ def rows_of(constraints: Iterable[Json]) -> list[Json]:
 
 def read_rows(form: Form) -> list[Json]:
     """Return the conditions of a form. Ticked legal values join those that were typed."""
-    count = form.text(COUNT)
-    number = min(int(count), MOST) if count.isascii() and count.isdigit() else 0
-    return [read_row(form, f"c{at}.") for at in range(number)]
+    return [read_row(form, f"c{at}.") for at in range(min(read_whole(form.text(COUNT)) or 0, MOST))]
 
 
 def read_row(form: Form, prefix: str) -> Json:
@@ -92,7 +90,8 @@ def has_list(operator: str) -> bool:
 def press(rows: list[Json], button: str) -> None:
     """Change conditions as a button of the form says: `add-condition`, `remove-condition:2`, `condition-up:2`, …"""
     action, _, place = button.partition(":")
-    at = int(place) if place.isascii() and place.isdigit() else -1
+    found = read_whole(place)
+    at = -1 if found is None else found
     if action == ADD and len(rows) < MOST:
         rows.append({"field": "", "operator": FIRST, "text": "", "inverted": False, "insensitive": False})
     elif action == REMOVE and 0 <= at < len(rows):

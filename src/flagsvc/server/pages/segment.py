@@ -30,6 +30,7 @@ from flagsvc.server.pages.edits import (
     require_unchanged,
 )
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import projects, segments
@@ -171,7 +172,9 @@ def project_choices(tx: Tx) -> list[Json]:
 
 def differences(theirs: Json, mine: Json) -> list[Json]:
     """Return the parts in which two forms differ, each with both versions."""
-    one, other = (each | {"words": words_of(constraints_of(each["conditions"]))} for each in (theirs, mine))
+    old, new = (conditions_of({**each, "segments": []}) for each in (theirs, mine))
+    words = tell_apart(old, new, {})
+    one, other = {**theirs, "words": words[0]}, {**mine, "words": words[1]}
     return [
         {"part": title, "theirs": one[name], "mine": other[name]}
         for name, title in PARTS.items()

@@ -8,9 +8,8 @@ from typing import Final
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import SegmentSpec, StrategySpec
 from flagsvc.engine.parse import parse_strategy
-from flagsvc.pages.forms import Form
+from flagsvc.pages.forms import Form, read_whole
 from flagsvc.reasons.impact import Impact, impact_of
-from flagsvc.server.api.permission_projects import MAX_ID
 from flagsvc.server.pages.conditions import constraints_of, read_rows, rows_of
 from flagsvc.server.pages.edits import digest_of
 from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, Json
@@ -79,22 +78,22 @@ def body_of(shown: Json, stored: Json | None) -> Json:
         "disabled": shown["disabled"],
         "parameters": parameters,
         "constraints": constraints_of(shown["conditions"]),
-        "segments": [int(each) if is_number(each) else each for each in shown["segments"]],
+        "segments": segment_ids(shown),
         "variants": [dict(each) for each in ([] if stored is None else stored["variants"])],
     }
     had_title = stored is not None and stored["title"] is not None
     return body | ({"title": shown["title"]} if shown["title"] or had_title else {})
 
 
-def is_number(text: str) -> bool:
-    """Return whether a text is a whole number that a database can have as an id."""
-    return text.isascii() and text.isdigit() and len(text) < len(str(MAX_ID))
+def segment_ids(shown: Json) -> list[int | str]:
+    """Return the ids of the segments of a form. The admin API refuses what is no number."""
+    return [each if (number := read_whole(each)) is None else number for each in shown["segments"]]
 
 
 def problems_of_form(shown: Json) -> list[str]:
     """Return what is wrong with a form that the admin API would take: a rollout that is no percentage."""
-    text = shown["rollout"]
-    fine = is_number(text) and int(text) <= FULL
+    share = read_whole(shown["rollout"])
+    fine = share is not None and share <= FULL
     return [WHOLE] if shown["name"] == FLEXIBLE_ROLLOUT and not fine else []
 
 

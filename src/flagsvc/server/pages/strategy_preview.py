@@ -8,7 +8,7 @@ from typing import Final
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.impact import AGAIN
 from flagsvc.server.pages.conditions import constraints_of
-from flagsvc.server.pages.strategy_form import impact
+from flagsvc.server.pages.strategy_form import impact, segment_ids
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources.flag_sentences import words_of
 
@@ -21,6 +21,8 @@ PARTS: Final = {
 }
 """Field of the form → what people call it."""
 
+OF_FITTING: Final = "The percentages are of the users who fit the conditions."
+
 
 def preview_of(
     stored: Json | None, wanted: Json, others: Sequence[Json], segments: Mapping[str, SegmentSpec], *, enabled: bool
@@ -29,13 +31,15 @@ def preview_of(
     found = impact(stored, wanted, segments)
     before = None if found is None or found.before is None else found.before.share
     after = None if found is None or found.after is None else found.after.share
+    counted = found is not None and bool(found.share.gained or found.share.lost)
+    notes = [OF_FITTING] * (counted and bool(wanted["constraints"] or wanted["segments"]))
     return {
         "before": "" if stored is None else words_of(stored, segments),
         "after": words_of(wanted, segments),
         "sentences": [] if found is None else found.words(),
         "again": found is not None and found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},
-        "notes": notes_of(stored, wanted, [each for each in others if not each["disabled"]], enabled=enabled),
+        "notes": notes + notes_of(stored, wanted, [each for each in others if not each["disabled"]], enabled=enabled),
     }
 
 
@@ -58,14 +62,22 @@ def differences(theirs: Json, mine: Json, segments: Mapping[str, SegmentSpec]) -
     found = [(title, theirs[name], mine[name]) for name, title in PARTS.items()]
     names = dict.fromkeys([*theirs["parameters"], *mine["parameters"]])
     found += [(name, theirs["parameters"].get(name, ""), mine["parameters"].get(name, "")) for name in names]
-    found.append(("Conditions", condition_words(theirs, segments), condition_words(mine, segments)))
+    found.append(("Conditions", *tell_apart(conditions_of(theirs), conditions_of(mine), segments)))
     return [{"part": part, "theirs": show(one), "mine": show(other)} for part, one, other in found if one != other]
 
 
-def condition_words(shown: Json, segments: Mapping[str, SegmentSpec]) -> str:
-    """Return the conditions and segments of a form in words."""
-    used = [int(each) if each.isdigit() else each for each in shown["segments"]]
-    return words_of({"name": "default", "constraints": constraints_of(shown["conditions"]), "segments": used}, segments)
+def conditions_of(shown: Json) -> Json:
+    """Return a strategy for everyone with the conditions and segments of a form."""
+    parts = {"constraints": constraints_of(shown["conditions"]), "segments": segment_ids(shown)}
+    return {"name": "default", "disabled": False, **parts}
+
+
+def tell_apart(theirs: Json, mine: Json, segments: Mapping[str, SegmentSpec]) -> tuple[str, str]:
+    """Return the conditions of two strategies in words. Where long lists look alike, the second one says what differs."""
+    one, other = words_of(theirs, segments), words_of(mine, segments)
+    found = impact(theirs, mine, segments) if one == other else None
+    more = "" if found is None else " ".join(found.conditions)
+    return one, f"{other} ({more})" if more else other
 
 
 def show(value: object) -> str:

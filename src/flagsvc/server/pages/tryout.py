@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from flagsvc.engine.context import Context
+from flagsvc.pages.forms import read_whole
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.flags import is_protected
@@ -64,7 +65,7 @@ def evaluate(call: ApiCall) -> ApiAnswer:
         "\n".join(form.texts("lines")[:1]),
         form.text("q"),
         why,
-        int(line) if line.isascii() and line.isdigit() else 0,
+        read_whole(line) or 0,
     )
     data = form_of(call, typed, known)
     try:
@@ -83,7 +84,7 @@ def list_environments(call: ApiCall) -> list[Json]:
 
 def form_of(call: ApiCall, typed: Typed, known: Sequence[Json]) -> Json:
     """Return the form: the environments, and the fields that the flags there read, with legal values."""
-    read: set[str] = set()
+    read = {FIRST_FIELDS[0]}
     for name in typed.environments:
         with call.server.unfolded.using(call.server.documents, name) as document:
             read |= fields_of(document)
