@@ -163,7 +163,11 @@ def share_words(impact: Impact) -> list[str]:
         return ["The rule changes. Who gets it and who loses it depends on what contexts have."] * (
             share.drawn == UNKNOWN
         )
-    whom = "of the requests" if RANDOM in (before.sticks_to, after.sticks_to) else f"of the users {by_words(after)}"
+    whom = (
+        "of the requests"
+        if RANDOM in (before.sticks_to, after.sticks_to)
+        else f"of the users {by_words(after if is_drawn(after) else before)}"
+    )
     told = []
     if share.drawn == AGAIN:
         told.append("All users are drawn again, because the group or what it sticks to changes.")
@@ -176,16 +180,26 @@ def share_words(impact: Impact) -> list[str]:
     return told
 
 
+def is_drawn(rollout: Rollout) -> bool:
+    """Return whether a rollout looks at an identifier: it admits some, and not every context."""
+    return rollout.share > 0 and not is_everyone(rollout)
+
+
 def by_words(rollout: Rollout) -> str:
     """Return by what a rollout counts users."""
     return f"by {'userId or sessionId' if rollout.sticks_to == DEFAULT else show(rollout.sticks_to)}"
 
 
 def stickiness_words(before: Rollout, after: Rollout) -> list[str]:
-    """Return the change between default stickiness and `userId` as sentences; users with a `userId` keep their bucket."""
-    if after.sticks_to == USER_ID:
-        return ["Those without a userId lose it."]
-    return [f"Of those without a userId, {percent(after.share)} get it."] if before.sticks_to == USER_ID else []
+    """Return what happens to contexts without the field that only one of two rollouts needs.
+
+    The other one is for everyone, or has default stickiness, where users with a `userId` keep their bucket.
+    """
+    if after.sticks_to not in (DEFAULT, RANDOM) and (after.sticks_to == USER_ID or is_everyone(before)):
+        return [f"Those without {show(after.sticks_to)} lose it."]
+    if before.sticks_to not in (DEFAULT, RANDOM) and (before.sticks_to == USER_ID or is_everyone(after)):
+        return [f"Of those without {show(before.sticks_to)}, {percent(after.share)} get it."]
+    return []
 
 
 class ConditionChange(NamedTuple):

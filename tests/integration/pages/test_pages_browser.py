@@ -105,14 +105,14 @@ def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
 
 
 def test_keys(server: OurFlagServer, page: Browser) -> None:
-    """`/` goes to the search, and `g f` to the flags."""
+    """`/` goes to the search, `g f` to the flags, `g t` to Try, and `g s` to the segments."""
     page.go(address(server, "/flags"))
     press(page, "/")
     assert page.run("document.activeElement.id") == "search"
-    page.go(address(server, "/proxies"))
-    press(page, "g")
-    press(page, "f")
-    page.wait_for("location.pathname === '/ui/flags'")
+    for key, path in (("t", "/ui/try"), ("s", "/ui/segments"), ("f", "/ui/flags")):
+        press(page, "g")
+        press(page, key)
+        page.wait_for(f"location.pathname === {json.dumps(path)} && document.readyState === 'complete'")
 
 
 def press(page: Browser, key: str) -> None:

@@ -84,12 +84,26 @@ def test_shares(
         (
             rollout(10, "default"),
             rollout(10, "userId"),
-            ["Those without a userId lose it.", "No user gets it who does not have it now."],
+            ["Those without userId lose it.", "No user gets it who does not have it now."],
         ),
         (
             rollout(10, "userId"),
             rollout(10, "default"),
-            ["Of those without a userId, 10 % get it.", "No user loses it."],
+            ["Of those without userId, 10 % get it.", "No user loses it."],
+        ),
+        (
+            rollout(100, "default"),
+            rollout(25, "company"),
+            [
+                "75 % of the users by company lose it.",
+                "Those without company lose it.",
+                "No user gets it who does not have it now.",
+            ],
+        ),
+        (
+            rollout(25, "company"),
+            rollout(100, "default", "other"),
+            ["75 % of the users by company get it.", "Of those without company, 100 % get it.", "No user loses it."],
         ),
         (
             rollout(10, constraints=users("1")),

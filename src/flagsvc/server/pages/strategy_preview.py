@@ -21,14 +21,21 @@ PARTS: Final = {
 }
 """Field of the form → what people call it."""
 
+EVERYONE: Final[Json] = {"name": "default", "disabled": False}
+"""What a flag without an active strategy does where it is on."""
 OF_FITTING: Final = "The percentages are of the users who fit the conditions."
 
 
 def preview_of(
     stored: Json | None, wanted: Json, others: Sequence[Json], segments: Mapping[str, SegmentSpec], *, enabled: bool
 ) -> Json:
-    """Return what a change does. `others` are the other strategies of the flag there, and `enabled` tells whether it is on."""
-    found = impact(stored, wanted, segments)
+    """Return what a change does. `others` are the other strategies of the flag there, and `enabled` tells whether it is on.
+
+    A flag that is on without an active strategy is on for everyone.
+    """
+    active = [each for each in others if not each["disabled"]]
+    for_all = enabled and not active and (stored is None or stored["disabled"])
+    found = impact(EVERYONE if for_all else stored, wanted, segments)
     before = None if found is None or found.before is None else found.before.share
     after = None if found is None or found.after is None else found.after.share
     counted = found is not None and bool(found.share.gained or found.share.lost)
@@ -39,7 +46,7 @@ def preview_of(
         "sentences": [] if found is None else found.words(),
         "again": found is not None and found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},
-        "notes": notes + notes_of(stored, wanted, [each for each in others if not each["disabled"]], enabled=enabled),
+        "notes": notes + notes_of(stored, wanted, active, enabled=enabled),
     }
 
 
@@ -47,13 +54,15 @@ def notes_of(stored: Json | None, wanted: Json, others: Sequence[Json], *, enabl
     """Return what else is to be known: the flag is off, other strategies are active, or none is."""
     was = stored is not None and not stored["disabled"]
     if not enabled:
-        return ["The flag is off here, so no user has it now."]
+        return ["The flag is off here, so no user has it now. This holds once it is on."]
     if others:
         return ["Other strategies of this flag are active here. They may give it to users all the same."]
     if was and wanted["disabled"]:
         return ["It is the last active strategy here, so the flag is switched off."]
     if not was and not wanted["disabled"]:
-        return ["No strategy is active here, so the flag is on for everyone now. With this one it is on for fewer."]
+        return [
+            "No strategy is active here, so the flag is on for everyone now. With this one it is on for those only."
+        ]
     return []
 
 

@@ -21,7 +21,7 @@ from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import context_fields, environments, strategies
 from flagsvc.server.store.unfolded_documents import UnfoldedDocument
 
-MOST_ANSWERS: Final = 200_000
+MOST_ANSWERS: Final = 100_000
 """Answers of one request: contexts × environments × flags."""
 SHOWN: Final = 200
 """Flags that a page lists."""
