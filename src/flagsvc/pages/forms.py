@@ -9,6 +9,7 @@ from flagsvc.http.messages import HttpError
 
 FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 20_000
+DIGITS: Final = 9
 
 
 class Form(dict[str, list[str]]):
@@ -25,6 +26,11 @@ class Form(dict[str, list[str]]):
     def has(self, name: str) -> bool:
         """Return whether a box is ticked, or a button of this name was pressed."""
         return name in self
+
+
+def read_whole(text: str) -> int | None:
+    """Return a whole number of at most DIGITS digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None
 
 
 def parse_form(body: bytes) -> Form:

@@ -25,9 +25,21 @@ PATHS = (
     "/flags?q=nosuch",
     "/flags/new",
     "/flags/new/production/switch",
+    "/flags/new/production/strategies/new",
+    "/new-flag",
+    "/flags/new/edit",
+    "/try",
+    "/segments",
+    "/segments/new",
+    "/segments/1",
     "/proxies",
     "/nowhere",
 )
+GIVEN = {
+    "features": [{"name": name} for name in ("new", "newer", "old")],
+    "segments": [{"name": "beta", "constraints": STRATEGY["constraints"]}],
+    "contextFields": [{"name": "plan", "legalValues": [{"value": "team"}, {"value": "business"}]}],
+}
 ROWS = "document.querySelectorAll('#list tbody tr').length"
 BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
 
@@ -35,7 +47,7 @@ BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [e
 @pytest.fixture(scope="module")
 def server() -> Iterator[OurFlagServer]:
     """Give a flag server with a few flags."""
-    with our_flag_server(given={"features": [{"name": name} for name in ("new", "newer", "old")]}) as server:
+    with our_flag_server(given=GIVEN) as server:
         server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
         yield server
 
@@ -93,14 +105,14 @@ def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
 
 
 def test_keys(server: OurFlagServer, page: Browser) -> None:
-    """`/` goes to the search, and `g f` to the flags."""
+    """`/` goes to the search, `g f` to the flags, `g t` to Try, and `g s` to the segments."""
     page.go(address(server, "/flags"))
     press(page, "/")
     assert page.run("document.activeElement.id") == "search"
-    page.go(address(server, "/proxies"))
-    press(page, "g")
-    press(page, "f")
-    page.wait_for("location.pathname === '/ui/flags'")
+    for key, path in (("t", "/ui/try"), ("s", "/ui/segments"), ("f", "/ui/flags")):
+        press(page, "g")
+        press(page, key)
+        page.wait_for(f"location.pathname === {json.dumps(path)} && document.readyState === 'complete'")
 
 
 def press(page: Browser, key: str) -> None:
@@ -115,19 +127,54 @@ def test_a_sign_in_link(server: OurFlagServer, page: Browser) -> None:
     assert page.run("location.hash") == ""
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("width", [320, 1200])
-def test_accessibility(server: OurFlagServer, page: Browser, path: str, width: int) -> None:
-    """No page breaks a rule that axe knows, and none needs to be scrolled sideways, on a phone either."""
+def check_accessibility(page: Browser, width: int) -> None:
+    """Check the page that is shown, at a width."""
     script = (peers.package("axe-core", "accessibility") / "axe.min.js").read_text()
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
-    page.go(address(server, path))
-    page.wait_for("document.querySelector('h1') !== null")
     page.run(f"{script}; 0")
     page.run(f"window.broken = null; {BROKEN}.then(found => window.broken = found); 0")
     page.wait_for("window.broken !== null")
     assert json.loads(page.run("window.broken")) == []
     assert page.run("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_a_strategy_is_previewed_by_return(server: OurFlagServer, page: Browser, width: int) -> None:
+    """Return in a field shows what saving changes and saves nothing; that page breaks no rule either."""
+    found = server.admin("/projects/default/features/new/environments/production/strategies")
+    page.go(address(server, f"/flags/new/production/strategies/{found[0]['id']}"))
+    page.wait_for("document.querySelector('[name=rollout]') !== null")
+    page.run("document.querySelector('[name=rollout]').value = '40'; document.querySelector('[name=rollout]').focus()")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    page.wait_for("document.querySelector('.preview') !== null")
+    assert "15 % of the users by userId get it." in page.run("document.querySelector('.preview').innerText")
+    assert server.admin("/projects/default/features/new/environments/production/strategies") == found
+    check_accessibility(page, width)
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_why_in_a_browser(server: OurFlagServer, page: Browser, width: int) -> None:
+    """A context is tried and a flag is explained; the address never has what was typed."""
+    page.go(address(server, "/try"))
+    page.wait_for("document.querySelector('[name=value]') !== null")
+    page.run(
+        "document.querySelector('[name=value]').value = 'marked-user'; document.querySelector('.edit .main').click()"
+    )
+    page.wait_for("document.getElementById('results') !== null")
+    page.run("document.querySelector('#results ~ .wide [name=why]').click()")
+    page.wait_for("document.querySelector('.tree') !== null")
+    assert "marked" not in page.run("location.href")
+    assert page.run("document.querySelector('[name=value]').value") == "marked-user"
+    check_accessibility(page, width)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("width", [320, 1200])
+def test_accessibility(server: OurFlagServer, page: Browser, path: str, width: int) -> None:
+    """No page breaks a rule that axe knows, and none needs to be scrolled sideways, on a phone either."""
+    page.go(address(server, path))
+    page.wait_for("document.querySelector('h1') !== null")
+    check_accessibility(page, width)
 
 
 def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
+from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
@@ -34,7 +35,7 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has.
+    has. `unfolded` has documents for explanations.
     """
 
     store: Store
@@ -48,6 +49,7 @@ class ApiContext:
     reached: Reached = field(default_factory=Reached)
     pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
+    unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
 
 
 @dataclass

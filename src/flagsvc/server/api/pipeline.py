@@ -247,6 +247,7 @@ class Pipeline:
         call.params = parameters(match)
         call.query = read_query(head.request.query)
         call.body = parsed.stored(parsed.value)
+        call.form = parsed.form or Form()
         self._authorization.check(route, call)
         if route.form:
             call.form = read_form(head, parsed)

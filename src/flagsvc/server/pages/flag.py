@@ -26,12 +26,17 @@ EVERYONE = "everyone"
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """Return a flag."""
+    """Return a flag; of an archived one, go to its own page."""
+    name = call.params["featureName"]
     with call.store.reading() as tx:
-        flag = read_flag(tx, call.params["featureName"])
+        if require_flag(tx, name).archived_at is not None:
+            return see_other(call, "flags", name, "archived")
+        flag = read_flag(tx, name)
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
-    return ApiAnswer({"flag": flag, "done": call.first_value("done") or ""})
+        state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
+        state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
+    return ApiAnswer({"flag": flag, "done": call.first_value("done") or "", "saved": call.first_value("saved") or ""})
 
 
 def read_flag(tx: Tx, name: str) -> Json:
@@ -114,6 +119,7 @@ ROUTES = (
             "Switch a flag in an environment.",
             permission=SWITCH,
             project_of=feature_project,
+            stands_for=f"toggleFeatureEnvironment{'On' if enabled else 'Off'}",
         )
         for enabled in (True, False)
     ),

@@ -32,7 +32,12 @@ class Section(NamedTuple):
     path: str
 
 
-SECTIONS = (Section("Flags", "/flags"), Section("Proxies", "/proxies"))
+SECTIONS = (
+    Section("Flags", "/flags"),
+    Section("Try", "/try"),
+    Section("Proxies", "/proxies"),
+    Section("Segments", "/segments"),
+)
 
 
 class Frame(NamedTuple):
@@ -79,8 +84,12 @@ def change(
     permission: str | tuple[str, ...] = "",
     project_of: ProjectOf | None = None,
     reads: bool = False,
+    stands_for: str = "",
 ) -> Route:
-    """Return the route of a form below PAGES. It redirects, or shows `template`. `reads` tells that it changes nothing."""
+    """Return the route of a form below PAGES. It redirects, or shows `template`. `reads` tells that it changes nothing.
+
+    `stands_for` names the operation of the admin API that it does, with the same permission.
+    """
     return Route(
         path=f"{PAGES}{path}",
         method="POST",
@@ -95,6 +104,7 @@ def change(
         render=partial(render, template) if template else None,
         form=True,
         reads=reads,
+        stands_for=stands_for,
         listed=False,
     )
 

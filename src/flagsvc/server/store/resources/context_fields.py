@@ -33,6 +33,15 @@ def list_fields(tx: Tx) -> list[Json]:
     return [_to_json(row, uses.get(row.name, set())) for row in rows]
 
 
+def list_choices(tx: Tx) -> list[Json]:
+    """Return every context field by name, without its uses: name, whether rollouts may stick to it, and legal values."""
+    columns = context_fields.c[("name", "stickiness", "legal_values")]
+    return [
+        {"name": name, "stickiness": stickiness, "legal": [each["value"] for each in legal or ()]}
+        for name, stickiness, legal in tx.db.execute(select(*columns).order_by(context_fields.c.name))
+    ]
+
+
 def _constrained_strategies() -> Any:
     """Return the query for the strategies with constraints of active features."""
     return used_strategies_query().where(cast(strategies.c.constraints, Text) != "[]")

@@ -1,0 +1,49 @@
+"""What forms that change something share: a digest of what they were made from, and the errors that they show."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from flagsvc.http.shapes import ShapeError
+from flagsvc.server.store.errors import CallerError
+
+CONFLICT = 409
+DIGEST_BYTES = 12
+SAVE, PREVIEW = "save", "preview"
+"""The buttons of every form that edits. Any other one changes the form only."""
+
+
+@dataclass
+class Look:
+    """How the page of a form looks: its status, what is wrong, whether it shows a preview, and a conflict."""
+
+    status: int = 200
+    problems: list[str] = field(default_factory=list)
+    preview: bool = False
+    conflict: bool = False
+
+
+class ChangedMeanwhileError(Exception):
+    """What a form was made from has changed, so the form is not saved unseen."""
+
+
+def digest_of(stored: Any) -> str:
+    """Return a digest of a JSON value. A form carries that of what it was made from."""
+    text = json.dumps(stored, sort_keys=True, separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def require_unchanged(stored: Any, digest: str) -> None:
+    """Raise ChangedMeanwhileError if a value is not the one of a digest."""
+    if digest_of(stored) != digest:
+        raise ChangedMeanwhileError
+
+
+def problems_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
+    """Return the status and the messages of an error, for the page with the form."""
+    if isinstance(error, ShapeError):
+        return 400, [str(each["message"]) for each in error.details]
+    return error.status, [str(each.get("message", error.message)) for each in error.details]

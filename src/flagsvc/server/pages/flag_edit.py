@@ -1,0 +1,234 @@
+"""Making a flag, changing what describes it, its tags, archiving and reviving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.pages.forms import Form
+from flagsvc.server.api.admin.feature_types import TYPES
+from flagsvc.server.api.admin.tags import CHANGES
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import feature_archive, feature_views, features, projects, tag_types, tags
+from flagsvc.server.store.timestamps import format_time
+
+CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
+PARTS = {"description": "Description", "type": "Type", "stale": "Stale", "impressionData": "Impression data"}
+"""Member of a flag that the form changes → what people call it."""
+
+
+def show_new(call: ApiCall) -> ApiAnswer:
+    """Return the form of a new flag, for the project in the address."""
+    return new_page(call, {"name": "", "description": "", "type": "release", "impressionData": False}, Look())
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a flag."""
+    typed = read_form(call.form) | {"name": call.form.text("name")}
+    try:
+        body = check(CREATE_FEATURE, {name: value for name, value in typed.items() if name != "stale"})
+        assert isinstance(body, dict)
+        with call.store.writing(call.actor) as tx:
+            features.create(tx, call.params["projectId"], body)
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return new_page(call, typed, Look(status, problems))
+    return see_other(call, "flags", typed["name"], saved="new")
+
+
+def read_form(form: Form) -> Json:
+    """Return what was typed of a flag, but for its name."""
+    texts = {"description": form.text("description"), "type": form.text("type")}
+    return {**texts, "stale": form.has("stale"), "impressionData": form.has("impressionData")}
+
+
+def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
+    """Return the page of a new flag."""
+    with call.store.reading() as tx:
+        listed = [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)]
+    chosen = call.params.get("projectId") or call.first_value("project") or ""
+    known = [each["value"] for each in listed]
+    project = chosen if chosen in known or not known else known[0]
+    data = {"flag": None, "form": shown, "project": project, "projects": listed, "types": kinds()}
+    rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
+    rest = {"base": "", "problems": look.problems, "changed": False, "conflict_rows": [], "tags": [], "tag_types": []}
+    return ApiAnswer(data | rights | rest, look.status)
+
+
+def kinds() -> list[Json]:
+    """Return the types of flags."""
+    return [{"value": identity, "text": name} for identity, name, *_ in TYPES]
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of a flag."""
+    return edit_page(call, None, Look())
+
+
+def edit_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page with the form of a flag, its tags, and what archives it. Raises CallerError (404)."""
+    name = call.params["featureName"]
+    with call.store.reading() as tx:
+        row = require_flag(tx, name)
+        own = feature_views.tags_of(tx, [name]).get(name, [])
+        known = [each["name"] for each in tag_types.list_types(tx)]
+    stored = content_of(row)
+    shown = typed or stored
+    rows = [
+        {"part": title, "theirs": told(stored[part]), "mine": told(shown[part])}
+        for part, title in PARTS.items()
+        if stored[part] != shown[part]
+    ]
+    data = {"flag": name, "form": shown, "project": row.project, "projects": [], "types": kinds()}
+    rights = {"may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE}
+    rights |= {"may_archive": call.actor.may(ARCHIVE, project=row.project)}
+    base = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
+    rest: Json = {"base": base, "problems": look.problems, "changed": look.conflict, "tags": own, "tag_types": known}
+    return ApiAnswer(data | rights | rest | {"conflict_rows": rows if look.conflict else []}, look.status)
+
+
+def content_of(row: Row[Any]) -> Json:
+    """Return what the form changes of a stored flag."""
+    texts = {"description": row.description or "", "type": row.type}
+    return {**texts, "stale": bool(row.stale), "impressionData": bool(row.impression_data)}
+
+
+def told(value: Any) -> str:
+    """Return a value of a form as a text."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Change what describes a flag, unless someone else changed it since it was shown."""
+    name, typed = call.params["featureName"], read_form(call.form)
+    try:
+        with call.store.writing(call.actor) as tx:
+            row = require_flag(tx, name)
+            stored = content_of(row)
+            require_unchanged(stored, call.form.text("base"))
+            operations = [
+                {"op": "replace", "path": f"/{part}", "value": typed[part]}
+                for part in PARTS
+                if typed[part] != stored[part]
+            ]
+            check(PATCHES, operations)
+            features.patch(tx, row.project, name, operations)
+    except ChangedMeanwhileError:
+        return edit_page(call, typed, Look(CONFLICT, conflict=True))
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return edit_page(call, typed, Look(status, problems))
+    return see_other(call, "flags", name, saved="flag")
+
+
+def change_tags(call: ApiCall) -> ApiAnswer:
+    """Add a tag to a flag, or remove one: `do` is `add`, or `remove:TYPE:VALUE`."""
+    name, form = call.params["featureName"], call.form
+    action, _, removed = form.text("do").partition(":")
+    kind, _, value = removed.partition(":")
+    added = [{"type": form.text("type"), "value": form.text("value")}] if action == "add" else []
+    gone = [{"type": kind, "value": value}] if action == "remove" else []
+    try:
+        body = check(CHANGES, {"addedTags": added, "removedTags": gone})
+        assert isinstance(body, dict)
+        with call.store.writing(call.actor) as tx:
+            tags.change_tags_of_feature(tx, name, body["addedTags"], body["removedTags"])
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return edit_page(call, None, Look(status, problems))
+    return see_other(call, "flags", name, saved="tags")
+
+
+def archive(call: ApiCall) -> ApiAnswer:
+    """Archive a flag."""
+    name = call.params["featureName"]
+    try:
+        with call.store.writing(call.actor) as tx:
+            feature_archive.archive(tx, require_flag(tx, name).project, name)
+    except CallerError as error:
+        status, problems = problems_of(error)
+        return edit_page(call, None, Look(status, problems))
+    return see_other(call, "flags", name, "archived")
+
+
+def show_archived(call: ApiCall) -> ApiAnswer:
+    """Return the page of an archived flag; of another one, go to its page."""
+    name = call.params["featureName"]
+    with call.store.reading() as tx:
+        row = require_flag(tx, name)
+    if row.archived_at is None:
+        return see_other(call, "flags", name)
+    told_of = {"name": name, "type": row.type, "project": row.project, "description": row.description or ""}
+    told_of |= {"archivedAt": format_time(row.archived_at)}
+    return ApiAnswer({"flag": told_of, "may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE})
+
+
+def revive(call: ApiCall) -> ApiAnswer:
+    """Revive an archived flag; it is off everywhere."""
+    name = call.params["featureName"]
+    with call.store.writing(call.actor) as tx:
+        feature_archive.revive_all(tx, require_flag(tx, name).project, [name])
+    return see_other(call, "flags", name, saved="revived")
+
+
+ONE = "/flags/:featureName"
+TEMPLATE = "flag_edit.html"
+
+ROUTES = (
+    page("/new-flag", show_new, TEMPLATE, "The form of a new flag."),
+    page("/projects/:projectId/new-flag", show_new, TEMPLATE, "The form of a new flag of a project."),
+    change(
+        "/projects/:projectId/new-flag",
+        create,
+        "Create a flag.",
+        template=TEMPLATE,
+        permission=CREATE,
+        stands_for="createFeature",
+    ),
+    page(f"{ONE}/edit", show, TEMPLATE, "The form of a flag."),
+    change(
+        f"{ONE}/edit",
+        update,
+        "Change a flag.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="patchFeature",
+    ),
+    change(
+        f"{ONE}/tags",
+        change_tags,
+        "Change the tags of a flag.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="updateTags",
+    ),
+    change(
+        f"{ONE}/archive",
+        archive,
+        "Archive a flag.",
+        template=TEMPLATE,
+        permission=ARCHIVE,
+        project_of=feature_project,
+        stands_for="archiveFeature",
+    ),
+    page(f"{ONE}/archived", show_archived, "flag_archived.html", "An archived flag."),
+    change(
+        f"{ONE}/revive",
+        revive,
+        "Revive a flag.",
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="reviveFeatures",
+    ),
+)

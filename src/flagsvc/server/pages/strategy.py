@@ -1,0 +1,242 @@
+"""Editing a strategy of a flag in an environment: the form, what saving changes, saving, the order, and deleting.
+
+The form works without script: each button sends all that was typed, and the page comes back with it. It carries a digest of what
+it was made from, so that two people who edit the same strategy see each other's change before one is lost.
+"""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    PREVIEW,
+    SAVE,
+    ChangedMeanwhileError,
+    Look,
+    problems_of,
+    require_unchanged,
+)
+from flagsvc.server.pages.flag import may, require_flag
+from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.strategy_form import (
+    body_of,
+    content_of,
+    empty_form,
+    problems_of_form,
+    read_form,
+    shown_of,
+)
+from flagsvc.server.pages.strategy_preview import differences, preview_of
+from flagsvc.server.shapes import feature_bodies
+from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, MAX_SEGMENTS, Json
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources import context_fields, feature_views, segments, strategies, strategy_types
+from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.store import Tx
+
+CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "DELETE_FEATURE_STRATEGY"
+STICKINESS = ("default", "userId", "sessionId", "random")
+"""What a rollout sticks to besides context fields that say so."""
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of a strategy, or that of a new one."""
+    return show_page(call, None, Look())
+
+
+def submit(call: ApiCall) -> ApiAnswer:
+    """Do what the button of the form says: save, show what saving changes, or change the form."""
+    do = call.form.text("do") or PREVIEW
+    shown = read_form(call.form)
+    problems = problems_of_form(shown)
+    if do == SAVE and not problems:
+        return save(call, shown)
+    press(shown["conditions"], do)
+    asked = do in (SAVE, PREVIEW)
+    return show_page(call, shown, Look(400 if do == SAVE else 200, problems if asked else [], preview=asked))
+
+
+def save(call: ApiCall, shown: Json) -> ApiAnswer:
+    """Save a form in one transaction, unless someone else changed the strategy since it was shown."""
+    identity = call.params.get("strategyId")
+    try:
+        with call.store.writing(call.actor) as tx:
+            place = read_place(tx, call)
+            stored = find_strategy(tx, place, identity)
+            if identity is not None:
+                require_unchanged(None if stored is None else content_of(stored), shown["base"])
+            shape = feature_bodies.CREATE_STRATEGY if stored is None else feature_bodies.UPDATE_STRATEGY
+            body = check(shape, body_of(shown, stored))
+            assert isinstance(body, dict)
+            if stored is None:
+                strategies.create(tx, place, body)
+            else:
+                strategies.change(tx, place, stored["id"], body)
+    except ChangedMeanwhileError:
+        return show_page(call, shown, Look(CONFLICT, conflict=True))
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return show_page(call, shown, Look(status, problems))
+    return see_other(call, "flags", place.feature, saved="strategy")
+
+
+def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
+    """Return the place in the path. Raises CallerError (404) for an unknown flag."""
+    name = call.params["featureName"]
+    return StrategyPlace(require_flag(tx, name).project, name, call.params["environment"])
+
+
+def find_strategy(tx: Tx, place: StrategyPlace, identity: str | None) -> Json | None:
+    """Return a strategy of a place; None if it does not have it. Raises CallerError (404) for an unknown environment."""
+    listed = strategies.list_all(tx, place.feature, place.environment)
+    return next((each for each in listed if each["id"] == identity), None)
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+    identity = call.params.get("strategyId")
+    with call.store.reading() as tx:
+        place = read_place(tx, call)
+        listed = strategies.list_all(tx, place.feature, place.environment)
+        stored = next((each for each in listed if each["id"] == identity), None)
+        if typed is None and identity is not None and stored is None:
+            raise not_found(f"The flag {place.feature} has no such strategy in {place.environment}")
+        shown = typed or (new_form(tx, call, place) if stored is None else shown_of(stored))
+        specs = read_segment_specs(tx)
+        state = next(
+            row
+            for row in feature_views.states_of(tx, [place.feature])[place.feature]
+            if row.environment == place.environment
+        )
+        others = [each for each in listed if each is not stored]
+        gone = identity is not None and stored is None
+        data = {
+            "flag": place.feature,
+            "environment": place.environment,
+            "protected": is_protected(state.type),
+            "strategy": None if stored is None else stored["id"],
+            "base": shown["base"] if stored is None or not look.conflict else shown_of(stored)["base"],
+            "gone": gone,
+            "form": shown | {"conditions": show_rows(shown["conditions"], legal_values(tx, shown["conditions"]))},
+            "choices": choices(tx, place, shown),
+            "problems": look.problems,
+            "conflict_rows": differences(shown_of(stored), shown, specs)
+            if look.conflict and stored is not None
+            else [],
+            "changed": look.conflict,
+            "preview": preview_of(stored, body_of(shown, stored), others, specs, enabled=state.enabled)
+            if look.preview and not look.problems
+            else None,
+            "last": stored is not None and all(each["disabled"] for each in others) and state.enabled,
+        }
+    needed = CREATE if stored is None else UPDATE
+    rights = {"may": may(call, needed, place.project, place.environment), "permission": needed}
+    rights |= {"may_delete": may(call, DELETE, place.project, place.environment)}
+    return ApiAnswer(data | rights, look.status)
+
+
+def new_form(tx: Tx, call: ApiCall, place: StrategyPlace) -> Json:
+    """Return the form of a new strategy of the type in the address, with the parameters of that type."""
+    name = call.first_value("type") or FLEXIBLE_ROLLOUT
+    shown = empty_form(name, place.feature, "default")
+    return shown | {"parameters": dict.fromkeys(parameters_of(tx, name), "")}
+
+
+def parameters_of(tx: Tx, name: str) -> list[str]:
+    """Return the names of the parameters of a strategy type that have no fields of their own."""
+    if name == FLEXIBLE_ROLLOUT:
+        return []
+    return [each["name"] for each in strategy_types.find(tx, name)["parameters"]]
+
+
+def choices(tx: Tx, place: StrategyPlace, shown: Json) -> Json:
+    """Return what the form offers: operators, fields, what to stick to, segments of the project, and strategy types."""
+    own = [each["name"] for each in context_fields.list_choices(tx) if each["stickiness"]]
+    sticky = dict.fromkeys([*STICKINESS, *own, *([shown["stickiness"]] if shown["stickiness"] else [])])
+    usable = [each for each in segments.list_segments(tx) if each.get("project") in (None, place.project)]
+    return condition_choices(tx) | {
+        "stickiness": list(sticky),
+        "segments": [{"value": str(each["id"]), "text": each["name"]} for each in usable],
+        "segment_places": list(range(min(len(shown["segments"]) + 1, MAX_SEGMENTS))),
+        "types": [each["name"] for each in strategy_types.list_types(tx) if not each["deprecated"]],
+    }
+
+
+def move(call: ApiCall) -> ApiAnswer:
+    """Move a strategy one place up or down. Raises CallerError (404)."""
+    step = {"up": -1, "down": 1}.get(call.form.text("do"), 0)
+    with call.store.writing(call.actor) as tx:
+        place = read_place(tx, call)
+        order = [each["id"] for each in strategies.list_all(tx, place.feature, place.environment)]
+        identity = call.params["strategyId"]
+        if identity not in order:
+            raise not_found(f"The flag {place.feature} has no such strategy in {place.environment}")
+        at = order.index(identity)
+        order.insert(max(0, at + step), order.pop(at))
+        strategies.sort(tx, place, [{"id": each, "sortOrder": number} for number, each in enumerate(order)])
+    return see_other(call, "flags", place.feature, saved="order")
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a strategy, unless someone else changed it since it was shown."""
+    try:
+        with call.store.writing(call.actor) as tx:
+            place = read_place(tx, call)
+            stored = find_strategy(tx, place, call.params["strategyId"])
+            if stored is not None:
+                require_unchanged(content_of(stored), call.form.text("base"))
+                strategies.remove(tx, place, stored["id"])
+    except ChangedMeanwhileError:
+        problem = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
+        return show_page(call, None, Look(CONFLICT, [problem]))
+    return see_other(call, "flags", place.feature, saved="deletion")
+
+
+PATH = "/flags/:featureName/:environment/strategies"
+ONE = f"{PATH}/:strategyId"
+TEMPLATE = "strategy.html"
+
+ROUTES = (
+    page(f"{PATH}/new", show, TEMPLATE, "The form of a new strategy."),
+    page(ONE, show, TEMPLATE, "The form of a strategy."),
+    change(
+        f"{PATH}/new",
+        submit,
+        "Add a strategy.",
+        template=TEMPLATE,
+        permission=CREATE,
+        project_of=feature_project,
+        stands_for="addFeatureStrategy",
+    ),
+    change(
+        ONE,
+        submit,
+        "Change a strategy.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="updateFeatureStrategy",
+    ),
+    change(
+        f"{ONE}/move",
+        move,
+        "Move a strategy up or down.",
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="setStrategySortOrder",
+    ),
+    change(
+        f"{ONE}/delete",
+        remove,
+        "Delete a strategy.",
+        template=TEMPLATE,
+        permission=DELETE,
+        project_of=feature_project,
+        stands_for="deleteFeatureStrategy",
+    ),
+)

@@ -1,0 +1,201 @@
+"""Trying contexts: what clients get in several environments, what differs between them, and why.
+
+What was typed is in the body of the request and in the answer to it, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from flagsvc.engine.context import Context
+from flagsvc.pages.forms import read_whole
+from flagsvc.reasons.whole import explain_whole
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.page import change, page
+from flagsvc.server.pages.try_contexts import ContextError, read_contexts, read_pairs
+from flagsvc.server.pages.try_reasons import tree_of
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources import context_fields, environments, strategies
+from flagsvc.server.store.unfolded_documents import UnfoldedDocument
+
+MOST_ANSWERS: Final = 100_000
+"""Answers of one request: contexts × environments × flags."""
+SHOWN: Final = 200
+"""Flags that a page lists."""
+TICKED: Final = 4
+"""Environments that are ticked at first."""
+EMPTY_ROWS: Final = 2
+"""Rows for further fields."""
+FIRST_FIELDS: Final = ("userId", "sessionId", "remoteAddress", "currentTime")
+
+
+@dataclass
+class Typed:
+    """What was typed: environments, fields, lines of contexts, and words that names must have; `why` is the flag to explain.
+
+    `line` is the number of the context to explain, from 0.
+    """
+
+    environments: list[str]
+    pairs: dict[str, str] = field(default_factory=dict)
+    lines: str = ""
+    search: str = ""
+    why: str = ""
+    line: int = 0
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form. The address may have words that names of flags must have, but no context."""
+    known = list_environments(call)
+    typed = Typed([each["name"] for each in known][:TICKED], search=call.first_value("q") or "")
+    return ApiAnswer(form_of(call, typed, known) | {"results": None, "why": None, "problem": ""})
+
+
+def evaluate(call: ApiCall) -> ApiAnswer:
+    """Return what clients get for what was typed."""
+    known = list_environments(call)
+    form = call.form
+    line, _, why = form.text("why").partition(":")
+    typed = Typed(
+        [each["name"] for each in known if each["name"] in form.texts("environment")],
+        read_pairs(form),
+        "\n".join(form.texts("lines")[:1]),
+        form.text("q"),
+        why,
+        read_whole(line) or 0,
+    )
+    data = form_of(call, typed, known)
+    try:
+        contexts = read_contexts(typed.pairs, typed.lines, call.server.clock.now() * 1000)
+        results = find_results(call, typed, contexts)
+    except ContextError as error:
+        return ApiAnswer(data | {"results": None, "why": None, "problem": str(error)}, 400)
+    return ApiAnswer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
+
+
+def list_environments(call: ApiCall) -> list[Json]:
+    """Return the environments."""
+    with call.store.reading() as tx:
+        return [{"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_all(tx)]
+
+
+def form_of(call: ApiCall, typed: Typed, known: Sequence[Json]) -> Json:
+    """Return the form: the environments, and the fields that the flags there read, with legal values."""
+    read = {FIRST_FIELDS[0]}
+    for name in typed.environments:
+        with call.server.unfolded.using(call.server.documents, name) as document:
+            read |= fields_of(document)
+    with call.store.reading() as tx:
+        legal = {each["name"]: each["legal"] for each in context_fields.list_choices(tx)}
+    names = [name for name in FIRST_FIELDS if name in read] + sorted(read - set(FIRST_FIELDS))
+    names += [name for name in typed.pairs if name not in read]
+    fields = [{"name": name, "value": typed.pairs.get(name, ""), "legal": legal.get(name, [])} for name in names]
+    return {
+        "environments": [each | {"ticked": each["name"] in typed.environments} for each in known],
+        "fields": fields,
+        "others": [name for name in legal if name not in names],
+        "empty_rows": list(range(EMPTY_ROWS)),
+        "lines": typed.lines,
+        "q": typed.search,
+    }
+
+
+def fields_of(document: UnfoldedDocument) -> set[str]:
+    """Return the fields of a context that the flags of a document read."""
+    keys = document.unfolded.compiled.snapshot.cache_keys
+    found = set(keys.names)
+    found |= {"userId", "sessionId"} if keys.rollouts or keys.draws else set()
+    found |= {"remoteAddress"} if keys.draws else set()
+    return found | ({"currentTime"} if keys.moments else set())
+
+
+def find_results(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Json:
+    """Return the answers of all flags: those that differ between the environments first. Raises ContextError for too many."""
+    words = typed.search.lower().split()
+    answers: dict[str, dict[str, list[tuple[bool, str]]]] = {}
+    revisions = {}
+    for environment in typed.environments:
+        with call.server.unfolded.using(call.server.documents, environment) as document:
+            snapshot = document.unfolded.compiled.snapshot
+            names = [name for name in snapshot.toggles if all(word in name.lower() for word in words)]
+            check_size(len(names) * len(contexts) * len(typed.environments))
+            for name in names:
+                found = [snapshot.decide(context, name) for context in contexts]
+                answers.setdefault(name, {})[environment] = found
+            snapshot.take_faults()
+            revisions[environment] = document.revision
+    rows = [row_of(name, found, typed.environments) for name, found in answers.items()]
+    rows.sort(key=lambda row: (not row["differs"], not row["some"], row["name"]))
+    return {
+        "environments": [{"name": name, "revision": revisions[name]} for name in typed.environments],
+        "contexts": len(contexts),
+        "total": len(rows),
+        "on": sum(row["some"] for row in rows),
+        "differ": sum(row["differs"] for row in rows),
+        "flags": rows[:SHOWN],
+    }
+
+
+def check_size(answers: int) -> None:
+    """Raise ContextError for more answers than one request may ask for."""
+    if answers > MOST_ANSWERS:
+        raise ContextError(
+            f"These are {answers:,} answers, and at most {MOST_ANSWERS:,} are made at once. "
+            "Give words of the names, fewer contexts, or fewer environments."
+        )
+
+
+def row_of(name: str, found: dict[str, list[tuple[bool, str]]], order: Sequence[str]) -> Json:
+    """Return the answers of a flag in each environment; for several contexts, for how many of them it is on."""
+    cells = []
+    for environment in order:
+        answers = found.get(environment, [])
+        cells.append(
+            {
+                "environment": environment,
+                "on": sum(enabled for enabled, _ in answers),
+                "variants": list(
+                    dict.fromkeys(variant for enabled, variant in answers if enabled and variant != "disabled")
+                ),
+            }
+        )
+    lists = list(found.values())
+    differing = [at for at, pair in enumerate(zip(*lists, strict=True)) if len(set(pair)) > 1] if len(lists) > 1 else []
+    return {
+        "name": name,
+        "cells": cells,
+        "some": any(cell["on"] for cell in cells),
+        "differs": bool(differing),
+        "line": differing[0] if differing else 0,
+    }
+
+
+def find_reasons(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Json | None:
+    """Return why a flag is on or off for one context in each environment; None if no flag was asked for."""
+    if not typed.why or typed.line >= len(contexts):
+        return None
+    places = []
+    for environment in typed.environments:
+        with call.store.reading() as tx:
+            rows = strategies.list_rows(tx, typed.why, environment)
+        active = [{"id": row.id, "title": row.title} for row in rows if not row.disabled]
+        with call.server.unfolded.using(call.server.documents, environment) as document:
+            unfolded = document.unfolded
+            if typed.why not in unfolded.compiled.snapshot.toggles:
+                continue
+            [whole] = explain_whole(unfolded, contexts[typed.line], [typed.why])
+            each = [unfolded.compiled.snapshot.decide(context, typed.why)[0] for context in contexts]
+            unfolded.compiled.snapshot.take_faults()
+            places.append(
+                {"environment": environment, "revision": document.revision, "each": each} | tree_of(whole, active)
+            )
+    return {"flag": typed.why, "line": typed.line, "count": len(contexts), "places": places}
+
+
+ROUTES = (
+    page("/try", show, "try.html", "Try contexts."),
+    change("/try", evaluate, "Try contexts.", template="try.html", reads=True),
+)

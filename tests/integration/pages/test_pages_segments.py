@@ -1,0 +1,121 @@
+"""Segments on pages: list, make, change, delete; where they are used; two people; rights in one project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+API = "/api/admin/segments"
+STRATEGIES = "/api/admin/projects/default/features/a/environments/development/strategies"
+HOSTILE = "<script>alert(1)</script>\"'&"
+OWNER_SECRET = "user:secret-of-an-owner"
+GIVEN: dict[str, Any] = {
+    "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "other", "role": "owner"}]}],
+    "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
+    "projects": [{"id": "other", "name": "O"}],
+    "features": [{"name": "a"}],
+    "segments": [{"name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a segment, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def stored(pages: PageClient) -> list[dict[str, Any]]:
+    """Return the segments as the admin API shows them."""
+    found: list[dict[str, Any]] = pages.client.get(API).json()["segments"]
+    return found
+
+
+def test_the_list(pages: PageClient) -> None:
+    """Each segment has its words; no text of it becomes HTML."""
+    pages.client.post(API, {"name": HOSTILE, "description": HOSTILE, "constraints": []})
+    page = pages.get("/ui/segments").text
+    assert "region is eu" in page and "<script>alert" not in page
+    assert [(each["name"], each["words"]) for each in pages.data("/ui/segments")["segments"]] == [
+        (HOSTILE, "everyone"),
+        ("beta", "region is eu"),
+    ]
+
+
+def test_making_one(pages: PageClient) -> None:
+    """A segment is made with conditions; what is typed stays through the buttons, and the words are shown before."""
+    first = pages.press(
+        pages.form(pages.get("/ui/segments/new"), "/new"), "add-condition", name="mine", description="d"
+    )
+    second = pages.press(pages.form(first, "/new"), "preview", c0__field="plan", c0__values="team\nfree")
+    assert "plan is one of team, free" in second.text
+    saved = pages.press(pages.form(second, "/new"), "save")
+    assert (saved.status, saved.headers["location"]) == (303, "/ui/segments?saved=segment")
+    [made] = [each for each in stored(pages) if each["name"] == "mine"]
+    assert (made["description"], made["constraints"][0]["values"]) == ("d", ["team", "free"])
+    again = pages.press(pages.form(second, "/new"), "save")
+    assert again.status == 409 and "Segment name already exists" in again.text
+    assert pages.form(again, "/new").value("description") == "d"
+    empty = pages.press(pages.form(second, "/new"), "save", name="")
+    assert empty.status == 400
+
+
+def test_two_people_edit_the_same(pages: PageClient) -> None:
+    """The second one sees what the first did and decides; deleting is refused, too."""
+    mine, theirs = (pages.form(pages.get("/ui/segments/1"), "/1") for _ in range(2))
+    assert pages.press(theirs, "save", c0__values="us", description="theirs").status == 303
+    conflict = pages.press(mine, "save", c0__values="asia")
+    assert conflict.status == 409
+    assert '<td data-label="theirs">region is us</td><td data-label="yours">region is asia</td>' in conflict.text
+    assert pages.post("/ui/segments/1/delete", [("base", mine.value("base"))]).status == 409
+    assert stored(pages)[0]["constraints"][0]["values"] == ["us"]
+    assert pages.press(pages.form(conflict, "/1"), "save").status == 303
+    assert stored(pages)[0]["constraints"][0]["values"] == ["asia"]
+
+
+def test_where_it_is_used(pages: PageClient) -> None:
+    """The page links to the strategies that use a segment; it is deleted only when none does."""
+    strategy = pages.client.post(STRATEGIES, {"name": "flexibleRollout", "segments": [1]}).json()
+    page = pages.get("/ui/segments/1")
+    assert f'href="/ui/flags/a/development/strategies/{strategy["id"]}"' in page.text
+    base = pages.form(page, "/1").value("base")
+    refused = pages.post("/ui/segments/1/delete", [("base", base)])
+    assert refused.status == 409 and "strategies use it" in refused.text
+    pages.client.delete(f"{STRATEGIES}/{strategy['id']}")
+    assert pages.press(pages.form(pages.get("/ui/segments/1"), "/delete")).status == 303
+    assert stored(pages) == []
+    for path in ("1", "99999999999999", "0"):
+        assert pages.get(f"/ui/segments/{path}").status == 404
+    assert pages.get("/ui/segments/x").status == 400
+
+
+@pytest.mark.parametrize(
+    ("secret", "project", "status"),
+    [
+        (EDITOR_SECRET, "", 303),
+        (OWNER_SECRET, "other", 303),
+        (OWNER_SECRET, "", 403),
+        (OWNER_SECRET, "default", 403),
+        (VIEWER_SECRET, "other", 403),
+    ],
+)
+def test_who_may_make_one(pages: PageClient, secret: str, project: str, status: int) -> None:
+    """As for the API, the project of the form decides who may make a segment, and change one."""
+    fields = [("do", "save"), ("name", "mine"), ("project", project), ("conditions", "0")]
+    assert pages.post("/ui/segments/new", fields, token=secret).status == status
+    api = pages.client.post(
+        API, {"name": "by-api", "constraints": []} | ({"project": project} if project else {}), token=secret
+    )
+    assert (api.status == 201) is (status == 303)
+    if status == 303:
+        number = next(each["id"] for each in stored(pages) if each["name"] == "mine")
+        form = pages.form(pages.get(f"/ui/segments/{number}", token=USER), f"/{number}")
+        assert pages.press(form, "save", token=secret, description="changed").status == 303
+
+
+USER = "user:secret-of-the-admin-user"

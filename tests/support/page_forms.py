@@ -1,0 +1,153 @@
+"""Pages of the flag server as a browser without script uses them: read a form, type into it, press a button, follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlencode
+
+from support.flagservers import USER_SECRET, AppClient, app_client
+from support.processes import Answer
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass
+class PageForm:
+    """A form of a page: where it goes, its fields as a browser sends them, and its buttons that are not disabled."""
+
+    method: str
+    action: str
+    fields: list[tuple[str, str]] = field(default_factory=list)
+    buttons: list[tuple[str, str]] = field(default_factory=list)
+    first_button: tuple[str, str] | None = None
+
+    def value(self, name: str) -> str:
+        """Return the first value of a field. Raises KeyError without one."""
+        return dict(reversed(self.fields))[name]
+
+    def filled(self, changes: Mapping[str, str | Sequence[str] | None]) -> list[tuple[str, str]]:
+        """Return the fields after typing: a text, several, or None to leave a field out (an empty box)."""
+        kept = [pair for pair in self.fields if pair[0] not in changes]
+        for name, given in changes.items():
+            kept += [(name, each) for each in ([] if given is None else [given] if isinstance(given, str) else given)]
+        return kept
+
+
+class FormReader(HTMLParser):
+    """Reads the forms of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[PageForm] = []
+        self.inside = False
+        self.disabled = 0
+        self.select: tuple[str, list[tuple[str, bool]]] | None = None
+        self.area: tuple[str, str] | None = None
+        self.stack: list[bool] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take a field, a button or a form."""
+        given = dict(attrs)
+        name, off = given.get("name") or "", "disabled" in given or self.disabled > 0
+        if tag == "form":
+            self.forms.append(PageForm(given.get("method") or "get", given.get("action") or ""))
+            self.inside = True
+        elif tag == "fieldset":
+            self.stack.append("disabled" in given)
+            self.disabled += self.stack[-1]
+        elif not self.inside or off:
+            return
+        elif tag == "input" and name and (given.get("type") not in ("checkbox", "radio") or "checked" in given):
+            self.forms[-1].fields.append((name, given.get("value", "on" if "checked" in given else "") or ""))
+        elif tag == "button":
+            button = (name, given.get("value") or "")
+            self.forms[-1].first_button = self.forms[-1].first_button or button
+            self.forms[-1].buttons.append(button)
+        elif tag == "select":
+            self.select = (name, [])
+        elif tag == "option" and self.select is not None:
+            value = given.get("value")
+            self.select[1].append(("\0" if value is None else value, "selected" in given))
+        elif tag == "textarea":
+            self.area = (name, "")
+
+    def handle_data(self, data: str) -> None:
+        """Take the text of a text area, or of an option without a value."""
+        if self.area is not None:
+            self.area = (self.area[0], self.area[1] + data)
+        elif self.select is not None and self.select[1] and self.select[1][-1][0] == "\0":
+            self.select[1][-1] = (data, self.select[1][-1][1])
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close what is open."""
+        if tag == "form":
+            self.inside = False
+        elif tag == "fieldset":
+            self.disabled -= self.stack.pop()
+        elif tag == "select" and self.select is not None:
+            name, options = self.select
+            chosen = next((value for value, picked in options if picked), options[0][0] if options else None)
+            if chosen is not None:
+                self.forms[-1].fields.append((name, chosen))
+            self.select = None
+        elif tag == "textarea" and self.area is not None:
+            self.forms[-1].fields.append((self.area[0], self.area[1].removeprefix("\n")))
+            self.area = None
+
+
+def read_forms(answer: Answer) -> list[PageForm]:
+    """Return the forms of a page."""
+    reader = FormReader()
+    reader.feed(answer.body.decode())
+    return reader.forms
+
+
+@dataclass(frozen=True)
+class PageClient:
+    """A flag server with its pages, in this process."""
+
+    client: AppClient
+
+    def get(self, path: str, *, token: str = USER_SECRET) -> Answer:
+        """GET a page."""
+        return self.client.get(path, token=token)
+
+    def data(self, path: str, *, token: str = USER_SECRET) -> Any:
+        """Return the data of a page."""
+        answer = self.client.get(f"{path}.json", token=token)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def post(self, path: str, fields: Sequence[tuple[str, str]] = (), *, token: str = USER_SECRET) -> Answer:
+        """POST a form."""
+        return self.client.ask("POST", path, urlencode(fields).encode(), token=token, headers={"content-type": FORM})
+
+    def form(self, answer: Answer, action: str = "") -> PageForm:
+        """Return the form of a page that posts to an address with this end."""
+        return next(
+            each
+            for each in read_forms(answer)
+            if each.method == "post" and each.action.endswith(action or "") and not each.action.endswith("/sign-out")
+        )
+
+    def press(
+        self, form: PageForm, do: str = "", *, token: str = USER_SECRET, **changes: str | Sequence[str] | None
+    ) -> Answer:
+        """Press a button of a form after typing into fields; `__` in a name stands for a dot."""
+        typed = {name.replace("__", "."): each for name, each in changes.items()}
+        fields = form.filled(typed)
+        if do:
+            assert ("do", do) in form.buttons, (do, form.buttons)
+            fields.append(("do", do))
+        return self.post(form.action, fields, token=token)
+
+
+@contextmanager
+def page_client(database: str, given: Mapping[str, Any] | None = None) -> Iterator[PageClient]:
+    """Give a flag server with its pages on a database in this process."""
+    with app_client(database, given=given) as client:
+        yield PageClient(client)

@@ -1,0 +1,149 @@
+"""What a change of a strategy does to users, in words and in percent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagsvc.engine.model import StrategySpec
+from flagsvc.engine.parse import parse_segment, parse_strategy
+from flagsvc.reasons.impact import AGAIN, CHANCE, SAME, UNKNOWN, impact_of
+
+SEGMENTS = {"1": parse_segment({"id": 1, "name": "beta", "constraints": []}, "segment")}
+
+
+def rollout(share: int, sticks_to: str = "userId", group: str = "g", **more: Any) -> StrategySpec:
+    """Return a rollout."""
+    parameters = {"rollout": str(share), "stickiness": sticks_to, "groupId": group}
+    return spec({"name": "flexibleRollout", "parameters": parameters, **more})
+
+
+def spec(strategy: dict[str, Any]) -> StrategySpec:
+    """Return a strategy of the admin API as a model."""
+    return parse_strategy(strategy, "strategy")
+
+
+def users(*values: str, operator: str = "IN", inverted: bool = False) -> list[dict[str, Any]]:
+    """Return a list of one constraint on users."""
+    return [{"contextName": "userId", "operator": operator, "values": list(values), "inverted": inverted}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gained", "lost", "drawn", "may_gain", "may_lose"),
+    [
+        (rollout(10), rollout(25), 15, 0, SAME, True, False),
+        (rollout(25), rollout(10), 0, 15, SAME, False, True),
+        (rollout(25), rollout(25), 0, 0, SAME, False, False),
+        (rollout(10), rollout(25, group="h"), 22.5, 7.5, AGAIN, True, True),
+        (rollout(10), rollout(25, "company"), 22.5, 7.5, AGAIN, True, True),
+        (rollout(10), rollout(100, group="h"), 90, 0, AGAIN, True, False),
+        (rollout(100), rollout(25, group="h"), 0, 75, AGAIN, False, True),
+        (rollout(10), rollout(100, "company"), 90, 0, AGAIN, True, True),
+        (rollout(10, "default"), rollout(25, "userId"), 15, 0, SAME, True, True),
+        (rollout(10, "userId"), rollout(25, "default"), 15, 0, SAME, True, False),
+        (rollout(100, "default"), rollout(25, "company", "h"), 0, 75, SAME, False, True),
+        (rollout(0), rollout(25, "company", "h"), 25, 0, SAME, True, False),
+        (rollout(10, "random"), rollout(25, "random"), 15, 0, CHANCE, True, True),
+        (rollout(10, "random"), rollout(100, "random"), 90, 0, CHANCE, True, False),
+        (None, rollout(25), 25, 0, SAME, True, False),
+        (rollout(25), None, 0, 25, SAME, False, True),
+        (spec({"name": "default"}), rollout(25), 0, 75, SAME, False, True),
+        (spec({"name": "userWithId", "parameters": {"userIds": "1"}}), rollout(25), None, None, UNKNOWN, True, True),
+        (spec({"name": "mine", "parameters": {}}), spec({"name": "mine"}), None, None, SAME, False, False),
+    ],
+)
+def test_shares(
+    before: StrategySpec | None,
+    after: StrategySpec | None,
+    gained: float | None,
+    lost: float | None,
+    drawn: str,
+    may_gain: bool,
+    may_lose: bool,
+) -> None:
+    """Percentages are exact where buckets stay; two groups overlap by the product of their shares."""
+    found = impact_of(before, after)
+    assert (found.share.gained, found.share.lost, found.share.drawn) == (gained, lost, drawn)
+    assert (found.may_gain, found.may_lose) == (may_gain, may_lose)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (rollout(10), rollout(25), ["15 % of the users by userId get it.", "No user loses it."]),
+        (
+            rollout(10),
+            rollout(25, group="h"),
+            [
+                "All users are drawn again, because the group or what it sticks to changes.",
+                "22.5 % of the users by userId get it.",
+                "7.5 % of the users by userId lose it.",
+            ],
+        ),
+        (
+            rollout(10, "default"),
+            rollout(10, "userId"),
+            ["Those without userId lose it.", "No user gets it who does not have it now."],
+        ),
+        (
+            rollout(10, "userId"),
+            rollout(10, "default"),
+            ["Of those without userId, 10 % get it.", "No user loses it."],
+        ),
+        (
+            rollout(100, "default"),
+            rollout(25, "company"),
+            [
+                "75 % of the users by company lose it.",
+                "Those without company lose it.",
+                "No user gets it who does not have it now.",
+            ],
+        ),
+        (
+            rollout(25, "company"),
+            rollout(100, "default", "other"),
+            ["75 % of the users by company get it.", "Of those without company, 100 % get it.", "No user loses it."],
+        ),
+        (
+            rollout(10, constraints=users("1")),
+            rollout(10, constraints=users("1", "2", "3")),
+            ["userId is one of 1, 2, 3: 2 added (2, 3).", "No user loses it."],
+        ),
+        (
+            rollout(10, constraints=users("1", operator="NOT_IN")),
+            rollout(10, constraints=users("1", "2", operator="NOT_IN")),
+            ["userId is none of 1, 2: 1 added (2).", "No user gets it who does not have it now."],
+        ),
+        (
+            rollout(10, constraints=users("1", inverted=True)),
+            rollout(10, constraints=users("2", inverted=True)),
+            ["userId is not 2: 1 added (2), 1 removed (1)."],
+        ),
+        (
+            rollout(10, segments=[1]),
+            rollout(10, constraints=users("1")),
+            ["Added: userId is 1.", "Removed: in segment beta: everyone."],
+        ),
+        (
+            rollout(10, constraints=users("1", "2")),
+            rollout(10, constraints=users("2", "1")),
+            ["No user gets it or loses it by this."],
+        ),
+        (
+            spec({"name": "mine"}),
+            rollout(10),
+            ["The rule changes. Who gets it and who loses it depends on what contexts have."],
+        ),
+    ],
+)
+def test_words(before: StrategySpec, after: StrategySpec, words: list[str]) -> None:
+    """The sentences say who gets it, who loses it, and which conditions changed."""
+    assert impact_of(before, after, SEGMENTS).words() == words
+
+
+def test_exactness() -> None:
+    """The percentages are all that changes only where no condition does, and only for rollouts."""
+    assert impact_of(rollout(10), rollout(25)).is_exact
+    assert not impact_of(rollout(10), rollout(25, constraints=users("1"))).is_exact
+    assert not impact_of(spec({"name": "mine"}), rollout(25)).is_exact

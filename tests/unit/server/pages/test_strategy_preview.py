@@ -1,0 +1,80 @@
+"""What the page of a strategy says before it is saved: figures, and what the state of the flag means for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagsvc.server.pages.strategy_preview import OF_FITTING, preview_of
+
+USERS = [{"contextName": "userId", "operator": "IN", "values": ["1"]}]
+
+
+def strategy(rollout: int = 25, **more: Any) -> dict[str, Any]:
+    """Return a strategy as the admin API has it."""
+    parameters = {"rollout": str(rollout), "stickiness": "userId", "groupId": "a"}
+    parts: dict[str, Any] = {"name": "flexibleRollout", "parameters": parameters, "disabled": False}
+    return parts | {"constraints": [], "segments": [], "variants": []} | more
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "others", "enabled", "sentences", "notes"),
+    [
+        (strategy(10), strategy(25), [], True, ["15 % of the users by userId get it.", "No user loses it."], []),
+        (
+            None,
+            strategy(25),
+            [],
+            True,
+            [
+                "75 % of the users by userId lose it.",
+                "Those without userId lose it.",
+                "No user gets it who does not have it now.",
+            ],
+            ["No strategy is active here, so the flag is on for everyone now. With this one it is on for those only."],
+        ),
+        (
+            strategy(10),
+            strategy(10, disabled=True),
+            [strategy(disabled=True)],
+            True,
+            ["10 % of the users by userId lose it.", "No user gets it who does not have it now."],
+            ["It is the last active strategy here, so the flag is switched off."],
+        ),
+        (
+            None,
+            strategy(25, constraints=USERS),
+            [strategy()],
+            True,
+            ["25 % of the users by userId get it.", "No user loses it."],
+            [OF_FITTING, "Other strategies of this flag are active here. They may give it to users all the same."],
+        ),
+        (
+            strategy(10),
+            strategy(10),
+            [],
+            False,
+            ["No user gets it or loses it by this."],
+            ["The flag is off here, so no user has it now. This holds once it is on."],
+        ),
+    ],
+)
+def test_preview(
+    stored: dict[str, Any] | None,
+    wanted: dict[str, Any],
+    others: list[dict[str, Any]],
+    enabled: bool,
+    sentences: list[str],
+    notes: list[str],
+) -> None:
+    """A flag that is on without an active strategy is on for everyone, so that its first strategy takes it away."""
+    found = preview_of(stored, wanted, others, {}, enabled=enabled)
+    assert (found["sentences"], found["notes"]) == (sentences, notes)
+
+
+def test_a_strategy_that_cannot_be_read() -> None:
+    """Without figures, the words still say what is wrong."""
+    found = preview_of(None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
+    assert found["sentences"] == [] and found["share"] is None
+    assert "no user" in found["after"]
