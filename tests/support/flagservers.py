@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.pages.page import error_page
+from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.runtime import load_keyring
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
@@ -139,10 +142,11 @@ def app_client(
     database: str,
     *,
     given: Mapping[str, Any] | None = None,
-    routes: Sequence[Route] = ROUTES,
+    routes: Sequence[Route] = (*ROUTES, *PAGE_ROUTES),
     clock: Clock | None = None,
     body_limit: int = BODY_LIMIT,
     base: str = "",
+    url: str = "",
 ) -> Iterator[AppClient]:
     """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined)."""
     log, time = RecordingLog(), clock or SystemClock()
@@ -152,8 +156,10 @@ def app_client(
         with store.writing(None) as tx:
             apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
-        server = ApiContext(store, Documents(store, time, log), keyring, time, log, base=base)
-        contract = FlagServerContract(Pipeline(routes, server, body_limit=body_limit))
+        server = ApiContext(store, Documents(store, time, log), keyring, time, log, url, base)
+        contract = FlagServerContract(
+            Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))
+        )
         parts.callback(contract.close)
         yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
 

@@ -25,6 +25,9 @@ CLIENT_SPEC: Final = 11
 ACCEPT: Final = 12
 COOKIE: Final = 13
 FETCH_SITE: Final = 14
+APP_NAME: Final = 15
+INSTANCE_ID: Final = 16
+SDK: Final = 17
 HOST: Final = 104
 """The connection reads a Host, too."""
 
@@ -85,11 +88,11 @@ class Call:
     """A request: the facts of its head, and its endpoint.
 
     The header attributes are None if the header is missing. The lines of a list header are joined with commas; of any other header
-    the first line counts. `keyed_twice` tells that the key came in several lines. `limit` is the most bytes of body to read; 0 for
-    none, because the body of a GET is never read. `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is
-    so large that the connection should be closed and not drained. `found` is what a contract knows about the caller, or None.
-    `key_pending` tells that the key is checked later, after the body has arrived, and `is_counted` that the request counts for the
-    rate of its address already.
+    the first line counts. `others` has headers that only the flag server reads, by kind; see `other`. `keyed_twice` tells that the
+    key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
+    `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
+    and not drained. `found` is what a contract knows about the caller, or None. `key_pending` tells that the key is checked later,
+    after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
     """
 
     def __init__(self, request: Request) -> None:
@@ -115,8 +118,7 @@ class Call:
         self.client_spec: bytes | None = None
         self.accept: bytes | None = None
         self.host: bytes | None = None
-        self.cookie: bytes | None = None
-        self.fetch_site: bytes | None = None
+        self.others: dict[int, bytes] | None = None
         self.found: object | None = None
         self.key_pending: bool = False
         self.is_counted: bool = False
@@ -166,16 +168,24 @@ class Call:
         elif kind == TRANSFER_ENCODING:
             self.transfer_coding = join_list(self.transfer_coding, value)
         else:
-            self.put_of_page(kind, value)
+            self.put_other(kind, value)
 
-    def put_of_page(self, kind: i64, value: bytes) -> None:
-        """Set the attribute of a header that only pages need."""
+    def put_other(self, kind: i64, value: bytes) -> None:
+        """Keep the host, or a header that only the flag server reads: its first line, of cookies all."""
         if kind == HOST:
             self.host = value
-        elif kind == FETCH_SITE:
-            self.fetch_site = value if self.fetch_site is None else self.fetch_site
+            return
+        if self.others is None:
+            self.others = {}
+        before = self.others.get(kind)
+        if before is None:
+            self.others[kind] = value
         elif kind == COOKIE:
-            self.cookie = value if self.cookie is None else self.cookie + b"; " + value
+            self.others[kind] = before + b"; " + value
+
+    def other(self, kind: int) -> bytes | None:
+        """Return a header that has no attribute; None without one."""
+        return None if self.others is None else self.others.get(kind)
 
     @property
     def chunked(self) -> bool:

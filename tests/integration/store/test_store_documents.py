@@ -362,7 +362,7 @@ def test_the_shelf_keeps_within_its_bound() -> None:
     Each counts with what it takes beside its bytes: a bound of bytes bounds small documents, too.
     """
     record_store = DocumentCache(max_bytes=2 * (100 + DOCUMENT_OVERHEAD) + 50)
-    made = {name: ClientDocument(name.encode() * 90, b"p" * 10, name, b"") for name in "abc"}
+    made = {name: ClientDocument(name.encode() * 90, b"p" * 10, name, b"", 1) for name in "abc"}
     queries = {name: DocumentQuery(name) for name in made}
     record_store.put(queries["a"], 1, made["a"])
     record_store.put(queries["b"], 1, made["b"])

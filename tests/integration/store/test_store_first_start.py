@@ -10,8 +10,8 @@ from sqlalchemy import select, text
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.first_start import create_first_token
-from flagsvc.server.store.keyring import Keyring
+from flagsvc.server.store.first_start import FirstSecrets, create_first_token
+from flagsvc.server.store.keyring import LINK, Keyring
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
@@ -47,29 +47,34 @@ def apply_seed_once(store: Store, *people: dict[str, str], **sections: list[dict
         apply_seed(tx, parse_seed({"users": list(people), **sections}))
 
 
+def token_of(made: FirstSecrets | None) -> str | None:
+    """Return the token of a first start."""
+    return None if made is None else made.token
+
+
 def test_the_first_start_makes_an_administrator(store: Store) -> None:
     """The token belongs to a user with all permissions; the second start makes nothing."""
-    secret = create_first_token(store)
-    found = holder(store, secret)
+    made = create_first_token(store)
+    found = holder(store, token_of(made))
     assert (found.name, found.is_user, found.root_role) == ("admin", True, "admin")
     assert create_first_token(store) is None
     with store.reading() as tx:
-        row = tx.db.execute(select(tokens)).one()
-    assert secret is not None and row.expires_at is None
-    assert all(secret not in str(value) for value in row)
+        row, link = tx.db.execute(select(tokens).order_by(tokens.c.id)).all()
+    assert made is not None and row.expires_at is None and link.kind == LINK
+    assert not [value for value in (*row, *link) if made.token in str(value) or made.link in str(value)]
 
 
 def test_an_administrator_of_the_seed_gets_the_token(store: Store) -> None:
     """If the seed has an administrator, no second one is made."""
     apply_seed_once(store, {"name": "somebody"}, {"name": "boss", "rootRole": "admin"})
-    assert holder(store, create_first_token(store)).name == "boss"
+    assert holder(store, token_of(create_first_token(store))).name == "boss"
     assert names(store) == ["somebody", "boss"]
 
 
 def test_a_taken_name_is_no_trouble(store: Store) -> None:
     """A viewer who is called admin stays a viewer."""
     apply_seed_once(store, {"name": "admin"})
-    assert holder(store, create_first_token(store)).name == "admin-2"
+    assert holder(store, token_of(create_first_token(store))).name == "admin-2"
     assert names(store) == ["admin", "admin-2"]
 
 
@@ -94,7 +99,7 @@ def test_a_start_without_tokens_makes_one(store: Store) -> None:
     lost = create_first_token(store)
     with store.recording() as tx:
         tx.db.execute(text("DELETE FROM tokens"))
-    secret = create_first_token(store)
-    assert secret not in (None, lost)
+    secret = token_of(create_first_token(store))
+    assert secret not in (None, token_of(lost))
     assert holder(store, secret).root_role == "admin"
     assert names(store) == ["admin"]

@@ -160,7 +160,8 @@ def test_the_digest_of_an_older_version_counts(store: Store) -> None:
 
 def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
     """A database with only its administrator and the first token counts as new; both stay, and the whole seed is written."""
-    secret = create_first_token(store) or ""
+    made = create_first_token(store)
+    secret = made.token if made is not None else ""
     users = [{"name": "admin", "rootRole": "viewer"}, {"name": "ada"}]
     tokens = [{"type": "personal", "user": "admin", "secret": "user:of-the-seed"}]
     given = parse_seed(FIRST | {"users": users, "tokens": tokens, "projects": [{"id": "default", "name": "Renamed"}]})

@@ -35,7 +35,7 @@ class HeaderNames:
 
     def __init__(self, contract: dict[bytes, int], head_limit: int) -> None:
         self.head_limit: Final[i64] = head_limit
-        self.kinds: dict[bytes, int] = {**contract, **CONNECTION_HEADERS}
+        self.kinds: dict[bytes, int] = {**CONNECTION_HEADERS, **contract}
         self.known: dict[bytes, int] = dict(self.kinds)
         self.host: bytes = b""
         """The last valid value of a Host header. Most requests have the same."""

@@ -12,12 +12,12 @@ from ipaddress import ip_address
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.http.call import Call
+from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.keys import SCHEME, KeySet, salted
 from flagsvc.http.messages import HttpError
 from flagsvc.settings.network import socket_path, split_address
 
-COOKIE: Final = "flagsvc-pages"
+COOKIE_NAME: Final = "flagsvc-pages"
 SESSION_S: Final = 12 * 3600
 MAX_SESSIONS: Final = 1000
 LOCAL_NAMES: Final = frozenset({"localhost"})
@@ -85,7 +85,7 @@ class Access:
 
     def session_of(self, call: Call) -> bytes | None:
         """Return the digest of the session in the cookie; None without a present one."""
-        digest = salted(cookie_value(call.cookie))
+        digest = salted(cookie_value(call.other(COOKIE)))
         until = self._sessions.get(digest)
         return digest if until is not None and self._clock.monotonic() < until else None
 
@@ -107,13 +107,13 @@ class Access:
 
 def cookie(secret: str, seconds: int) -> tuple[bytes, bytes]:
     """Return the header that sets the cookie for so many seconds."""
-    return b"set-cookie", f"{COOKIE}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict".encode()
+    return b"set-cookie", f"{COOKIE_NAME}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict".encode()
 
 
 def cookie_value(header: bytes | None) -> bytes:
     """Return the secret in a Cookie header; empty without one."""
     for pair in (header or b"").split(b";"):
         name, _, value = pair.strip().partition(b"=")
-        if name == COOKIE.encode():
+        if name == COOKIE_NAME.encode():
             return value
     return b""

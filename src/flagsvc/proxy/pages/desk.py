@@ -192,9 +192,10 @@ def wants_html(accept: bytes | None) -> bool:
 
 def may_send(head: Call) -> bool:
     """Return whether a form came from a page of ours, or from a program: only browsers send these headers."""
-    if head.fetch_site is None and head.origin is None:
+    fetch_site = head.other(FETCH_SITE)
+    if fetch_site is None and head.origin is None:
         return True
-    return is_own_request(head.fetch_site, head.origin, head.host)
+    return is_own_request(fetch_site, head.origin, head.host)
 
 
 def check_body(head: Call, limit: int) -> int:

@@ -13,6 +13,7 @@ from flagsvc.http.messages import Request
 from flagsvc.http.reached_limits import Reached
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.counts import AnswerCounts
+from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
@@ -32,7 +33,8 @@ class ProcessStatus:
 class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
-    `counts` counts answers, and `reached` counts requests that were rejected at a limit.
+    `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
+    has.
     """
 
     store: Store
@@ -44,6 +46,7 @@ class ApiContext:
     base: str = ""
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     reached: Reached = field(default_factory=Reached)
+    pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
 
 

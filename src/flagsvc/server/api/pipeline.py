@@ -14,7 +14,7 @@ from typing import TypeAlias
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, KEY, Call
+from flagsvc.http.call import APP_NAME, CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, INSTANCE_ID, KEY, SDK, Call
 from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import GET, HTML, OPTIONS, HttpError, Request, Response
 from flagsvc.http.reached_limits import BODY, QUERY
@@ -37,7 +37,8 @@ from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
 OF_PAGES = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}
-HEADER_TABLE = HEADERS | OF_PAGES | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
+OF_POLLS = {b"unleash-appname": APP_NAME, b"unleash-instanceid": INSTANCE_ID, b"unleash-sdk": SDK}
+HEADER_TABLE = HEADERS | OF_PAGES | OF_POLLS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that the server reads."""
 SIGN_IN = f"{PAGES}/sign-"
 """The paths of signing in and out begin so."""
@@ -117,7 +118,9 @@ class Pipeline:
             if len(head.request.query) > QUERY_LIMIT:
                 raise http_errors.query_too_long(QUERY_LIMIT)
             path = self._strip_base(plain_path(head.request.path))
-            head.found = self._authorization.identify(head.key, path, repeated=head.keyed_twice, cookie=head.cookie)
+            head.found = self._authorization.identify(
+                head.key, path, repeated=head.keyed_twice, cookie=head.other(COOKIE)
+            )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
         except HttpError as refused:
@@ -306,7 +309,7 @@ def read_form(head: Call, parsed: Parsed) -> Form:
 
     A caller with a token needs no page: no page of another origin can make a browser send one.
     """
-    if head.key is None and not is_own_request(head.fetch_site, head.origin, head.host):
+    if head.key is None and not is_own_request(head.other(FETCH_SITE), head.origin, head.host):
         raise errors.foreign_request()
     if parsed.form is None and has_body(head) and head.announced() != 0:
         raise errors.wrong_form(content_type(head))

@@ -25,7 +25,7 @@ TEMPLATES = Templates(__package__, FILES.address)
 SEE_OTHER = 303
 
 
-SECTIONS = (Section("Flags", "/flags"),)
+SECTIONS = (Section("Flags", "/flags"), Section("Proxies", "/proxies"))
 
 
 def page(

@@ -6,7 +6,6 @@ from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import change, page, redirect
-from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.resources import sessions
 
 START = "/flags"
@@ -21,23 +20,12 @@ def show(call: ApiCall) -> ApiAnswer:
 def sign_in(call: ApiCall) -> ApiAnswer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
-    secret = call.form.text("token")
-    opened = _open_session(call, secret)
+    with call.store.writing(None) as tx:
+        opened = sessions.sign_in(tx, call.form.text("token"))
     if opened is None:
         problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
         return ApiAnswer({"next": goal, "problem": problem}, status=403)
     return redirect(f"{call.root}{PAGES}{goal}", cookie(call, opened, int(sessions.SESSION_TIME.total_seconds())))
-
-
-def _open_session(call: ApiCall, secret: str) -> str | None:
-    """Return the secret of a new session for a token or a link; None if it opens none."""
-    if not secret:
-        return None
-    owner = call.server.keyring.find(secret)
-    with call.store.writing(None) as tx:
-        if isinstance(owner, Actor) and owner.is_user:
-            return sessions.open_session(tx, owner.id, "token")
-        return sessions.use_link(tx, secret)
 
 
 def sign_out(call: ApiCall) -> ApiAnswer:

@@ -80,6 +80,7 @@ class ClientDocument:
     gzipped: bytes | None
     digest: str
     tag: bytes
+    revision: int
 
     @property
     def size(self) -> int:
@@ -237,4 +238,4 @@ def make_document(query: DocumentQuery, environment: EnvironmentFeatures) -> Cli
     meta = {"revisionId": environment.revision, "etag": tag, "queryHash": digest}
     body = content + b',"meta":' + encode(meta) + b"}"
     gzipped = isal_zlib.compress(body, GZIP_LEVEL, GZIP_WINDOW_BITS) if len(body) >= MIN_GZIP_BYTES else None
-    return ClientDocument(body, gzipped, digest, tag.encode())
+    return ClientDocument(body, gzipped, digest, tag.encode(), environment.revision)

@@ -15,6 +15,9 @@ from flagsvc.server.store.store import Store, Tx
 ADMINISTRATOR = "admin"
 FIRST_TOKEN = "made at the first start"  # noqa: S105  (a name, no secret)
 
+IS_TOKEN = tokens.c.kind.not_in((SESSION, LINK))
+"""The condition that a row of the tokens is a token."""
+
 
 class FirstSecrets(NamedTuple):
     """The secrets of a first start: of the administrator's token, and of the link that signs in at the pages."""
@@ -37,13 +40,12 @@ def create_first_token(store: Store) -> FirstSecrets | None:
 
 
 def _has_tokens(tx: Tx) -> bool:
-    return bool(tx.db.execute(select(func.count()).select_from(tokens)).scalar_one())
+    return bool(tx.db.execute(select(func.count()).select_from(tokens).where(IS_TOKEN)).scalar_one())
 
 
 def is_first_token(tx: Tx) -> bool:
     """Return whether the only token of a database is that of a first start."""
-    lasting = select(tokens.c.kind, tokens.c.name).where(tokens.c.kind.not_in((SESSION, LINK)))
-    return tx.db.execute(lasting.order_by(tokens.c.id)).first() == (PERSONAL, FIRST_TOKEN)
+    return tx.db.execute(select(tokens.c.kind, tokens.c.name).where(IS_TOKEN)).first() == (PERSONAL, FIRST_TOKEN)
 
 
 def _first_token(tx: Tx) -> FirstSecrets:

@@ -6,6 +6,7 @@ projects. The header `Unleash-Client-Spec` of an SDK tells whether it supports s
 
 from __future__ import annotations
 
+from flagsvc.http.call import APP_NAME, INSTANCE_ID, SDK
 from flagsvc.http.client_query import FILTERS, PARAMETERS, find_problems, knows_segments, split_tags
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth, Route
@@ -18,13 +19,15 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 
 def get_features(call: ApiCall) -> ApiAnswer:
     """Return the document, or 304 if the caller has it. Raises `DatabaseError` if it was never read and cannot be."""
-    return build_answer(call, call.server.documents.get(read_query(call)))
+    query = read_query(call)
+    return build_answer(call, query, call.server.documents.get(query))
 
 
 def get_cached_features(call: ApiCall) -> ApiAnswer | None:
     """Return the document if it is in memory and up to date."""
-    found = call.server.documents.get_cached(read_query(call))
-    return None if found is None else build_answer(call, found)
+    query = read_query(call)
+    found = call.server.documents.get_cached(query)
+    return None if found is None else build_answer(call, query, found)
 
 
 def get_feature(call: ApiCall) -> ApiAnswer:
@@ -36,8 +39,11 @@ def get_feature(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(body)
 
 
-def build_answer(call: ApiCall, found: ClientDocument) -> ApiAnswer:
+def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> ApiAnswer:
     """Return a document, or 304 if the caller has it, perhaps from another server with the same database."""
+    head = call.head
+    who = (head.other(APP_NAME), head.other(INSTANCE_ID), head.other(SDK))
+    call.server.pollers.note(query, who, found, call.server.clock.now())
     condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
         return ApiAnswer(None, 304, ((b"etag", found.tag),))

@@ -10,6 +10,7 @@ from sqlalchemy import Row, delete, func, insert, select
 from flagsvc.server.store.actors import ALL, Actor
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.resources.sessions import close_sessions_of_token
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Tx
@@ -60,6 +61,7 @@ def remove(tx: Tx, actor: Actor, number: int) -> None:
     if row is None:
         raise not_found("No PAT found.")
     tx.db.execute(delete(tokens).where(tokens.c.id == number))
+    close_sessions_of_token(tx, number)
     tx.record_event("pat-deleted", data=_to_json(row))
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from flagsvc.server.store.first_start import is_first_token
+from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
 from flagsvc.server.store.schema import features, segments, state, tokens, users
 from flagsvc.server.store.seed.apply import Seed, apply_seed
 from flagsvc.server.store.seed.missing import count_entries, missing, without_user_entries
@@ -93,8 +93,11 @@ def _write(tx: Tx, seed: Seed) -> SeedResult:
 
 
 def _count_existing_rows(tx: Tx) -> dict[str, int]:
-    """Return the number of rows of the tables in USED that are not empty."""
-    counts = {table.name: tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in USED}
+    """Return the number of rows of the tables in USED that are not empty. Who is signed in does not count."""
+    counts = {}
+    for table in USED:
+        counted = select(func.count()).select_from(table).where(*((IS_TOKEN,) if table is tokens else ()))
+        counts[table.name] = tx.db.execute(counted).scalar_one()
     return {name: count for name, count in counts.items() if count}
 
 

@@ -1,0 +1,50 @@
+"""Who polls this server, and whether each has the newest flags: proxies and server-side SDKs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.pollers import Poller, count_arrived
+from flagsvc.server.pages.page import page
+from flagsvc.server.store.documents import DocumentQuery
+
+SHOWN = 500
+"""The most instances on the page. The counts are of all."""
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the instances, those without the newest flags first."""
+    now = call.server.clock.now()
+    every = call.server.pollers.list_all()
+    newest = newest_digests(call, every)
+    arrived, there = count_arrived(every, newest, now)
+    rows = [describe(each, newest, now) for each in every]
+    rows.sort(key=lambda each: (each["gone"], each["newest"]))
+    return ApiAnswer({"proxies": rows[:SHOWN], "arrived": arrived, "there": there, "total": len(rows)})
+
+
+def newest_digests(call: ApiCall, pollers: Iterable[Poller]) -> dict[DocumentQuery, str]:
+    """Return the digest of the newest document of each query that an instance asks for. Raises DatabaseError."""
+    return {query: call.server.documents.get(query).digest for query in {each.query for each in pollers}}
+
+
+def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> dict[str, Any]:
+    """Return an instance. Times are in seconds before now."""
+    return {
+        "environment": poller.query.environment,
+        "projects": list(poller.query.projects or ("*",)),
+        "appName": poller.app_name,
+        "instanceId": poller.instance_id,
+        "sdk": poller.sdk,
+        "revision": poller.revision,
+        "newest": newest.get(poller.query) == poller.digest,
+        "since": round(now - poller.since, 1),
+        "polled": round(now - poller.polled, 1),
+        "interval": None if poller.interval is None else round(poller.interval, 1),
+        "gone": poller.is_gone(now),
+    }
+
+
+ROUTES = (page("/proxies", show, "proxies.html", "Who polls, and which revision each has."),)

@@ -1,0 +1,141 @@
+"""The pages in a real browser: they work by keyboard and in place, ask no other host, and break no rule of accessibility."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from support import peers
+from support.browser import Browser, browser
+from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
+
+pytestmark = pytest.mark.programs
+STRATEGY = {
+    "name": "flexibleRollout",
+    "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "a"},
+    "constraints": [{"contextName": "plan", "operator": "IN", "values": ["team", "business"]}],
+}
+PATHS = (
+    "/flags",
+    "/flags?q=new",
+    "/flags?q=nosuch",
+    "/flags/new",
+    "/flags/new/production/switch",
+    "/proxies",
+    "/nowhere",
+)
+ROWS = "document.querySelectorAll('#list tbody tr').length"
+BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OurFlagServer]:
+    """Give a flag server with a few flags."""
+    with our_flag_server(given={"features": [{"name": name} for name in ("new", "newer", "old")]}) as server:
+        server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def page(server: OurFlagServer) -> Iterator[Browser]:
+    """Give a browser that is signed in. In the end it must not have complained, nor looked elsewhere."""
+    with browser() as page:
+        page.go(address(server, "/flags"))
+        page.wait_for("document.getElementById('token') !== null")
+        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
+        page.run("document.querySelector('main form button').click()")
+        page.wait_for(f"{ROWS} === 3")
+        yield page
+        assert [each for each in page.complaints() if "404" not in each] == []
+        assert {urlsplit(each).netloc for each in page.requested()} == {urlsplit(server.url).netloc}
+
+
+def address(server: OurFlagServer, path: str) -> str:
+    """Return the address of a page."""
+    return f"{server.url.removesuffix('/api')}/ui{path}"
+
+
+def test_search_as_you_type(server: OurFlagServer, page: Browser) -> None:
+    """The list follows what is typed, in place, and the address has it."""
+    page.go(address(server, "/flags"))
+    page.run("window.mark = 1; const box = document.getElementById('search'); box.focus(); box.value = 'new'")
+    page.run("document.getElementById('search').dispatchEvent(new Event('input', {bubbles: true}))")
+    page.wait_for(f"{ROWS} === 2")
+    assert page.run("window.mark") == 1 and "q=new" in page.run("location.search")
+    assert page.run("document.activeElement.id") == "search"
+
+
+def test_switch_and_undo(server: OurFlagServer, page: Browser) -> None:
+    """A switch tells what happened, and the button beside it takes it back."""
+    page.go(address(server, "/flags/old"))
+    page.run("document.querySelector('.switch').click()")
+    page.wait_for("document.querySelector('#notice .done') !== null")
+    assert "old is on in development." in page.run("document.getElementById('notice').innerText")
+    assert page.run("document.querySelector('.switch').ariaChecked") == "true"
+    page.run("document.querySelector('#notice button').click()")
+    page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
+    assert page.run("document.querySelector('.switch').ariaChecked") == "false"
+
+
+def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:
+    """Its switch asks first, and then does what it said."""
+    page.go(address(server, "/flags/new"))
+    page.run("document.querySelectorAll('.switch')[1].click()")
+    page.wait_for("document.querySelector('h1')?.innerText.startsWith('Switch new on in production')")
+    assert "25 % by userId" in page.run("document.querySelector('main').innerText")
+    page.run("document.querySelector('button.main').click()")
+    page.wait_for("document.querySelector('#notice .done') !== null")
+    assert page.run("document.querySelectorAll('.switch')[1].ariaChecked") == "true"
+
+
+def test_keys(server: OurFlagServer, page: Browser) -> None:
+    """`/` goes to the search, and `g f` to the flags."""
+    page.go(address(server, "/flags"))
+    press(page, "/")
+    assert page.run("document.activeElement.id") == "search"
+    page.go(address(server, "/proxies"))
+    press(page, "g")
+    press(page, "f")
+    page.wait_for("location.pathname === '/ui/flags'")
+
+
+def press(page: Browser, key: str) -> None:
+    """Press a key."""
+    page.run(f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}}))")
+
+
+def test_a_sign_in_link(server: OurFlagServer, page: Browser) -> None:
+    """The code of a link is put into the form and out of the address; only the button uses it."""
+    page.go(address(server, "/sign-in#the-code"))
+    page.wait_for("document.getElementById('token')?.value === 'the-code'")
+    assert page.run("location.hash") == ""
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("width", [320, 1200])
+def test_accessibility(server: OurFlagServer, page: Browser, path: str, width: int) -> None:
+    """No page breaks a rule that axe knows, and none needs to be scrolled sideways, on a phone either."""
+    script = (peers.package("axe-core", "accessibility") / "axe.min.js").read_text()
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    page.go(address(server, path))
+    page.wait_for("document.querySelector('h1') !== null")
+    page.run(f"{script}; 0")
+    page.run(f"window.broken = null; {BROKEN}.then(found => window.broken = found); 0")
+    page.wait_for("window.broken !== null")
+    assert json.loads(page.run("window.broken")) == []
+    assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path: Path) -> None:
+    """The first page takes five requests at most."""
+    page.call("Network.clearBrowserCache")
+    page.events.clear()
+    page.go(address(server, "/flags"))
+    page.wait_for(f"{ROWS} === 3")
+    assert len(page.requested()) <= 5
+    page.screenshot(tmp_path / "flags.png", 1200, 800)
+    assert (tmp_path / "flags.png").stat().st_size > 1000

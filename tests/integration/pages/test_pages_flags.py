@@ -1,0 +1,246 @@
+"""The list of flags and the page of a flag: words, filters, switches, data, and hostile texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from flagsvc.pages.headers import POLICY
+from flagsvc.server.api.route import Auth
+from flagsvc.server.pages.page import FILES
+from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.store.schema import feature_environments as states
+from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.page_scene import SAME_ORIGIN, Visitor
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+STRATEGY = {
+    "name": "flexibleRollout",
+    "title": HOSTILE,
+    "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "new"},
+    "constraints": [{"contextName": HOSTILE, "operator": "IN", "values": [HOSTILE]}],
+}
+GIVEN: dict[str, Any] = {
+    "features": [
+        {"name": "new", "description": HOSTILE, "type": "experiment"},
+        {"name": "plain", "stale": True},
+        {"name": "settings.json"},
+    ],
+}
+PRODUCTION = "/api/admin/projects/default/features/new/environments/production"
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server with a few flags, on each kind of database."""
+    with app_client(database_url, given=GIVEN) as client:
+        assert client.post(f"{PRODUCTION}/strategies", STRATEGY).status == 200
+        assert client.post(f"{PRODUCTION}/on").status == 200
+        yield client
+
+
+@pytest.fixture
+def visitor(client: AppClient) -> Visitor:
+    """Give an administrator who is signed in."""
+    return Visitor(client)
+
+
+def test_the_list_says_what_flags_do(visitor: Visitor) -> None:
+    """Each flag has its words in each environment, in the page and in its data."""
+    data = visitor.data("/flags?q=new")
+    assert [each["name"] for each in data["flags"]] == ["new"]
+    states = {each["name"]: each for each in data["flags"][0]["environments"]}
+    assert states["production"]["enabled"] and states["production"]["protected"]
+    assert states["production"]["words"][0].startswith("25 % by userId")
+    page = visitor.see("/flags").text
+    assert "on for 25 % by userId" in page and "<b>stale</b>" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["new", "plain", "settings.json"]),
+        ("q=pla", ["plain"]),
+        ("type=experiment", ["new"]),
+        ("state=stale", ["plain"]),
+        ("state=active", ["new", "settings.json"]),
+        ("archived=true", []),
+        ("unseen=30", ["new", "plain", "settings.json"]),
+        ("project=nowhere", []),
+        ("sort=name&order=desc", ["settings.json", "plain", "new"]),
+        ("page=2", []),
+        ("page=x&sort=nothing&unseen=-1", ["new", "plain", "settings.json"]),
+    ],
+)
+def test_filters_are_in_the_address(visitor: Visitor, query: str, names: list[str]) -> None:
+    """Every filter narrows the list; what is no filter or no number is ignored."""
+    assert [each["name"] for each in visitor.data(f"/flags?{query}")["flags"]] == names
+    assert visitor.see(f"/flags?{query}").status == 200
+
+
+def test_flags_that_clients_ask_for_are_not_unseen(client: AppClient, visitor: Visitor) -> None:
+    """A flag that a client has asked for leaves the list of those that no client asks for."""
+    client.server.keyring.save_seen_times()
+    with client.server.store.writing(None) as tx:
+        tx.db.execute(update(states).where(states.c.feature == "plain").values(last_seen_at=tx.now))
+    assert [each["name"] for each in visitor.data("/flags?unseen=30")["flags"]] == ["new", "settings.json"]
+    assert visitor.data("/flags?sort=lastSeenAt&order=desc")["flags"][0]["name"] in ("plain", "new")
+
+
+def test_a_flag_shows_every_environment(visitor: Visitor) -> None:
+    """The page and its data have the strategies in words and the switches."""
+    flag = visitor.data("/flags/new")["flag"]
+    assert [each["name"] for each in flag["environments"]] == ["development", "production"]
+    assert flag["environments"][1]["strategies"][0]["words"].startswith("25 % by userId, group new and ")
+    page = visitor.see("/flags/new").text
+    assert page.count('role="switch"') == 2 and 'aria-checked="true"' in page
+
+
+def test_a_name_that_ends_like_data(visitor: Visitor) -> None:
+    """A flag whose name ends in .json has a page and data of its own, and links lead there."""
+    assert "/ui/flags/settings%2Ejson" in visitor.see("/flags").text
+    assert "<h1>settings.json</h1>" in visitor.see("/flags/settings%2Ejson").text
+    assert visitor.data("/flags/settings%2Ejson")["flag"]["name"] == "settings.json"
+    assert visitor.see("/flags/settings.json").status == 404
+
+
+def test_hostile_texts_are_texts(visitor: Visitor) -> None:
+    """Whatever a text of a flag has, it is shown and never becomes a part of the page."""
+    for path in (
+        "/flags",
+        "/flags/new",
+        "/flags/new/production/switch",
+        "/flags?q=%3Cscript%3E",
+        "/flags?tag=%22%3E%3Cscript%3Ealert",
+    ):
+        page = visitor.see(path).text
+        assert "<script>alert" not in page and "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in visitor.see("/flags/new").text
+
+
+def test_switching(client: AppClient, visitor: Visitor) -> None:
+    """A switch changes the flag for clients, tells it, and offers the way back; the event has the user."""
+    answer = visitor.send("/flags/plain/development/on")
+    assert (answer.status, answer.headers["location"]) == (303, "/ui/flags/plain?done=on%3Adevelopment")
+    page = visitor.see("/flags/plain?done=on%3Adevelopment").text
+    assert "plain is on in development." in page and 'action="/ui/flags/plain/development/off"' in page
+    shown = client.get("/api/admin/projects/default/features/plain").json()
+    assert [each["enabled"] for each in shown["environments"]] == [True, False]
+    assert visitor.send("/flags/plain/development/off").status == 303
+    assert not visitor.data("/flags/plain")["flag"]["environments"][0]["enabled"]
+
+
+def test_a_protected_environment_asks_first(visitor: Visitor) -> None:
+    """Its switch leads to a question that says what will happen."""
+    assert 'action="/ui/flags/new/production/switch"' in visitor.see("/flags/new").text
+    asked = visitor.see("/flags/new/production/switch").text
+    assert "Switch new off in production?" in asked and "25 % by userId" in asked and "All of them lose it." in asked
+    assert "everyone" in visitor.see("/flags/plain/production/switch").text
+
+
+@pytest.mark.parametrize(
+    "path", ["/flags/nosuch", "/flags/plain/nowhere/switch", "/nowhere", "/static/0/style.css", "/flags/a%zz"]
+)
+def test_what_is_not_there(visitor: Visitor, path: str) -> None:
+    """An unknown page is an error page with a status, and JSON for who asks for data."""
+    answer = visitor.see(path)
+    assert answer.status in (400, 404) and "This did not work" in answer.text
+    assert visitor.see(path, accept="application/json").headers["content-type"].startswith("application/json")
+
+
+def test_a_viewer_sees_and_cannot_switch(client: AppClient) -> None:
+    """A page shows what the user may not do, and the form is refused with the name of the permission."""
+    visitor = Visitor(client, VIEWER_SECRET)
+    assert visitor.see("/flags/plain").text.count("disabled title") == 2
+    answer = visitor.send("/flags/plain/development/on")
+    assert answer.status == 403 and "UPDATE_FEATURE_ENVIRONMENT" in answer.text
+    assert not visitor.data("/flags/plain")["flag"]["environments"][0]["enabled"]
+
+
+def test_maintenance(client: AppClient, visitor: Visitor) -> None:
+    """During maintenance pages are read-only, and people can still sign in."""
+    client.post("/api/admin/maintenance", {"enabled": True})
+    answer = visitor.send("/flags/plain/development/on")
+    assert answer.status == 503 and "maintenance mode" in answer.text
+    assert Visitor(client).see("/flags").status == 200
+
+
+@pytest.mark.parametrize("path", ["/flags", "/flags.json", "/flags/new", "/sign-in", "/nowhere"])
+def test_every_answer_is_guarded(visitor: Visitor, path: str) -> None:
+    """Pages allow nothing of another origin, and no cache keeps them. None has a CORS header."""
+    headers = visitor.see(path, origin="https://evil.example").headers
+    if not path.endswith(".json"):
+        assert headers["content-security-policy"] == POLICY and headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+    assert not [name for name in headers if name.startswith("access-control")]
+
+
+def test_no_inline_code(visitor: Visitor) -> None:
+    """No page has a script, a style or a handler of its own: the policy would refuse it."""
+    for path in ("/flags", "/flags/new", "/sign-in", "/flags/new/production/switch", "/nowhere"):
+        page = visitor.see(path).text
+        assert " style=" not in page and "<style" not in page and " onclick=" not in page
+        assert page.count("<script") == page.count("<script src=")
+        assert "http://" not in page and "https://" not in page
+
+
+def test_files_last(client: AppClient, visitor: Visitor) -> None:
+    """A file has a digest in its path, is immutable, needs no session, and every page names the current one."""
+    page = visitor.see("/flags").text
+    for name in ("style.css", "pages.js", "htmx-4.0.1.min.js", "symbol.svg"):
+        path = f"/static/{FILES.address(name)}"
+        assert f"/ui{path}" in page
+        answer = Visitor(client, None).see(path)
+        assert answer.status == 200 and "immutable" in answer.headers["cache-control"]
+
+
+def test_a_base_path(database_url: str) -> None:
+    """Below a base path every link, form and redirect leads below it."""
+    with app_client(database_url, given=GIVEN, base="/team") as client:
+        body = f"token={USER_SECRET}".encode()
+        form = {"content-type": "application/x-www-form-urlencoded", **SAME_ORIGIN}
+        answer = client.post("/team/ui/sign-in", body, token=None, headers=form)
+        assert answer.headers["location"] == "/team/ui/flags" and "Path=/team" in answer.headers["set-cookie"]
+        page = client.get("/team/ui/flags", headers={"accept": "text/html"}).text
+        for mark in ('href="', 'src="', 'action="'):
+            assert all(each.startswith(("/team/ui", "#")) for each in page.split(mark)[1:])
+        away = client.get("/team/ui/flags?q=a", token=None)
+        assert away.headers["location"] == "/team/ui/sign-in?next=%2Fflags%3Fq%3Da"
+
+
+def test_the_first_page_sends_browsers_to_the_pages(client: AppClient) -> None:
+    """A browser gets the pages, other clients the text or JSON as before."""
+    assert client.get("/", headers={"accept": "text/html,*/*"}).headers["location"] == "/ui/"
+    assert "GET" in client.get("/", headers={"accept": "*/*"}).text
+
+
+@pytest.mark.parametrize("route", [each for each in PAGE_ROUTES if each.auth is Auth.PAGE], ids=lambda each: each.path)
+def test_who_is_not_signed_in(client: AppClient, route: Any) -> None:
+    """Every page sends who is not signed in to the sign-in; no form does anything."""
+    visitor = Visitor(client, None)
+    path = route.path.removeprefix("/ui").replace(":", "")
+    answer = visitor.see(path) if route.method == "GET" else visitor.send(path)
+    assert answer.status == (303 if route.method == "GET" else 401)
+    if route.method == "GET" and path:
+        assert visitor.see(f"{path}.json").status == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "status"),
+    [
+        (b"{}", "application/json", 415),
+        (b"a=b", "text/plain", 415),
+        (b"a=%ff", "application/x-www-form-urlencoded", 400),
+        (b"a=%00", "application/x-www-form-urlencoded", 400),
+        (b"&".join([b"a=b"] * 20_001), "application/x-www-form-urlencoded", 400),
+        (b"a=" + b"b" * 200_000, "application/x-www-form-urlencoded", 413),
+    ],
+)
+def test_what_is_no_form(client: AppClient, body: bytes, media: str, status: int) -> None:
+    """A body that is no form is refused with a sentence, before anything else happens."""
+    headers = {"content-type": media, **SAME_ORIGIN}
+    answer = client.post("/ui/sign-in", body, token=None, headers=headers)
+    assert answer.status == status and "set-cookie" not in answer.headers

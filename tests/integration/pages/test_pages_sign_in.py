@@ -1,0 +1,197 @@
+"""Signing in at the pages: with a personal token or a link, never with anything else, and what ends a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pytest
+
+from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.store.keyring import IDLE_S
+from flagsvc.server.store.resources import sessions
+from flagsvc.testing import FakeClock
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    FRONTEND_SECRET,
+    USER_SECRET,
+    VIEWER_SECRET,
+    AppClient,
+    app_client,
+)
+from support.page_scene import Visitor, pass_time
+
+DAY_S = 24 * 3600.0
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Give the time of the server."""
+    return FakeClock()
+
+
+@pytest.fixture
+def client(database_url: str, clock: FakeClock) -> Iterator[AppClient]:
+    """Give a server, on each kind of database."""
+    with app_client(database_url, clock=clock) as client:
+        yield client
+
+
+def link_of(client: AppClient, user: int = 1) -> str:
+    """Return the secret of a new link of a user."""
+    with client.server.store.writing(None) as tx:
+        return sessions.create_link(tx, user)
+
+
+def test_a_personal_token_signs_in(client: AppClient) -> None:
+    """The cookie opens the pages, and the page that was asked for comes next."""
+    visitor = Visitor(client, None)
+    away = visitor.see("/flags?q=a")
+    assert away.status == 303
+    wanted = unquote(away.headers["location"].partition("next=")[2])
+    answer = visitor.sign_in(USER_SECRET, next=wanted)
+    assert (answer.status, answer.headers["location"]) == (303, "/ui/flags?q=a")
+    assert "HttpOnly" in answer.headers["set-cookie"] and "SameSite=Lax" in answer.headers["set-cookie"]
+    assert USER_SECRET not in answer.headers["set-cookie"]
+    assert visitor.see("/flags").status == 200
+
+
+@pytest.mark.parametrize("secret", ["", "xyzzy", BACKEND_SECRET, FRONTEND_SECRET, ADMIN_SECRET, "user:wrong"])
+def test_nothing_else_signs_in(client: AppClient, secret: str) -> None:
+    """Another token is refused with a sentence that does not repeat it."""
+    answer = Visitor(client, None).sign_in(secret)
+    assert answer.status == 403 and "set-cookie" not in answer.headers
+    assert "no token of a user" in answer.text and (not secret or secret not in answer.text)
+
+
+def test_a_link_works_once(client: AppClient, clock: FakeClock) -> None:
+    """The form uses it up. Reading the sign-in page does not, and after 15 minutes it is void."""
+    first = link_of(client)
+    visitor = Visitor(client, None)
+    assert visitor.see("/sign-in").status == 200
+    assert visitor.sign_in(first).status == 303 and visitor.see("/flags").status == 200
+    assert Visitor(client, None).sign_in(first).status == 403
+    late = link_of(client)
+    pass_time(clock, sessions.LINK_TIME.total_seconds() + 1)
+    assert Visitor(client, None).sign_in(late).status == 403
+
+
+def test_a_new_link_replaces_the_one_before(client: AppClient) -> None:
+    """Of two links of a user only the last one works."""
+    first, second = link_of(client), link_of(client)
+    assert Visitor(client, None).sign_in(first).status == 403
+    assert Visitor(client, None).sign_in(second).status == 303
+
+
+def test_a_link_and_a_session_are_no_tokens(client: AppClient) -> None:
+    """Neither opens the admin API, and a link opens no page by itself."""
+    link, visitor = link_of(client), Visitor(client)
+    assert visitor.cookie is not None
+    session = visitor.cookie.partition("=")[2]
+    for secret in (link, session):
+        assert client.get("/api/admin/projects", token=secret).status == 401
+        assert client.get("/ui/flags.json", token=secret).status == 401
+    assert client.get("/ui/flags.json", token=None, headers={"cookie": f"flagsvc={link}"}).status == 401
+
+
+def test_signing_out(client: AppClient) -> None:
+    """The session ends on the server, too: its cookie opens nothing any more."""
+    visitor = Visitor(client)
+    before = visitor.cookie
+    answer = visitor.send("/sign-out")
+    assert answer.headers["location"] == "/ui/sign-in" and "Max-Age=0" in answer.headers["set-cookie"]
+    visitor.cookie = before
+    assert visitor.see("/flags").status == 303
+
+
+def test_a_session_ends_by_itself(client: AppClient, clock: FakeClock) -> None:
+    """It ends after twelve hours without a page, and after seven days in any case."""
+    idle, busy = Visitor(client), Visitor(client)
+    for _ in range(13):
+        pass_time(clock, IDLE_S / 12)
+        assert busy.see("/flags").status == 200
+    assert idle.see("/flags").status == 303
+    for _ in range(14):
+        pass_time(clock, DAY_S / 2 - 60)
+        busy.see("/flags")
+    assert busy.see("/flags").status == 303
+
+
+def test_the_database_knows_the_last_use(client: AppClient, clock: FakeClock) -> None:
+    """After a restart a session that was used goes on, also if it was opened more than twelve hours ago."""
+    visitor = Visitor(client)
+    for _ in range(2):
+        pass_time(clock, IDLE_S - 60)
+        assert visitor.see("/flags").status == 200
+    client.server.keyring.save_seen_times()
+    client.server.keyring._session_times.clear()
+    client.server.keyring.load()
+    pass_time(clock, 60)
+    assert visitor.see("/flags").status == 200
+
+
+def test_a_session_ends_with_its_token(client: AppClient) -> None:
+    """A deleted personal token ends the sessions that it opened, and no others."""
+    body = {"description": "laptop", "expiresAt": "2030-01-01T00:00:00Z"}
+    made = client.post("/api/admin/user/tokens", body).json()
+    other, visitor = Visitor(client), Visitor(client, made["secret"])
+    assert client.delete(f"/api/admin/user/tokens/{made['id']}").status == 200
+    assert visitor.see("/flags").status == 303 and other.see("/flags").status == 200
+
+
+def test_a_user_has_a_bound_of_sessions(client: AppClient) -> None:
+    """One session more ends the oldest."""
+    visitors = [Visitor(client) for _ in range(sessions.MAX_SESSIONS + 1)]
+    assert [each.see("/flags").status for each in visitors] == [303] + [200] * sessions.MAX_SESSIONS
+
+
+@pytest.mark.parametrize(
+    "goal", ["//evil.example", "https://evil.example", "/\\evil", "evil", "/sign-in", "/a\nb", "/ä"]
+)
+def test_the_way_back_stays_here(client: AppClient, goal: str) -> None:
+    """Whatever the form says, signing in leads to a page of this server."""
+    assert Visitor(client, None).sign_in(USER_SECRET, next=goal).headers["location"] == "/ui/flags"
+
+
+FOREIGN = [
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "none"},
+    {"sec-fetch-site": "cross-site", "origin": "http://flags.example", "host": "flags.example"},
+    {"origin": "http://evil.example", "host": "flags.example"},
+    {"origin": "null", "host": "flags.example"},
+    {"host": "flags.example"},
+    {},
+]
+FORMS = [each for each in PAGE_ROUTES if each.method == "POST"]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("route", FORMS, ids=lambda each: each.path)
+def test_forms_of_other_origins_change_nothing(client: AppClient, route: object, headers: dict[str, str]) -> None:
+    """Every form of the pages refuses what another site, or no page, has sent, whoever is signed in."""
+    path = str(getattr(route, "path", "")).removeprefix("/ui").replace(":", "")
+    answer = Visitor(client).send(path, headers=headers, token=USER_SECRET)
+    assert answer.status == 403 and "did not come from a page of this server" in answer.text
+
+
+def test_an_origin_is_enough(client: AppClient) -> None:
+    """Browsers send no Sec-Fetch-Site on plain HTTP: there the origin tells."""
+    own = {"origin": "http://flags.example:4242", "host": "flags.example:4242"}
+    assert Visitor(client, None).send("/sign-in", headers=own, token=USER_SECRET).status == 303
+
+
+def test_a_program_needs_no_page(client: AppClient) -> None:
+    """A request with a token comes from no browser, so it needs no origin."""
+    sent = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/ui/sign-out", b"", headers=sent).status == 303
+
+
+def test_https(database_url: str) -> None:
+    """With TLS the cookie is for this host and for TLS only."""
+    with app_client(database_url, url="https://flags.example") as client:
+        visitor = Visitor(client, None)
+        cookie = visitor.sign_in(VIEWER_SECRET).headers["set-cookie"]
+        assert cookie.startswith("__Host-flagsvc=") and "; Secure" in cookie and "Path=/;" in cookie
+        assert visitor.see("/flags").status == 200

@@ -1,0 +1,96 @@
+"""The kit of pages: forms, origins, static files and segments of paths."""
+
+from __future__ import annotations
+
+import gzip
+from urllib.parse import unquote, urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+
+from flagsvc.http.messages import HttpError
+from flagsvc.pages.forms import MAX_FIELDS, parse_form
+from flagsvc.pages.headers import is_own_request
+from flagsvc.pages.static_files import MEDIA, StaticFiles
+from flagsvc.pages.templates import DATA_SUFFIX, Templates, segment
+
+TEXTS = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"))
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=20))
+def test_a_form_has_what_was_typed(pairs: list[tuple[str, str]]) -> None:
+    """Every value comes back under its name, in order."""
+    form = parse_form(urlencode(pairs).encode())
+    assert form == {name: [value for each, value in pairs if each == name] for name, _ in pairs}
+
+
+def test_fields() -> None:
+    """A text is the first value without blanks around it; a box is ticked or not; lines end alike."""
+    form = parse_form(b"a=+x+&a=y&box=&text=1%0D%0A2")
+    assert (form.text("a"), form.texts("a"), form.text("none"), form.texts("none")) == ("x", [" x ", "y"], "", [])
+    assert form.has("box") and not form.has("other") and form.text("text") == "1\n2"
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"a=%ff", b"a=%00", b"%00=a", b"&".join([b"a=b"] * (MAX_FIELDS + 1))])
+def test_what_is_no_form(body: bytes) -> None:
+    """It is a 400 with a sentence."""
+    with pytest.raises(HttpError, match="the form") as raised:
+        parse_form(body)
+    assert raised.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("fetch_site", "origin", "host", "own"),
+    [
+        (b"same-origin", None, None, True),
+        (b"same-origin", b"https://evil", b"flags", True),
+        (b"cross-site", b"https://flags", b"flags", False),
+        (b"same-site", None, b"flags", False),
+        (b"none", None, b"flags", False),
+        (b"", b"https://flags", b"flags", False),
+        (None, b"https://flags:1", b"FLAGS:1", True),
+        (None, b"http://flags", b"flags:80", False),
+        (None, b"null", b"null", False),
+        (None, b"https://flags", None, False),
+        (None, None, b"flags", False),
+    ],
+)
+def test_where_a_change_comes_from(
+    fetch_site: bytes | None, origin: bytes | None, host: bytes | None, own: bool
+) -> None:
+    """What the browser says of the site decides. Only without it the origin does, which must be this host."""
+    assert is_own_request(fetch_site, origin, host) is own
+
+
+@given(TEXTS)
+def test_a_text_is_one_segment(text: str) -> None:
+    """It comes back when it is decoded, has no slash, and never ends like the address of data."""
+    quoted = segment(text)
+    assert unquote(quoted) == text and "/" not in quoted and not quoted.endswith(DATA_SUFFIX)
+
+
+def test_static_files() -> None:
+    """A file is found at its address only, is a known kind of file, and its gzip form is the same content."""
+    every = StaticFiles()
+    for name in ("style.css", "pages.js", "symbol.svg"):
+        digest, _, last = every.address(name).partition("/")
+        found = every.find(digest, last)
+        assert found is not None and found.media in MEDIA.values()
+        assert gzip.decompress(found.gzipped) == found.body and digest.encode() in found.tag
+        assert every.find("0" * 16, name) is None and every.find(digest, "other.css") is None
+    with pytest.raises(KeyError):
+        every.address("nosuch.js")
+
+
+def test_the_budget_of_a_first_page() -> None:
+    """All files together are under 60 kB, compressed: a phone gets them fast."""
+    every = StaticFiles()
+    assert sum(len(each.gzipped) for each in every._files.values()) < 60_000
+
+
+def test_a_name_that_is_missing_is_an_error() -> None:
+    """A template never shows an empty text for a name that the page does not have."""
+    with pytest.raises(UndefinedError):
+        Templates("flagsvc.server.pages", StaticFiles().address).render("error.html", status=404)
