@@ -63,7 +63,10 @@ class Unfolded:
 
     def add_segment(self, raw: object) -> None:
         """Add a decoded segment. One that is malformed is missing."""
-        segment = segment_part(raw)
+        self.add_segment_part(segment_part(raw))
+
+    def add_segment_part(self, segment: SegmentPart) -> None:
+        """Add a segment that is parsed already."""
         if segment.spec is not None:
             self.segment_parts[segment.spec.identity] = segment
             self.segments[segment.spec.identity] = segment.spec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
@@ -36,6 +36,7 @@ HTML_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", HTML)]
 JSON_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", JSON)]
 FIXED_OF_FILES: Final[Headers] = [*FILE_HEADERS, VARIES]
 PACKED: Final = (b"content-encoding", b"gzip")
+ENCODER: Final = json.JSONEncoder(ensure_ascii=False, indent=2)
 NEGOTIATOR: Final = Negotiator()
 
 Values = dict[str, Any]
@@ -124,13 +125,19 @@ class PageRow(NamedTuple):
 async def respond(call: PageCall, template: str, shown: Shown, own: Headers) -> Response:
     """Return the answer with the data of a page: as JSON, or rendered."""
     if call.wants_data:
-        text = json.dumps(shown.data, ensure_ascii=False, indent=2)
+        text = await gather(call, ENCODER.iterencode(shown.data))
         return answer(call.head, shown.status, JSON_HEADERS, text.encode("utf-8", "backslashreplace"), own)
-    pieces: list[str] = []
-    for piece in TEMPLATES.pieces(template, frame=call.frame, **shown.data):
-        pieces.append(piece)
+    text = await gather(call, TEMPLATES.pieces(template, frame=call.frame, **shown.data))
+    return answer(call.head, shown.status, HTML_HEADERS, text.encode("utf-8", "replace"), own)
+
+
+async def gather(call: PageCall, pieces: Iterable[str]) -> str:
+    """Return pieces of text as one; each is made when it is taken, in slices."""
+    found: list[str] = []
+    for piece in pieces:
+        found.append(piece)
         await call.slices.rest()
-    return answer(call.head, shown.status, HTML_HEADERS, "".join(pieces).encode("utf-8", "replace"), own)
+    return "".join(found)
 
 
 def respond_error(call: PageCall, status: int, message: str, own: Headers) -> Response:

@@ -6,10 +6,12 @@ The context is in the body of one request. It is kept nowhere, logged nowhere, a
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import Any, Final
 
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.context import FIELDS, Context
+from flagsvc.engine.parts import Part
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
@@ -52,13 +54,14 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
     async def show(call: PageCall) -> Shown:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
-        return Shown(describe_form(call, shown, kept, call.given("flag"), {}) | {"result": None, "problems": []})
+        form = await describe_form(call, shown, kept, call.given("flag"), {})
+        return Shown(form | {"result": None, "problems": []})
 
     async def evaluate(call: PageCall) -> Shown:
         shown = call.environment(call.form.text("environment"))
         kept = await configurations.find(shown, call.slices)
         flag, fields = call.form.text("flag"), read_fields(call)
-        form = describe_form(call, shown, kept, flag, fields)
+        form = await describe_form(call, shown, kept, flag, fields)
         try:
             given = complete(read_context(shown, fields), scene, shown)
             context = await enrich(given, scene, shown, throttle, reached)
@@ -75,26 +78,38 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
     )
 
 
-def describe_form(
+async def describe_form(
     call: PageCall, shown: ShownEnvironment, kept: Kept, flag: str, given: dict[str, str]
 ) -> dict[str, Any]:
     """Return what the form offers: the fields that flags read, and those that were given."""
     snapshot = kept.unfolded.compiled.snapshot
-    offered = offered_fields(snapshot, flag)
+    offered = await offered_fields(call, snapshot, flag)
     fields = [{"name": name, "value": given.get(name, "")} for name in offered]
     others = [{"name": name, "value": value} for name, value in given.items() if name not in offered]
     others += [{"name": "", "value": ""}] * FREE_ROWS
     return {**describe_place(call, shown, kept), "flag": flag, "fields": fields, "others": others}
 
 
-def offered_fields(snapshot: Snapshot, flag: str) -> list[str]:
+async def offered_fields(call: PageCall, snapshot: Snapshot, flag: str) -> list[str]:
     """Return the fields that flags read, standard ones first: those of the named flag and its parents, or of all flags."""
-    parts = {part.toggle.name: part for part in snapshot.lineage.parts if part.toggle is not None}
-    chosen = list(parts.values())
-    if flag in parts:
-        chosen = [parts[flag], *(parts[each.feature] for each in parts[flag].dependencies if each.feature in parts)]
+    every: dict[int, Reads] = {}
+    of: dict[str, Part] = {}
+    for part in snapshot.lineage.parts:
+        if part.reads is not None:
+            every[id(part.reads)] = part.reads
+        if part.toggle is not None:
+            of[part.toggle.name] = part
+        await call.slices.rest()
+    if flag not in of:
+        return fields_of(every.values())
+    chosen = [of[flag], *(of[each.feature] for each in of[flag].dependencies if each.feature in of)]
+    return fields_of(part.reads for part in chosen if part.reads is not None)
+
+
+def fields_of(every: Iterable[Reads]) -> list[str]:
+    """Return the fields that a person can fill in, standard ones first; only those if nothing is read."""
     reads = Reads()
-    for each in {id(part.reads): part.reads for part in chosen if part.reads is not None}.values():
+    for each in every:
         reads.merge(each)
     found = set(reads.fields)
     if reads.rollouts or reads.draws:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-import msgspec
-
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled
-from flagsvc.engine.source import DocumentParts, source_of, split
+from flagsvc.engine.source import DocumentParts
 from flagsvc.http.http_errors import not_ready
-from flagsvc.http.messages import HttpError
-from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
 from flagsvc.proxy.configuration.retire import release_in_slices, retire
 from flagsvc.proxy.pages.scene import ShownEnvironment
 from flagsvc.proxy.pages.slices import Slices
@@ -75,28 +70,19 @@ class UnfoldedConfigurations:
 
 
 async def unfold(shown: ShownEnvironment, slices: Slices) -> Kept:
-    """Return the served configuration, unfolded in slices. Raises HttpError (503) while there is none."""
-    snapshot, document = shown.holder.current, shown.holder.document
-    if snapshot is None or document is None:
+    """Return the served snapshot, unfolded in slices from the features that it was made of.
+
+    Raises HttpError (503) while there is none.
+    """
+    snapshot = shown.holder.current
+    if snapshot is None:
         raise not_ready()
+    lineage = snapshot.lineage
+    parts = DocumentParts(lineage.sources, lineage.segment_sources, lineage.raw)
     unfolded = Unfolded({"features": []}, shown.compile_options, Compiled(snapshot, []))
-    parts = split_document(document.body.removeprefix(BYTE_ORDER_MARK))
-    await slices.rest()
-    try:
-        for raw in parts.segments:
-            unfolded.add_segment(parts.decoded(raw))
-            await slices.rest()
-        for raw in parts.features:
-            unfolded.add_feature(parts.decoded(raw))
-            await slices.rest()
-    except (msgspec.MsgspecError, UnicodeDecodeError, DocumentError) as error:
-        raise HttpError(500, f"the served document cannot be explained: {type(error).__name__}", []) from None
+    for segment in lineage.segment_parts:
+        unfolded.add_segment_part(segment)
+    for source in parts.features:
+        unfolded.add_feature(parts.decoded(source))
+        await slices.rest()
     return Kept(unfolded, sorted(snapshot.toggles, key=str.casefold))
-
-
-def split_document(body: bytes) -> DocumentParts:
-    """Return the pieces of a document that is served, so it is well-formed; those of an unusual one are decoded."""
-    found = split(body)
-    if found is None:
-        return source_of(decode(body))
-    return found
