@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "flagsvc"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-NAMES = {"prometheus_client": "prometheus-client"}
+NAMES = {"jinja2": "Jinja2", "prometheus_client": "prometheus-client"}
 """Import name → name of the distribution, where they differ."""
 
 

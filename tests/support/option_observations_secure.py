@@ -17,7 +17,7 @@ from support.aio import fate, until
 from support.option_observations import can_connect, listening
 from support.option_ways import Observe
 from support.pki import HOST, Authority
-from support.processes import answers
+from support.processes import answers, ask
 from support.scene import Scene
 
 AUTHORITY = Authority()
@@ -120,6 +120,18 @@ async def admin_address_server(scene: Scene, options: ProxyOptions) -> object:
         host, port = (admin, 0) if admin.startswith("unix:") else (HOST, int(admin.rpartition(":")[2]))
         there = [await asyncio.to_thread(probe_status, ProbeTarget(host, port, path), 10) for path in places.values()]
     return here, there
+
+
+async def admin_pages(scene: Scene, options: ProxyOptions) -> object:
+    """Observe the answers of the pages at the operators' address: the status, and the flags without a key and with one."""
+    async with listening(options) as line:
+        found = line.rpartition(":")[2].partition("/")[0]
+        admin = options.admin_address or ""
+        url = f"http://{HOST}:{admin.rpartition(':')[2]}/ui"
+        await until(lambda: answers(f"http://{HOST}:{found}/proxy/health"), 20)
+        tried = (("/status", False), ("/flags.json", False), ("/flags.json", True))
+        sent = partial(ask, headers={"authorization": "key-of-pages"})
+        return [(await asyncio.to_thread(sent if key else ask, f"{url}{path}")).status for path, key in tried]
 
 
 def upstream(reason: str = "") -> Observe:

@@ -54,4 +54,4 @@ def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
     from flagsvc.process.reload import ConfigurationFiles
     from flagsvc.process.serve import serve
 
-    return serve(loaded.options, ConfigurationFiles(read, loaded.files))
+    return serve(loaded.options, ConfigurationFiles(read, loaded.files, resolved))

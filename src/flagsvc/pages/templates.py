@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +22,7 @@ class Templates:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            auto_reload=False,
         )
         self._environment.globals["static"] = static
         self._environment.filters["segment"] = segment
@@ -30,8 +31,17 @@ class Templates:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
         return self._environment.get_template(name).render(values).encode()
 
+    def load(self) -> None:
+        """Compile every template now, so that no request waits for it."""
+        for name in self._environment.list_templates(extensions=("html",)):
+            self._environment.get_template(name)
+
+    def pieces(self, name: str, **values: Any) -> Iterator[str]:
+        """Give the same text in pieces. The work for a piece is done when it is taken."""
+        return self._environment.get_template(name).generate(values)
+
 
 def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
-    quoted = quote(text, safe="")
+    quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted

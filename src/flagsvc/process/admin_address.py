@@ -1,7 +1,7 @@
-"""The separate address for operators, with liveness, readiness and metrics (adminAddress).
+"""The separate address for operators, with liveness, readiness, metrics and pages (adminAddress).
 
-It speaks plain HTTP without keys, so it belongs on loopback, a private network or a Unix socket. It answers from the start of the
-process to its end, also while there is no configuration.
+It speaks plain HTTP, and only the pages may need a key, so it belongs on loopback, a private network or a Unix socket. It answers
+from the start of the process to its end, also while there is no configuration.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Self
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
+from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.process.listen import describe_scope, listen, listen_url, serve_socket
-from flagsvc.proxy.api.service import Service
 from flagsvc.settings.network import split_address
 from flagsvc.settings.options import ProxyOptions
 
@@ -48,7 +48,7 @@ class Connections:
 class AdminAddressServer:
     """Answers operators while the context is entered. `line` is the notice with the address. The sockets are closed at the end."""
 
-    def __init__(self, address: str, get_service: Callable[[], Service], *, mode: str, keep_alive_s: float) -> None:
+    def __init__(self, address: str, get_service: Callable[[], Contract], *, mode: str, keep_alive_s: float) -> None:
         """Open the sockets; `mode` is that of a Unix socket's file. Raises ListenError."""
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
@@ -101,7 +101,7 @@ class AdminAddressServer:
 
 
 def make_admin_address_server(
-    options: ProxyOptions, get_service: Callable[[], Service], open_sockets: Iterable[socket.socket]
+    options: ProxyOptions, get_service: Callable[[], Contract], open_sockets: Iterable[socket.socket]
 ) -> AdminAddressServer | None:
     """Return the operators' server, or None if the options have no address for it.
 
@@ -111,6 +111,7 @@ def make_admin_address_server(
         return None
     try:
         keep = options.keep_alive_timeout
+        get_service()  # so that what it imports is there before the first request
         return AdminAddressServer(options.admin_address, get_service, mode=options.socket_mode, keep_alive_s=keep)
     except ListenError:
         for each in open_sockets:

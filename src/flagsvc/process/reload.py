@@ -43,10 +43,11 @@ ApplyOptions = Callable[[ProxyOptions], Awaitable[None]]
 
 
 class ConfigurationFiles(NamedTuple):
-    """The function that reads the configuration again, and the files that it was read from at the start."""
+    """The function that reads the configuration again, the files that it was read from at the start, and what was read then."""
 
     read: Callable[[], Resolved]
     files: Files
+    resolved: Resolved | None = None
 
 
 class KeyOverlap:

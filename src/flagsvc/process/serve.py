@@ -34,11 +34,11 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
         from flagsvc.process.serve_workers import serve_workers
 
         return serve_workers(options, files)
-    setup = make_setup(options)
+    setup = make_setup(options, resolved=None if files is None else files.resolved)
     app = ProxyApp(setup)
     tls = make_tls(options, app.log, options.watch_interval)
     sockets = listen(options.host, options.port, mode=options.socket_mode)
-    admin_address_server = make_admin_address_server(options, lambda: app.operators, sockets)
+    admin_address_server = make_admin_address_server(options, lambda: app.desk, sockets)
     path = f"{options.proxy_base_path}/proxy"
     address = listen_url(sockets, options.host, path, tls=tls is not None) + describe_scope(sockets, options.host)
     protocol = ConnectionFactory(lambda: app.service, make_connection_limits(options, app.log))

@@ -19,6 +19,7 @@ from types import FrameType
 from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.contract import Contract
 from flagsvc.process import process
 from flagsvc.process.admin_address import AdminAddressServer, listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
@@ -217,6 +218,13 @@ class ParentProcess:
         """The service of the operators' address. The parent answers it itself, so that it does not depend on the workers."""
         return make_admin_address_service(self.setup, self.sources, self.readiness, self.gather_metrics)
 
+    @cached_property
+    def desk(self) -> Contract:
+        """What answers at the operators' address: their service, and pages."""
+        from flagsvc.proxy.desk import make_desk  # most proxies have no such address
+
+        return make_desk(self.setup, self.operators, self.sources, lambda: self.environments.current)
+
     async def gather_metrics(self) -> bytes:
         """Return the present metrics of all processes."""
         await self.worker_pool.gather_counts()
@@ -304,7 +312,7 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
     Raises ConfigurationError if the options contain objects made in code or certificates cannot be used, ExtensionError if custom
     strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
     """
-    setup = make_setup(options)
+    setup = make_setup(options, resolved=None if files is None else files.resolved)
     for part in setup.parts:
         portable_options(part.options)
     has_tls = make_tls(options, setup.log) is not None  # only the workers speak TLS; this checks that they can
@@ -315,7 +323,7 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
         for each in chain.from_iterable(groups):
             stack.callback(each.close)
         parent = ParentProcess(setup, groups, files)
-        admin_address_server = make_admin_address_server(options, lambda: parent.operators, ())
+        admin_address_server = make_admin_address_server(options, lambda: parent.desk, ())
         stack.enter_context(process.handle_signals_and_logs(setup.log, parent))
         runner = stack.enter_context(asyncio.Runner(loop_factory=process.loop_factory()))
         runner.run(parent.run(listening_notices(address, admin_address_server), admin_address_server))

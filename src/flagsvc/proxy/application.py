@@ -18,7 +18,6 @@ from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.changes import find_waiting, hold_back
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
@@ -129,9 +128,9 @@ class ProxyApp:
         return self._runtime.service
 
     @property
-    def operators(self) -> Service:
-        """The service of the operators' address."""
-        return self._runtime.operators
+    def desk(self) -> Contract:
+        """What answers at the operators' address."""
+        return self._runtime.desk
 
     def renew(self, options: ProxyOptions) -> None:
         """Use the client keys, tokens and environments of these options from now on.

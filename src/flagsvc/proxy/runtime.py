@@ -116,6 +116,13 @@ class ProxyRuntime:
         """The HTTP service of the operators' address."""
         return make_admin_address_service(self.setup, self.callers.sources, self.callers.readiness)
 
+    @cached_property
+    def desk(self) -> Contract:
+        """What answers at the operators' address: their service, and pages."""
+        from flagsvc.proxy.desk import make_desk  # most proxies have no such address
+
+        return make_desk(self.setup, self.operators, self.sources, lambda: self.environments.current)
+
     @property
     def sources(self) -> Sources:
         """The sources of the metrics."""

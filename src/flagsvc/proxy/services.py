@@ -314,7 +314,10 @@ class AnyHolder(Holder[Snapshot]):
 def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
     """Return usage counters for the toggles that are served."""
     max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
-    return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
+    made = UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
+    if setup.options.admin_address is not None:
+        made.sums = {}  # the pages show them
+    return made
 
 
 def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:

@@ -26,6 +26,7 @@ from flagsvc.proxy.tokens import OwnSecrets
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.tokens import read_scope
 
@@ -57,7 +58,7 @@ class ProxySetup:
 
     In a process with several environments, each one of `environments` is the setup of one environment, and has its `name`. The
     rest is the setup of what they share, such as `checked_folders`, the storage folders that are checked already. A process with a
-    single environment has a single setup without a name.
+    single environment has a single setup without a name. `resolved` is what the options were read from, if they were read.
     """
 
     options: ProxyOptions
@@ -75,6 +76,7 @@ class ProxySetup:
     name: str = ""
     environments: tuple[ProxySetup, ...] = ()
     checked_folders: set[str] = field(default_factory=set)
+    resolved: Resolved | None = field(default=None, repr=False)
 
     @property
     def parts(self) -> tuple[ProxySetup, ...]:
@@ -82,7 +84,7 @@ class ProxySetup:
         return self.environments or (self,)
 
 
-def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
+def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Resolved | None = None) -> ProxySetup:
     """Return the setup of an application with these options. `is_worker` skips checks and warnings that the parent has done.
 
     Raises ExtensionError, with one line for each file or object of custom strategies or enrichers that cannot be used. Raises
@@ -115,7 +117,7 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
         OwnSecrets(options),
     )
     made = tuple(make_environment_setup(setup, each.name, each.options, is_worker) for each in options.environments)
-    return replace(setup, environments=made)
+    return replace(setup, environments=made, resolved=resolved)
 
 
 def make_environment_setup(

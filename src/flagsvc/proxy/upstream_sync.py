@@ -74,6 +74,7 @@ class UpstreamSync:
         `prepare` compiles documents; the default does so only in this process. `tokens` looks up tokens of callers, also for other
         environments of the same upstream; None if only listed keys are accepted.
         """
+        self.setup = setup
         self.options = setup.options
         self.token = setup.options.flagsvc_api_token
         self.upstream_id = upstream_of_options(setup.options)

@@ -43,27 +43,39 @@ class UnfoldedFeature(NamedTuple):
 class Unfolded:
     """A document, unfolded. `compiled` is its snapshot with the problems, for evaluations; `segments` are by identity.
 
-    Raises DocumentError if the document is none.
+    With the `compiled` of a document, its parts may be added one by one, segments first. Raises DocumentError if the document is
+    none.
     """
 
-    def __init__(self, document: object, options: CompileOptions) -> None:
-        self.compiled: Compiled = compile_document(document, options)
+    def __init__(self, document: object, options: CompileOptions, compiled: Compiled | None = None) -> None:
+        self.compiled: Compiled = compile_document(document, options) if compiled is None else compiled
         self.options = options
-        parts = source_of(document)
-        segments: dict[str, SegmentPart] = {}
+        self.segment_parts: dict[str, SegmentPart] = {}
         self.segments: dict[str, SegmentSpec] = {}
-        for raw in parts.segments:
-            segment = segment_part(raw)
-            if segment.spec is not None:
-                segments[segment.spec.identity] = segment
-                self.segments[segment.spec.identity] = segment.spec
-        self.maker = Maker(unfolding(options), Pool(), segments)
+        self.maker = Maker(unfolding(options), Pool(), self.segment_parts)
         self.raw: dict[str, list[object]] = {}
-        for raw in parts.features:
-            name = raw.get("name") if isinstance(raw, dict) else None
-            if isinstance(name, str) and is_included(raw, options.project, options.name_prefix):
-                self.raw.setdefault(name, []).append(raw)
         self.known: dict[str, UnfoldedFeature | None] = {}
+        parts = source_of(document)
+        for raw in parts.segments:
+            self.add_segment(raw)
+        for raw in parts.features:
+            self.add_feature(raw)
+
+    def add_segment(self, raw: object) -> None:
+        """Add a decoded segment. One that is malformed is missing."""
+        self.add_segment_part(segment_part(raw))
+
+    def add_segment_part(self, segment: SegmentPart) -> None:
+        """Add a segment that is parsed already."""
+        if segment.spec is not None:
+            self.segment_parts[segment.spec.identity] = segment
+            self.segments[segment.spec.identity] = segment.spec
+
+    def add_feature(self, raw: object) -> None:
+        """Add a decoded feature, if it has a name and belongs to the project and the prefix of the options."""
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if isinstance(name, str) and is_included(raw, self.options.project, self.options.name_prefix):
+            self.raw.setdefault(name, []).append(raw)
 
     @property
     def names(self) -> list[str]:

@@ -56,7 +56,7 @@ def in_effect(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: in
 
     What is wider than a terminal of `width` columns has its source in a line of its own; 0 is no terminal.
     """
-    rows = {option.name: _row(option, resolved) for option in options if _is_shown(option, resolved)}
+    rows = {option.name: row_text(option, resolved) for option in options if is_shown(option, resolved)}
     lines = dict(zip(rows, _aligned(list(rows.values()), width), strict=True))
     shown = [option for option in options if option.name in rows]
     blocks = ("\n".join([section.value, *(lines[each.name] for each in group)]) for section, group in sections(shown))
@@ -65,10 +65,10 @@ def in_effect(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: in
 
 def what_is_set(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: int = 0) -> str:
     """Return the same of the options that are not at their defaults or not right, and how many others there are."""
-    shown = [option for option in options if _is_shown(option, resolved)]
+    shown = [option for option in options if is_shown(option, resolved)]
     odd = [option for option in shown if resolved.sources[option.name] != DEFAULT or option.name in resolved.problems]
     rest = len(shown) - len(odd)
-    lines = [*_aligned([_row(option, resolved) for option in odd], width), ""] if odd else []
+    lines = [*_aligned([row_text(option, resolved) for option in odd], width), ""] if odd else []
     parts = "".join(f"{block}\n\n" for block in _environments(resolved, width))
     return "\n".join([*lines, f"{parts}{rest} {'other ' * bool(odd)}options have their defaults: --all shows them"])
 
@@ -78,7 +78,7 @@ def _environments(resolved: Resolved, width: int) -> Iterator[str]:
     for name, values in resolved.values.get(TABLE, ()):
         part = part_of(resolved, name, values)
         own = [row for row in rows_for(name) if part.sources[row.name] != DEFAULT or row.name in part.problems]
-        yield "\n".join([f"[{TABLE}.{name}]", *_aligned([_row(row, part) for row in own], width)])
+        yield "\n".join([f"[{TABLE}.{name}]", *_aligned([row_text(row, part) for row in own], width)])
 
 
 def _aligned(rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
@@ -101,12 +101,12 @@ def folded(text: str, width: int) -> str:
     return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _is_shown(option: Option, resolved: Resolved) -> bool:
+def is_shown(option: Option, resolved: Resolved) -> bool:
     """Return whether an option is part of the dump: one for code only, or deprecated and not given, is not."""
     return not option.in_code_only and not (option.deprecated and resolved.sources[option.name] == DEFAULT)
 
 
-def _row(option: Option, resolved: Resolved) -> tuple[str, str, str]:
+def row_text(option: Option, resolved: Resolved) -> tuple[str, str, str]:
     """Return the name, the value as text and the source of one option."""
     source = resolved.sources[option.name]
     if option.name in resolved.problems:
@@ -142,7 +142,7 @@ def _shown_values(resolved: Resolved, rows: Sequence[Option] = DIVIDED) -> dict[
             "source": resolved.sources[option.name],
         }
         for option in rows
-        if _is_shown(option, resolved)
+        if is_shown(option, resolved)
     }
 
 

@@ -13,6 +13,7 @@ def test_what_a_table_may_hold() -> None:
     assert {option.name for option in OPTIONS if not option.in_code_only} <= SETTABLE
     assert {name for name in SETTABLE if name.endswith("File")} == {
         "flagsvcApiTokenFile",
+        "adminPageKeysFile",
         "clientKeysFile",
         "upstreamHeadersFile",
         "proxySecretsFile",

@@ -28,6 +28,7 @@ from flagsvc.proxy.configuration.lifecycle import (
     classify_document,
     classify_error,
 )
+from flagsvc.proxy.configuration.poll_notes import NAMED_PROBLEMS, PollNotes
 from flagsvc.proxy.configuration.ports import Announcing, S, Source
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
@@ -39,7 +40,6 @@ CHEAP_STEPS = 4
 """The longest back-off of a source that sets its own interval (a file), in intervals."""
 HEAD_START_S = 0.25
 """Seconds that storage has before the first poll. A stored document comes with an ETag, which the poll can send."""
-NAMED_PROBLEMS = 20
 FLUSH_S = 2.0
 
 
@@ -84,6 +84,7 @@ class Poller(Generic[S]):
         self._bootstrap = bootstrap
         self._head_start_s = head_start_s
         self._status = LifecycleStatus()
+        self.notes = PollNotes(clock.now())
         self._etag: str | None = None
         self._raw: bytes | None = None
         self._has_started = False
@@ -123,7 +124,9 @@ class Poller(Generic[S]):
             self._has_started = True
             await self._begin()
         while (delay := await self._poll_once()) is not None:
+            self.notes.next_at = self._clock.now() + delay
             await self._pause(delay)
+        self.notes.next_at = None
 
     async def _begin(self) -> None:
         """Load a configuration to serve until the upstream answers, unless the holder was handed over with one."""
@@ -172,6 +175,7 @@ class Poller(Generic[S]):
             event, fetched = await self._fetch()
         except (UpstreamError, DocumentError) as error:
             self._outage.log_failure(error)
+            self.notes.error, self.notes.failed_at = describe_error(error), self._clock.now()
             pace = self._apply_poll(classify_error(error), None)
             if (
                 self._status.state is State.COLD and not self._is_restoring
@@ -179,6 +183,7 @@ class Poller(Generic[S]):
                 await self._restore()
             return self._delay(pace, error)
         self._outage.log_recovery()
+        self.notes.error = ""
         pace = self._apply_poll(event, fetched)
         self._storage.retry_save()
         return self._delay(pace, None)
@@ -234,7 +239,10 @@ class Poller(Generic[S]):
 
     def _apply(self, event: Event, fetched: FetchedDocument[S] | None) -> Pace:
         """Carry out the table's transition for an event. There is no await in here, so that no request sees half of it."""
+        before = self._status.state
         self._status, step = advance(self._status, event)
+        if step.state is not before:
+            self.notes.since = self._clock.now()
         if fetched is not None:
             for action in step.actions:
                 self._perform(action, fetched)
@@ -258,6 +266,7 @@ class Poller(Generic[S]):
             self._holder.last_update_ms = self._clock.now() * 1000
         names, revision = prepared.snapshot.names, prepared.snapshot.revision
         self._log.info("configuration replaced", state=str(self._status.state), toggles=len(names), revision=revision)
+        self.notes.left_out = tuple(str(each) for each in prepared.problems[:NAMED_PROBLEMS])
         for problem in prepared.problems[:NAMED_PROBLEMS]:
             self._log.warn("left out", toggle=problem.toggle, path=problem.path, problem=problem.message)
         if len(prepared.problems) > NAMED_PROBLEMS:

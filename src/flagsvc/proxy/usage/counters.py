@@ -95,6 +95,8 @@ class UsageCounters:
     Entries that were left out are counted by reason: `unknown` to the configuration, `full` because of a limit, `malformed`, or
     `refused` by the upstream for ever. Counts of server-side applications are kept apart by source, and so are their
     `registrations`. `on_report` is called when a client's report is counted, because the client deletes it when it is answered.
+
+    With `sums`, what `drain` and `drain_sources` return is also added up by toggle, as `[yes, no]`, for `since_start`.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class UsageCounters:
         self._impact: dict[UsageSource | None, Impact] = {}
         self.registrations: dict[UsageSource, dict[str, Any]] = {}
         self._discarded = ToggleCounts()
+        self.sums: dict[str, list[int]] | None = None
 
     def count(self, name: str, enabled: bool) -> None:
         """Count one answer for one toggle."""
@@ -226,6 +229,7 @@ class UsageCounters:
         stop = self._now()
         bucket = UsageBucket(self._start, stop, self._toggles, None, self._impact.pop(None, {}))
         self._toggles, self._start = {}, stop
+        self._sum_up(bucket.toggles, 1)
         self._recount()
         return bucket if bucket.parts() else None
 
@@ -235,6 +239,8 @@ class UsageCounters:
         self._sources_start = self._now()
         if found:
             self._sources = {}
+            for bucket in found:
+                self._sum_up(bucket.toggles, 1)
             own = self._impact.get(None)
             self._impact = {} if own is None else {None: own}
             self._recount()
@@ -273,6 +279,33 @@ class UsageCounters:
             impact = self._impact_of(bucket.source)
             for labels, values in series.samples.items():
                 self._add_sample(impact, key, series.help, labels, values)
+
+    def take_back(self, bucket: UsageBucket) -> None:
+        """Add a bucket again that was drained and could not be sent."""
+        self._sum_up(bucket.toggles, -1)
+        self.merge(bucket)
+
+    def since_start(self, name: str) -> tuple[int, int]:
+        """Return how often a toggle was on and off since the start, as far as `sums` are kept."""
+        kept = None if self.sums is None else self.sums.get(name)
+        yes, no = (0, 0) if kept is None else (kept[0], kept[1])
+        for toggles in [self._toggles, *self._sources.values()]:
+            counts = toggles.get(name)
+            if counts is not None:
+                yes += counts.yes
+                no += counts.no
+        return yes, no
+
+    def _sum_up(self, toggles: dict[str, ToggleCounts], sign: int) -> None:
+        """Add counts to the sums, or with -1 take them away."""
+        if self.sums is None:
+            return
+        for name, counts in toggles.items():
+            kept = self.sums.get(name)
+            if kept is None:
+                kept = self.sums[name] = [0, 0]
+            kept[0] += sign * counts.yes
+            kept[1] += sign * counts.no
 
     def refuse(self, bucket: UsageBucket) -> None:
         """Discard a bucket that the upstream will never accept, and count its entries."""

@@ -201,7 +201,7 @@ class Reporter:
         self._unsent = [each for each in self._unsent if id(each) not in own and each.parts()]
         for bucket in drained:
             if bucket.parts():
-                self._counters.merge(bucket)
+                self._counters.take_back(bucket)
 
     def _record_result(self, error: UpstreamError | None) -> None:
         """Record the result of sending."""

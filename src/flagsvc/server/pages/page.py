@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from flagsvc.http.call import Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
+from flagsvc.pages.frame import Frame, Section
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.static_files import StaticFiles
 from flagsvc.pages.templates import DATA_SUFFIX, Templates, segment
@@ -25,29 +25,12 @@ TEMPLATES = Templates(__package__, FILES.address)
 SEE_OTHER = 303
 
 
-class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, and its path below PAGES."""
-
-    title: str
-    path: str
-
-
 SECTIONS = (
     Section("Flags", "/flags"),
     Section("Try", "/try"),
     Section("Proxies", "/proxies"),
     Section("Segments", "/segments"),
 )
-
-
-class Frame(NamedTuple):
-    """What is around a page: the path of the pages, the path of this page, the user, and the sections."""
-
-    pages: str
-    files: str
-    path: str
-    actor: Actor | None
-    sections: Sequence[Section] = SECTIONS
 
 
 def page(
@@ -118,7 +101,8 @@ def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
 def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     """Return the frame of a page."""
     pages = f"{root}{PAGES}"
-    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), actor)
+    who = "" if actor is None else f"{actor.name} ({actor.root_role})"
+    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS)
 
 
 def see_other(call: ApiCall, *segments: str, **query: str) -> ApiAnswer:

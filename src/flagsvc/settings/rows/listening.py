@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Converted
+from flagsvc.settings.converted import Converted, Texts
 from flagsvc.settings.option import Section, option
 
 
@@ -170,6 +170,22 @@ class ListeningOptions(Options):
         reads=("FLAGSVC_ADMIN_ADDRESS",),
         kind=net.ADDRESS,
         default=None,
-        help="a second address, plain HTTP, for health and metrics; metrics are then answered there alone, also before the"
+        help="a second address, plain HTTP, for health, metrics and pages; metrics are then answered there alone, also before the"
         " first configuration",
+    )
+    admin_pages: bool = option(
+        "adminPages",
+        reads=("FLAGSVC_ADMIN_PAGES",),
+        kind=of.BOOLEAN,
+        default=True,
+        help="serve pages for people at `adminAddress`, below /ui",
+    )
+    admin_page_keys: Texts = option(
+        "adminPageKeys",
+        reads=("FLAGSVC_ADMIN_PAGE_KEYS",),
+        kind=of.SECRETS,
+        default=(),
+        secret=True,
+        help="keys that open the pages at `adminAddress`, where that is neither loopback nor a Unix socket; without any, only the"
+        " status is shown there, without names of flags",
     )

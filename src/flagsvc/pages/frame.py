@@ -1,0 +1,25 @@
+"""What is around every page: its place, its sections, and who is signed in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Section(NamedTuple):
+    """A section of the pages, for the navigation: its title, and its path below that of the pages."""
+
+    title: str
+    path: str
+
+
+class Frame(NamedTuple):
+    """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
+
+    `who` is empty where nobody signs in.
+    """
+
+    pages: str
+    files: str
+    path: str
+    who: str
+    sections: tuple[Section, ...]

@@ -1,0 +1,61 @@
+"""Puts the pages of a process together: what they show of each environment, and who may see them.
+
+Only a proxy with `adminAddress` imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from flagsvc.http.client.addresses import shown
+from flagsvc.http.contract import Contract
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.pages.access import Access
+from flagsvc.proxy.pages.desk import PagesContract
+from flagsvc.proxy.pages.page import TEMPLATES
+from flagsvc.proxy.pages.rows import make_rows
+from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+from flagsvc.proxy.setup import ProxySetup
+from flagsvc.proxy.upstream_sync import UpstreamSync
+
+ListSynced = Callable[[], Mapping[str, UpstreamSync]]
+"""Returns the upstream sides of the environments that answer requests, by name."""
+
+
+def make_desk(setup: ProxySetup, service: Service, sources: Sources, list_synced: ListSynced) -> Contract:
+    """Return the contract of the operators' address: the service for operators, and pages unless the option is off."""
+    options = setup.options
+    if options.admin_address is None or not options.admin_pages:
+        return service
+    access = Access(options.admin_address, options.admin_page_keys, setup.clock)
+    scene = Scene(
+        app_name=setup.identity.app_name,
+        instance=setup.identity.instance_id,
+        clock=setup.clock,
+        log=setup.service_log,
+        secrets=setup.secrets,
+        readiness=service.readiness,
+        workers=sources.worker_pool,
+        list_environments=lambda: {name: show(each) for name, each in list_synced().items()},
+        resolved=setup.resolved,
+        started=setup.clock.now(),
+    )
+    TEMPLATES.load()
+    return PagesContract(service, scene, access, make_rows(scene, access), service.settings.base_path)
+
+
+def show(synced: UpstreamSync) -> ShownEnvironment:
+    """Return what the pages show of an environment."""
+    setup = synced.setup
+    return ShownEnvironment(
+        name=setup.name,
+        upstream=shown(setup.options.flagsvc_url),
+        holder=synced.holder,
+        notes=synced.poller.notes,
+        asked=synced.counters,
+        fleet=synced.fleet,
+        settings=setup.service_settings,
+        compile_options=setup.compile_options,
+        enrichers=setup.enrichers.functions,
+    )

@@ -1,0 +1,119 @@
+"""Who may see the proxy's pages (behaviour: Pages of the proxy).
+
+Where the address is loopback or a Unix socket, every program that reaches it may. The `Host` must then be such an address, so that
+no page of another site reaches the proxy under that site's name. Anywhere else a key is needed, but for the status.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Final
+
+from flagsvc.core.clock import Clock
+from flagsvc.http.call import COOKIE, Call
+from flagsvc.http.keys import SCHEME, KeySet, salted
+from flagsvc.http.messages import HttpError
+from flagsvc.settings.network import socket_path, split_address
+
+COOKIE_NAME: Final = "flagsvc-pages"
+SESSION_S: Final = 12 * 3600
+MAX_SESSIONS: Final = 1000
+LOCAL_NAMES: Final = frozenset({"localhost"})
+
+
+def is_local(host: str | None) -> bool:
+    """Return whether only programs of this machine reach a host: loopback, or a Unix socket."""
+    if host is None:
+        return False
+    return socket_path(host) is not None or host in LOCAL_NAMES or is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_name_of(host: bytes) -> str:
+    """Return the name or address in a Host header, without the port."""
+    text = host.decode("latin-1").strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0]
+
+
+class Access:
+    """The access to the pages at one address. `keys` are the option adminPageKeys."""
+
+    def __init__(self, address: str, keys: Sequence[str], clock: Clock) -> None:
+        host, _ = split_address(address)
+        self.is_local = is_local(host)
+        self.has_keys = bool(keys)
+        self._host = host
+        self._keys = KeySet(keys)
+        self._clock = clock
+        self._sessions: dict[bytes, float] = {}
+
+    def check_host(self, host: bytes | None) -> None:
+        """Raise HttpError (421) for a request to a local address under another name."""
+        if not self.is_local:
+            return
+        name = host_name_of(host or b"")
+        if name not in LOCAL_NAMES and name != self._host and not is_loopback(name):
+            message = (
+                "these pages are open to this machine alone, so the Host must be localhost or a loopback address"
+                ", such as http://localhost:9090/ui/"
+            )
+            raise HttpError(421, message, [])
+
+    def may_see_all(self, call: Call) -> bool:
+        """Return whether the caller may see every page."""
+        return self.is_local or self.opens(call.key) or self.session_of(call) is not None
+
+    def opens(self, key: bytes | None) -> bool:
+        """Return whether a key, alone or behind `Bearer`, is one of the option."""
+        if key is None:
+            return False
+        sent = key.strip(b" \t")
+        if sent[: len(SCHEME)].lower() == SCHEME:
+            sent = sent[len(SCHEME) :]
+        return self._keys.contains(sent)
+
+    def session_of(self, call: Call) -> bytes | None:
+        """Return the digest of the session in the cookie; None without a present one."""
+        digest = salted(cookie_value(call.other(COOKIE)))
+        until = self._sessions.get(digest)
+        return digest if until is not None and self._clock.monotonic() < until else None
+
+    def open_session(self) -> tuple[bytes, bytes]:
+        """Return the header that sets the cookie of a new session. If there are too many, the oldest one ends."""
+        while len(self._sessions) >= MAX_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        secret = secrets.token_urlsafe(32)
+        self._sessions[salted(secret.encode())] = self._clock.monotonic() + SESSION_S
+        return cookie(secret, SESSION_S)
+
+    def close_session(self, call: Call) -> tuple[bytes, bytes]:
+        """End the session of a call. Returns the header that removes its cookie."""
+        found = self.session_of(call)
+        if found is not None:
+            del self._sessions[found]
+        return cookie("", 0)
+
+
+def cookie(secret: str, seconds: int) -> tuple[bytes, bytes]:
+    """Return the header that sets the cookie for so many seconds."""
+    return b"set-cookie", f"{COOKIE_NAME}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict".encode()
+
+
+def cookie_value(header: bytes | None) -> bytes:
+    """Return the secret in a Cookie header; empty without one."""
+    for pair in (header or b"").split(b";"):
+        name, _, value = pair.strip().partition(b"=")
+        if name == COOKIE_NAME.encode():
+            return value
+    return b""

@@ -1,0 +1,222 @@
+"""The contract of the operators' address with pages: pages below /ui, and everything else by the service for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from flagsvc.core.log import locate_error
+from flagsvc.http import http_errors
+from flagsvc.http.call import COOKIE, FETCH_SITE, HOST, KEY, Answer, Call
+from flagsvc.http.contract import Contract
+from flagsvc.http.first_page import qualities
+from flagsvc.http.messages import GET, HEAD, POST, Headers, HttpError, Request, Response
+from flagsvc.pages.forms import FORM, parse_form
+from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.pages.access import Access
+from flagsvc.proxy.pages.page import (
+    FILES,
+    PAGES,
+    SEE_OTHER,
+    PageCall,
+    PageRow,
+    Redirect,
+    plain,
+    respond,
+    respond_error,
+    respond_file,
+    respond_redirect,
+)
+from flagsvc.proxy.pages.scene import Scene
+
+OF_PAGES: Final = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE, b"authorization": KEY}
+STATIC: Final = "static"
+ALLOWED: Final[Headers] = [(b"allow", b"GET, HEAD, POST")]
+
+
+class Found(NamedTuple):
+    """What a request is for: a call of a page, and its row; None for a file."""
+
+    call: PageCall
+    row: PageRow | None
+
+
+class PagesContract(Contract):
+    """Answers requests for pages, and passes all others on to `service`."""
+
+    def __init__(self, service: Service, scene: Scene, access: Access, rows: Sequence[PageRow], base: str) -> None:
+        headers = {**service.headers, **OF_PAGES}
+        super().__init__(headers, service.header_limit, service.query_limit, service.reached, service.log)
+        self.service = service
+        self.scene = scene
+        self.access = access
+        self.rows = rows
+        self.roots = (base, "") if base else ("",)
+
+    def check_head(self, call: Call) -> Call | Response:
+        """Return the call, or the answer if its head already decides that."""
+        try:
+            made = self.find_page(call.request)
+            if made is None:
+                home = self.find_home(call)
+                return self.service.check_head(call) if home is None else home
+            return self.check_page(PageCall(self.scene, call, *made))
+        except Exception as error:  # the last resort: every request gets an answer
+            return self.fail(call, error)
+
+    def find_page(self, request: Request) -> tuple[str, str] | None:
+        """Return what is in front of PAGES in a path, and what is behind; None for the path of no page."""
+        path = request.path.decode("latin-1")
+        for root in self.roots:
+            place = root + PAGES
+            if path == place or path.startswith(place + "/"):
+                return root, path[len(place) :].rstrip("/")
+        return None
+
+    def find_home(self, call: Call) -> Response | None:
+        """Return the redirect of a browser from the root to the first page; None for any other request."""
+        path = call.request.path.decode("latin-1").rstrip("/")
+        if path not in self.roots or call.request.method not in (GET, HEAD) or not wants_html(call.accept):
+            return None
+        return plain(SEE_OTHER, PAGE_HEADERS, b"", [(b"location", f"{path}{PAGES}/".encode())])
+
+    def check_page(self, call: PageCall) -> Call | Response:
+        """Return the call of a page, or its answer if the head already decides that."""
+        head = call.head
+        try:
+            self.service.check_size(head)
+            self.access.check_host(head.host)
+            row = self.find_row(call)
+            self.check_access(call, row)
+            if row is not None and row.limit and head.has_body():
+                head.limit = check_body(head, row.limit)
+            head.found = Found(call, row)
+            return head
+        except NeedsKeyError:
+            return self.finish(call, respond_redirect(call, Redirect("/sign-in")))
+        except HttpError as refused:
+            return self.finish(call, refuse(call, refused))
+
+    def find_row(self, call: PageCall) -> PageRow | None:
+        """Return the row of a page, None for a file. Raises HttpError (404, 405)."""
+        if call.segments[:1] == (STATIC,) and len(call.segments) == 3:
+            return None
+        method = GET if call.head.request.method == HEAD else call.head.request.method
+        fitting = [(row, params) for row in self.rows if (params := row.match(call.segments)) is not None]
+        if not fitting:
+            raise HttpError(404, "there is no such page", [])
+        for row, params in fitting:
+            if row.method == method:
+                call.params = params
+                return row
+        raise HttpError(405, "this page does not take that method", [])
+
+    def check_access(self, call: PageCall, row: PageRow | None) -> None:
+        """Check who asks. Raises HttpError (401, 403), and NeedsKeyError where a browser can sign in."""
+        head = call.head
+        call.sees_all = self.access.may_see_all(head)
+        call.who = "signed in" if self.access.session_of(head) is not None else ""
+        if head.request.method == POST and not may_send(head):
+            raise HttpError(403, "this form was not sent by a page of this address", [])
+        if row is None or row.open or call.sees_all:
+            return
+        if not self.access.has_keys:
+            message = (
+                "only the status is shown here: the address is neither loopback nor a Unix socket, and the option"
+                " adminPageKeys has no key"
+            )
+            raise HttpError(403, message, [])
+        if head.request.method in (GET, HEAD) and not call.wants_data and head.key is None:
+            raise NeedsKeyError
+        raise HttpError(401, "this page needs one of adminPageKeys, in the header Authorization", [])
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the answer to an admitted call, or an awaitable of it."""
+        found = call.found
+        if not isinstance(found, Found):
+            return self.service.answer(call, body)
+        if found.row is None:
+            return self.finish(found.call, find_file(found.call))
+        return self.answer_page(found.call, found.row, body)
+
+    async def answer_page(self, call: PageCall, row: PageRow, body: bytes) -> Response:
+        """Return the answer of a page."""
+        try:
+            if call.head.limit:
+                if len(body) > call.head.limit:
+                    raise HttpError(413, "the form is too large", [])
+                call.form = parse_form(body)
+            shown = await row.show(call)
+            if isinstance(shown, Redirect):
+                return self.finish(call, respond_redirect(call, shown))
+            return self.finish(call, await respond(call, row.template, shown, []))
+        except HttpError as refused:
+            return self.finish(call, refuse(call, refused))
+        except Exception as error:  # the last resort: every request gets an answer
+            self.log.error("an unexpected error", route=f"{PAGES}{row.path}", error=locate_error(error))
+            return self.finish(call, refuse(call, http_errors.internal_error()))
+
+    def finish(self, call: PageCall, response: Response) -> Response:
+        """Return a response without its body for HEAD; it closes the connection if a huge body is still coming."""
+        response.close = call.head.huge
+        if call.head.request.method == HEAD:
+            response.body = b""
+        return response
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to a request that is refused before it is parsed."""
+        return self.service.early_refusal(status, crowded)
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS."""
+        return self.service.tls_refusal()
+
+    def network(self, peer: str) -> bytes:
+        """Return the network of a peer."""
+        return self.service.network(peer)
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Log an unexpected exception and return the 500."""
+        return self.service.fail(call, error)
+
+
+class NeedsKeyError(Exception):
+    """The caller has to sign in first."""
+
+
+def wants_html(accept: bytes | None) -> bool:
+    """Return whether an Accept header names HTML, as that of a browser does."""
+    return any(media == "text/html" and weight > 0 for media, weight in qualities((accept or b"").decode("latin-1")))
+
+
+def may_send(head: Call) -> bool:
+    """Return whether a form came from a page of ours, or from a program: only browsers send these headers."""
+    fetch_site = head.other(FETCH_SITE)
+    if fetch_site is None and head.origin is None:
+        return True
+    return is_own_request(fetch_site, head.origin, head.host)
+
+
+def check_body(head: Call, limit: int) -> int:
+    """Return the limit of a form's body. Raises HttpError (413, 415)."""
+    media = (head.content_type or b"").partition(b";")[0].strip().lower()
+    if media != FORM.encode() or head.content_encoding is not None:
+        raise HttpError(415, f"the body must be a form ({FORM}), not compressed", [])
+    if head.announced() > limit:
+        head.huge = True
+        raise HttpError(413, f"the form is larger than {limit} bytes", [])
+    return limit
+
+
+def refuse(call: PageCall, refused: HttpError) -> Response:
+    """Return the answer to a refused request."""
+    return respond_error(call, refused.status, refused.message, list(ALLOWED) if refused.status == 405 else [])
+
+
+def find_file(call: PageCall) -> Response:
+    """Return a file; 404 for an unknown one, or another version of it."""
+    found = FILES.find(call.segments[1], call.segments[2])
+    if found is None:
+        return respond_error(call, 404, "there is no such file", [])
+    return respond_file(call.head, found)

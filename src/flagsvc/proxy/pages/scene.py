@@ -1,0 +1,58 @@
+"""What the pages show: the process and its environments, as they are when a page is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.log import Logger, Secrets
+from flagsvc.engine.compile import CompileOptions
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import ReplicaStatus, WorkerProcesses
+from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.poll_notes import PollNotes
+from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.settings.places import Resolved
+
+
+class Asked(Protocol):
+    """The usage counters of an environment."""
+
+    @property
+    def entries(self) -> int:
+        """The number of counts that are not sent yet."""
+
+    def since_start(self, name: str) -> tuple[int, int]:
+        """Return how often a toggle was on and off since the start."""
+
+
+class ShownEnvironment(NamedTuple):
+    """One environment. `name` is empty if the process has a single one; `upstream` is its address without credentials."""
+
+    name: str
+    upstream: str
+    holder: Holder[Snapshot]
+    notes: PollNotes
+    asked: Asked
+    fleet: ReplicaStatus | None
+    settings: ServiceSettings
+    compile_options: CompileOptions
+    enrichers: Sequence[ContextEnricher]
+
+
+class Scene(NamedTuple):
+    """One process. `resolved` are its options as they were read at the start, if it read any; `started` is in epoch seconds."""
+
+    app_name: str
+    instance: str
+    clock: Clock
+    log: Logger
+    secrets: Secrets
+    readiness: Readiness
+    workers: WorkerProcesses
+    list_environments: Callable[[], Mapping[str, ShownEnvironment]]
+    resolved: Resolved | None
+    started: float

@@ -1,0 +1,106 @@
+"""Status: what callers get, since when, and if it is not the newest, why. Without a key it names no flag."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from flagsvc.core.version import version_text
+from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
+from flagsvc.proxy.configuration import State
+from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Redirect, Shown
+from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+
+STATES: Final[dict[str, tuple[str, str]]] = {
+    State.COLD: ("no configuration yet", "Callers get 503 Not Ready."),
+    State.RESTORED: ("restored", "Callers get the stored configuration. The flag server has not answered yet."),
+    State.BOOTSTRAPPED: ("bootstrapped", "Callers get the bootstrap document. The flag server has not answered yet."),
+    State.FRESH: ("fresh", "Callers get what the flag server has."),
+    State.STALE: ("stale", "Callers get the last configuration. The flag server does not answer."),
+    State.REJECTED: ("refused", "Callers get the last configuration. What the flag server answers now cannot be used."),
+}
+"""State of the life cycle → one word, and what it means for callers."""
+OBJECTIONS: Final[dict[str, str]] = {
+    "": "callers may be sent here",
+    COLD: "there is no configuration yet",
+    STALE: "the configuration is older than maxStaleness allows",
+    DRAINING: "the process is about to end",
+    NO_WORKER: "no worker answers",
+}
+"""Objection of readiness → why."""
+WITHOUT_NAMES: Final = "(told with a key)"
+
+
+async def show(call: PageCall) -> Shown:
+    """Return the state of the process and of each environment."""
+    scene = call.scene
+    now = scene.clock.now()
+    environments = scene.list_environments().values()
+    return Shown(
+        {
+            "process": describe_process(scene, now),
+            "environments": [describe_environment(scene, each, now, sees_all=call.sees_all) for each in environments],
+            "names": call.sees_all,
+        }
+    )
+
+
+def describe_process(scene: Scene, now: float) -> dict[str, Any]:
+    """Return what the environments share."""
+    objection = scene.readiness.find_objection()
+    workers = scene.workers
+    return {
+        "name": scene.app_name,
+        "instance": scene.instance,
+        "version": version_text(),
+        "started": moment(scene.started),
+        "upSeconds": int(now - scene.started),
+        "ready": not objection,
+        "readiness": OBJECTIONS[objection],
+        "workers": {"running": workers.workers, "replaced": workers.restarts, "hung": workers.hangs},
+    }
+
+
+def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, sees_all: bool) -> dict[str, Any]:
+    """Return the state of one environment. Only who `sees_all` is told what may hold the name of a flag."""
+    holder, notes = shown.holder, shown.notes
+    snapshot, document = holder.current, holder.document
+    word, meaning = STATES[holder.state]
+    error = str(scene.secrets.mask(notes.error))
+    waits = None if notes.next_at is None else max(0, round(notes.next_at - now))
+    return {
+        "name": shown.name,
+        "upstream": shown.upstream,
+        "state": word,
+        "meaning": meaning,
+        "since": moment(notes.since),
+        "sinceSeconds": int(now - notes.since),
+        "checked": moment(holder.last_fetch_ms / 1000),
+        "updated": moment(holder.last_update_ms / 1000),
+        "error": error if sees_all or not error else WITHOUT_NAMES,
+        "failures": holder.failures,
+        "failedAt": moment(notes.failed_at or 0),
+        "nextInSeconds": waits,
+        "revision": None if snapshot is None else snapshot.revision,
+        "digest": None if document is None else document.etag.strip('"'),
+        "flags": None if snapshot is None else len(snapshot.names),
+        "leftOut": {"number": holder.problems, "parts": list(notes.left_out) if sees_all else []},
+        "fleet": None if shown.fleet is None else shown.fleet.role,
+        "usageWaiting": shown.asked.entries,
+    }
+
+
+def moment(seconds: float) -> str | None:
+    """Return a moment as ISO text; None for 0, which is never."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+
+
+async def home(call: PageCall) -> Redirect:
+    """Go to the first page."""
+    return Redirect(FIRST)
+
+
+ROWS = (
+    PageRow("", "status.html", home, open=True),
+    PageRow("/status", "status.html", show, open=True),
+)

@@ -1,0 +1,90 @@
+"""The proxy's pages of a running proxy: in a real browser, and with workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flagsvc.pages.templates import segment
+from support.browser import browser
+from support.desk_scene import DOCUMENT, HOSTILE
+from support.processes import Proxy, ask, free_port, our_proxy
+from support.waiting import wait_until
+
+PAGES = ("/ui/status", "/ui/flags", f"/ui/flags/{segment(HOSTILE)}", "/ui/flags/new-checkout", "/ui/try", "/ui/config")
+WIDTHS = (1200, 390, 320)
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@contextmanager
+def desk(folder: Path, *flags: str) -> Iterator[tuple[Proxy, str]]:
+    """Run a proxy with a file as upstream; gives it and the address of its pages."""
+    (folder / "document.json").write_text(json.dumps(DOCUMENT))
+    port = free_port()
+    given = {"FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{port}", "FLAGSVC_STORAGE": "none"}
+    with our_proxy(f"file://{folder}/document.json", *flags, **given) as proxy:
+        yield proxy, f"http://127.0.0.1:{port}"
+
+
+def test_every_page_in_a_browser(tmp_path: Path) -> None:
+    """No page has a complaint, asks another host, runs a name as a script, or is wider than a telephone."""
+    with desk(tmp_path) as (_, address), browser() as page:
+        for path in PAGES:
+            for width in WIDTHS:
+                page.call(
+                    "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+                )
+                page.go(address + path)
+                assert page.run(OVERFLOW) <= 0, (path, width)
+                assert page.complaints() == [], path
+                assert [each for each in page.requested() if not each.startswith(address)] == []
+                assert len(page.requested()) <= 5
+            assert page.told("Page.javascriptDialogOpening") == []
+
+
+def test_from_the_root_to_an_explanation(tmp_path: Path) -> None:
+    """A person goes from the root by way of the list to a flag, tries a context, and reads why; the address has no context."""
+    with desk(tmp_path) as (_, address), browser() as page:
+        page.go(address)
+        page.wait_for("document.querySelector('h2 .word') !== null && location.pathname === '/ui/status'")
+        page.run("document.querySelector('nav a[href$=\"/flags\"]').click()")
+        page.wait_for("document.getElementById('search') !== null")
+        page.run(
+            "(s => { s.value = 'new'; s.dispatchEvent(new Event('input', {bubbles: true})) })(document.getElementById('search'))"
+        )
+        page.wait_for("document.querySelectorAll('#list tbody tr').length === 1")
+        page.run("document.querySelector('#list tbody a').click()")
+        page.wait_for("document.querySelector('main a.button') !== null")
+        page.run("document.querySelector('main a.button').click()")
+        page.wait_for("document.querySelector('main form button.main') !== null")
+        page.run("document.querySelector('[name=\"field.userId\"]').value = '7'")
+        page.run("document.querySelector('main form button.main').click()")
+        page.wait_for("document.getElementById('result') !== null")
+        assert page.run("location.pathname + location.search + location.hash") == "/ui/try"
+        assert "userId is 7" in page.run("document.getElementById('result').innerText")
+        assert page.complaints() == []
+        assert page.run("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+
+
+def test_with_workers(tmp_path: Path) -> None:
+    """The parent has the snapshot, the state and the counts of all workers."""
+    with desk(tmp_path, "--workers", "2") as (proxy, address):
+        for _ in range(6):
+            assert proxy.post("", {"toggles": ["everyone"], "context": {}}).status == 200
+
+        def asked() -> object:
+            return ask(f"{address}/ui/flags/everyone.json").json()["flag"]["asked"]
+
+        wait_until(lambda: asked() == {"yes": 6, "no": 0})
+        status = ask(f"{address}/ui/status.json").json()
+        assert status["process"]["workers"]["running"] == 2
+        [environment] = status["environments"]
+        assert environment["state"] == "fresh" and environment["flags"] == 6 and environment["leftOut"]["number"] == 1
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = ask(f"{address}/ui/try.json", method="POST", headers=form, body=b"field.userId=7&flag=new-checkout")
+        [explained] = answer.json()["result"]["explained"]
+        assert explained["enabled"] is True and explained["strategy"] == 2
+        options = {each["name"]: each for each in ask(f"{address}/ui/config.json").json()["options"]}
+        assert options["workers"]["value"] == "2" and options["workers"]["source"] == "flag --workers"
