@@ -72,20 +72,36 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
     """Change when a token expires. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
-    if row is None:
-        return
-    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=parse_time(expires_at, tx.now)))
-    changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
+    if row is not None:
+        _write(tx, row, {"expires_at": parse_time(expires_at, tx.now)})
 
 
 def remove(tx: Tx, token: str) -> None:
     """Delete a token. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
-    if row is None:
-        return
+    if row is not None:
+        _remove(tx, row)
+
+
+def _remove(tx: Tx, row: Row[Any]) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
     tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
+
+
+def remove_project(tx: Tx, project: str) -> None:
+    """Take a project from all tokens; delete those that read no other one."""
+    for row in tx.db.execute(select(tokens).order_by(tokens.c.id)).all():
+        left = [each for each in row.projects if each != project]
+        if not left:
+            _remove(tx, row)
+        elif left != row.projects:
+            _write(tx, row, {"projects": left})
+
+
+def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
+    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
+    changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
+    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
 
 
 def mask_secret(hint: str, number: int) -> str:
