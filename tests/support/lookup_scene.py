@@ -79,7 +79,7 @@ class LookupScene:
         self.moments: list[float] = []
         self.revoked: list[str] = []
         self.restored: list[list[str]] = []
-        self.budget: Budget = more.pop("budget", None) or Budget(RATE, self.clock)
+        self.budget: Budget = more.pop("budget", None) or Budget(RATE, self.clock, lambda: 0.0)
         self.places: WaitingPlaces = more.pop("places", None) or WaitingPlaces()
         self.lookup = TokenLookup(
             self,

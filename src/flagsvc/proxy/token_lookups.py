@@ -40,7 +40,8 @@ class TokenLookups:
         self._setup = setup
         self._on_revoke = on_revoke
         self._on_restore = on_restore
-        self._budget = Budget(setup.options.token_lookup_rate, setup.clock)
+        self._draw = Random().random
+        self._budget = Budget(setup.options.token_lookup_rate, setup.clock, self._draw)
         self._places = WaitingPlaces()
         self._lookups: WeakValueDictionary[tuple[object, ...], TokenLookup] = WeakValueDictionary()
 
@@ -82,7 +83,6 @@ class TokenLookups:
     def _make(self, setup: ProxySetup) -> TokenLookup:
         """Return a look-up. If it is not for a single environment, its log lines name the upstream."""
         log = self._setup.log.bind(upstream=shown(setup.options.flagsvc_url)) if setup.name else setup.log
-        draw = Random().random
         return TokenLookup(
             make_session(setup),
             self._budget,
@@ -90,7 +90,7 @@ class TokenLookups:
             make_token_store(setup),
             clock=setup.clock,
             log=log,
-            draw=draw,
+            draw=self._draw,
             interval_s=setup.options.token_revalidation_interval,
             on_revoke=self._on_revoke,
             on_restore=self._on_restore,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flagsvc.core.clock import Clock
@@ -11,8 +11,8 @@ from flagsvc.core.errors import FlagsvcError
 
 MAX_WAITING = 1000
 """The most tokens that wait for an answer, and the most requests that wait for them. Further ones are turned away for a moment."""
-MAX_OF_NETWORK = 100
-"""How many of either one network may always have. It may have more only in the first half of all places."""
+LEFT_FREE = 5
+"""How many places a network leaves free for each further place that it takes, up to the half of all."""
 WAIT_S = 5.0
 """Seconds that a request waits for the answer about its tokens."""
 RETRY_S = 1.0
@@ -35,30 +35,36 @@ class UnavailableError(FlagsvcError):
 class Budget:
     """The requests about tokens that one process may send, to all upstreams together.
 
-    They are `rate` a second, and as many at once as one second allows. `sent` counts those that were sent.
+    They are `rate` a second, and as many at once as one second allows. `sent` counts those that were sent. `draw` returns random
+    numbers in [0, 1).
     """
 
-    def __init__(self, rate: float, clock: Clock) -> None:
+    def __init__(self, rate: float, clock: Clock, draw: Callable[[], float]) -> None:
         self._rate = rate
         self._clock = clock
+        self._draw = draw
         self._left = rate
         self._at = clock.monotonic()
         self.sent = 0
 
     async def take(self) -> None:
-        """Wait until the next request is allowed."""
+        """Wait until the next request is allowed.
+
+        A part of the wait is random. Otherwise a caller that tries again every second would always find the same state: the places
+        that the request before has freed are taken again.
+        """
         now = self._clock.monotonic()
         self._left = min(self._rate, self._left + (now - self._at) * self._rate) - 1.0
         self._at = now
         if self._left < 0.0:
-            await self._clock.sleep(-self._left / self._rate)
+            await self._clock.sleep((self._draw() - self._left) / self._rate)
 
 
 class Places:
     """How many of something wait, in all and of each network. An empty network has no share of its own, only a part of all.
 
-    A network that has many takes only places of the first half. So it can use them while nobody else does, and leaves the others
-    room.
+    The more places a network has, the more it leaves free for others. So it can use half of all while no other network does, and a
+    caller with a single token gets in beside any number of callers with many.
     """
 
     def __init__(self) -> None:
@@ -67,9 +73,9 @@ class Places:
 
     def check(self, network: bytes, number: int) -> None:
         """Raise UnavailableError if there are too few places. One who needs none is never turned away."""
-        of_network = self._networks.get(network, 0) + number
-        most = MAX_WAITING if of_network <= MAX_OF_NETWORK else MAX_WAITING // 2
-        if number and self.taken + number > most:
+        further = self._networks.get(network, 0) + number - 1
+        left_free = min(LEFT_FREE * further, MAX_WAITING // 2)
+        if number and self.taken + number + left_free > MAX_WAITING:
             raise UnavailableError(RETRY_S)
 
     def take(self, network: bytes, number: int) -> None:

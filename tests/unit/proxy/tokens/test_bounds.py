@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.proxy.tokens import UnavailableError
-from flagsvc.proxy.tokens.bounds import MAX_OF_NETWORK, MAX_WAITING, RETRY_S, Places
+from flagsvc.proxy.tokens.bounds import MAX_WAITING, RETRY_S, Places
 
 HALF = MAX_WAITING // 2
 
@@ -25,20 +25,29 @@ def fill(places: Places, network: bytes, number: int = 1) -> int:
 
 
 def test_one_network() -> None:
-    """It may have half of all places if nobody else wants them, and the others still get theirs."""
+    """It may have half of all places while no other network wants them. Then a second one gets most of a hundred."""
     places = Places()
     assert fill(places, b"bad") == HALF
-    assert fill(places, b"good") == MAX_OF_NETWORK
+    assert fill(places, b"good") == 84
     assert fill(places, b"bad") == 0
     places.give_back(b"bad", HALF)
-    assert fill(places, b"good") == HALF - MAX_OF_NETWORK
+    assert fill(places, b"good") == HALF - 84
+
+
+def test_a_single_token_beside_many_networks_with_many() -> None:
+    """A network with one token gets a place, however many others ask about as many as they may, in each size of question."""
+    for size in (2, 10, 100):
+        places = Places()
+        for number in range(MAX_WAITING):
+            fill(places, b"bad %d" % number, size)
+        places.take(b"good", 1)
 
 
 def test_many_networks() -> None:
-    """Together they have no more than all places, a hundred each."""
+    """Together they have no more than all places, the first ones more than the last ones."""
     places = Places()
-    taken = [fill(places, b"%d" % number) for number in range(20)]
-    assert taken == [HALF, *[MAX_OF_NETWORK] * 5, *[0] * 14]
+    taken = [fill(places, b"%d" % number) for number in range(MAX_WAITING)]
+    assert taken[0] == HALF and taken == sorted(taken, reverse=True)
     assert places.taken == MAX_WAITING
 
 

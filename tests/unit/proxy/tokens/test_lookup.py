@@ -102,7 +102,7 @@ async def test_the_budget() -> None:
 async def test_one_budget_for_several_environments() -> None:
     """Two look-ups of one process share its budget."""
     clock = FakeClock()
-    budget = Budget(RATE, clock)
+    budget = Budget(RATE, clock, lambda: 0.0)
     async with lookup_scene(clock=clock, budget=budget) as one, lookup_scene(clock=clock, budget=budget) as other:
         for number in range(100):
             await one.start_find(f"a-{number}")
@@ -116,7 +116,7 @@ async def test_one_budget_for_several_environments() -> None:
 async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     """After an hour of silence, as many requests as one second allows go out at once, and no more."""
     clock = FakeClock()
-    budget = Budget(RATE, clock)
+    budget = Budget(RATE, clock, lambda: 0.0)
     await clock.advance(3600)
     takes = [asyncio.ensure_future(budget.take()) for _ in range(RATE + 2)]
     await turns()

@@ -131,7 +131,7 @@ async def test_an_unexpected_error() -> None:
 async def test_nothing_is_asked_about_nothing() -> None:
     """If those that waited have got their answers before a question may go out, none goes out."""
     clock = FakeClock()
-    budget = Budget(1, clock)
+    budget = Budget(1, clock, lambda: 0.0)
     async with lookup_scene(clock=clock, budget=budget) as world:
         world.grants["a"] = FRONTEND
         assert await world.find("a") == FRONTEND
