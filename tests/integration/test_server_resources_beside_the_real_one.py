@@ -1,4 +1,4 @@
-"""Segments, context fields, strategy types, tags and users: the same calls to our server and the real one, answer by answer."""
+"""Segments, context fields, strategy types, tags, users and tokens: the same calls to our server and the real one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from support import admin_call_rows_context, admin_call_rows_segments, admin_call_rows_tags, admin_call_rows_users
+from support import (
+    admin_call_rows_context,
+    admin_call_rows_segments,
+    admin_call_rows_tags,
+    admin_call_rows_tokens,
+    admin_call_rows_users,
+)
 from support.admin_call_rows import Step
 from support.databases import KINDS
 from support.processes import Answer
@@ -19,6 +25,7 @@ TABLES = (
     | admin_call_rows_context.TABLES
     | admin_call_rows_tags.TABLES
     | admin_call_rows_users.TABLES
+    | admin_call_rows_tokens.TABLES
 )
 
 IGNORED = ("createdAt",)
@@ -27,6 +34,8 @@ OWN_WORDS = ("description", "displayName")
 """Members of built-in strategy types that each server says in its own words."""
 OF_USERS = ("id", "imageUrl", "inviteLink")
 """Members of users that each server has for itself: its number, a picture, a link to set a password."""
+OF_TOKENS = ("secret",)
+"""Members of tokens that each server has for itself: the secret, which ours masks in lists."""
 NEWER = '"SEMVER_GTE", "SEMVER_LTE", '
 """Operators of version 8.2.0, which ours follows, that 7.5.1 does not name."""
 UNORDERED = ("tags", "tagTypes", "segments", "users")
@@ -100,7 +109,8 @@ def comparable(value: Any) -> Any:
 def own_members(value: dict[str, Any]) -> tuple[str, ...]:
     """Return the members of an object that each server has for itself."""
     words = value.get("editable") is False or value.get("type") == "root"
-    return (OWN_WORDS if words else ()) + (OF_USERS if "accountType" in value else ())
+    of_users, of_tokens = "accountType" in value, "tokenName" in value
+    return (OWN_WORDS if words else ()) + (OF_USERS if of_users else ()) + (OF_TOKENS if of_tokens else ())
 
 
 def is_identity(key: str, value: Any) -> bool:

@@ -179,6 +179,7 @@ def play(twin: OurServer | RealServer, steps: Sequence[Step]) -> list[Answer]:
     for step in steps:
         answer = twin.ask(step, filled(step.path, known), filled(step.body, known))
         if step.keep:
-            known[step.keep] = answer.json()["id"]
+            result = answer.json()
+            known[step.keep] = result["id"] if "id" in result else result["secret"]
         answers.append(answer)
     return answers

@@ -14,8 +14,9 @@ from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.errors import CallerError, Detail, bad_data
+from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
 from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.resources.projects import find as find_project
 from flagsvc.server.store.schema import environments, projects, tokens
 from flagsvc.server.store.secrets import make_hint, new_secret
 from flagsvc.server.store.store import Tx
@@ -44,6 +45,17 @@ def list_tokens(tx: Tx, actor: Actor, name: str | None = None) -> list[dict[str,
     query = select(tokens).where(tokens.c.kind.in_(kinds)).order_by(tokens.c.id)
     rows = tx.db.execute(query if name is None else query.where(tokens.c.name == name))
     return [_to_json(row) for row in rows]
+
+
+def list_for_project(tx: Tx, project: str) -> list[dict[str, Any]]:
+    """Return the backend and frontend tokens that name a project, in order of creation. Raises CallerError (404)."""
+    find_project(tx, project)
+    return [_to_json(row) for row in _rows_of_project(tx, project)]
+
+
+def _rows_of_project(tx: Tx, project: str) -> list[Row[Any]]:
+    rows = tx.db.execute(select(tokens).order_by(tokens.c.id)).all()
+    return [row for row in rows if project in row.projects]
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,6 +95,20 @@ def remove(tx: Tx, token: str) -> None:
         _remove(tx, row)
 
 
+def remove_of_project(tx: Tx, project: str, token: str) -> None:
+    """Delete a token of a project, given by its secret or masked secret.
+
+    Raises CallerError: 404 if the project has no such token, 400 if the token reads other projects, too.
+    """
+    row = _find(tx, token)
+    if row is None or project not in row.projects:
+        raise not_found(f"There is no such token in project {project}")
+    if row.projects != [project]:
+        others = ", ".join(each for each in row.projects if each != project)
+        raise bad_data(f"The token reads other projects, too: {others}")
+    _remove(tx, row)
+
+
 def _remove(tx: Tx, row: Row[Any]) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
     tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
@@ -90,12 +116,12 @@ def _remove(tx: Tx, row: Row[Any]) -> None:
 
 def remove_project(tx: Tx, project: str) -> None:
     """Take a project from all tokens; delete those that read no other one."""
-    for row in tx.db.execute(select(tokens).order_by(tokens.c.id)).all():
+    for row in _rows_of_project(tx, project):
         left = [each for each in row.projects if each != project]
-        if not left:
-            _remove(tx, row)
-        elif left != row.projects:
+        if left:
             _write(tx, row, {"projects": left})
+        else:
+            _remove(tx, row)
 
 
 def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
