@@ -10,6 +10,7 @@ import pytest
 
 from support import (
     admin_call_rows_context,
+    admin_call_rows_people,
     admin_call_rows_segments,
     admin_call_rows_tags,
     admin_call_rows_tokens,
@@ -26,6 +27,7 @@ TABLES = (
     | admin_call_rows_tags.TABLES
     | admin_call_rows_users.TABLES
     | admin_call_rows_tokens.TABLES
+    | admin_call_rows_people.TABLES
 )
 
 IGNORED = ("createdAt",)

@@ -108,16 +108,6 @@ class RealServer:
     def __init__(self, url: str, database: psycopg.Connection[Any]) -> None:
         self.url = url.removesuffix("/api")
         self.database = database
-        self._run("DELETE FROM users WHERE username = 'admin'")
-        for number, (name, roles) in enumerate(ROLES.items(), 101):
-            self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
-            token = (
-                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
-            )
-            self._run(token, f"user:{name}", number, "2100-01-01")
-            for role in roles:
-                granted = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
-                self._run(granted, number, role)
 
     def ask(self, step: Step, path: str, body: Any) -> Answer:
         """Send a step with its path and body filled in."""
@@ -131,6 +121,7 @@ class RealServer:
     def reset(self) -> None:
         """Take on the state."""
         with self.database.transaction():
+            self._fill_users()
             for table in CLEARED:
                 self._run(f"DELETE FROM {table}")
             self._run("DELETE FROM context_fields WHERE NOT name = ANY(%s)", KEPT_FIELDS)
@@ -164,6 +155,18 @@ class RealServer:
             constraint = {"contextName": field, "operator": "IN", "values": ["gold"]}
             self._run(row, STRATEGIES[name], kind, json.dumps([constraint]), feature)
 
+    def _fill_users(self) -> None:
+        self._run("DELETE FROM users WHERE id > 0")
+        for number, (name, roles) in enumerate(ROLES.items(), 101):
+            self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
+            token = (
+                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
+            )
+            self._run(token, f"user:{name}", number, "2100-01-01")
+            for role in roles:
+                granted = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
+                self._run(granted, number, role)
+
 
 @contextmanager
 def real_twin() -> Iterator[RealServer]:
@@ -180,6 +183,7 @@ def play(twin: OurServer | RealServer, steps: Sequence[Step]) -> list[Answer]:
         answer = twin.ask(step, filled(step.path, known), filled(step.body, known))
         if step.keep:
             result = answer.json()
+            result = result.get("user", result)
             known[step.keep] = result["id"] if "id" in result else result["secret"]
         answers.append(answer)
     return answers
