@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from flagsvc.server.store.schema import strategies
+from flagsvc.server.store.schema import events, strategies
 from support.admin_call_rows import STRATEGIES, Step, filled
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
@@ -77,8 +77,16 @@ KEPT_FIELDS = ["environment", "userId", "appName", "currentTime"]
 SESSION = "Allows you to constrain on sessionId"
 CLEARED = (
     *("feature_tag", "tags", "feature_strategy_segment", "feature_strategies", "feature_environments", "features"),
-    *("segments", "tag_types"),
+    *("segments", "tag_types", "events"),
 )
+
+
+class Recorded(NamedTuple):
+    """An event: its type, project and environment."""
+
+    type: str
+    project: str | None
+    environment: str | None
 
 
 class OurServer:
@@ -93,6 +101,12 @@ class OurServer:
     def ask(self, step: Step, path: str, body: Any) -> Answer:
         """Send a step with its path and body filled in."""
         return self.client.ask(step.method, path, body, token=OUR_SECRETS[step.who])
+
+    def recorded(self) -> list[Recorded]:
+        """Return what was recorded since the state."""
+        with self.client.server.store.reading() as tx:
+            query = select(events.c.type, events.c.project, events.c.environment).order_by(events.c.id)
+            return [Recorded(*row) for row in tx.db.execute(query)]
 
 
 @contextmanager
@@ -114,6 +128,11 @@ class RealServer:
         token = ADMIN_TOKEN if step.who == "admin" else f"user:{step.who}"
         place = self.url + quote(path, safe="/?=&")
         return ask(place, method=step.method, body=body, headers={"Authorization": token})
+
+    def recorded(self) -> list[Recorded]:
+        """Return what was recorded since the state."""
+        query = "SELECT type, project, environment FROM events ORDER BY id"
+        return [Recorded(*row) for row in self.database.execute(query)]
 
     def _run(self, statement: str, *values: object) -> None:
         self.database.execute(statement.encode(), values)

@@ -111,7 +111,7 @@ def remove_of_project(tx: Tx, project: str, token: str) -> None:
 
 def _remove(tx: Tx, row: Row[Any]) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-    tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
+    _record(tx, "api-token-deleted", row)
 
 
 def remove_project(tx: Tx, project: str) -> None:
@@ -127,7 +127,12 @@ def remove_project(tx: Tx, project: str) -> None:
 def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
+    _record(tx, "api-token-updated", changed)
+
+
+def _record(tx: Tx, kind: str, row: Row[Any]) -> None:
+    data = _without_secret(_to_json(row))
+    tx.record_event(kind, data=data, environment=row.environment, project=data["project"])
 
 
 def mask_secret(hint: str, number: int) -> str:

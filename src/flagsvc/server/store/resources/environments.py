@@ -110,8 +110,10 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> Json:
     changed = _checked_columns(wanted)
     if changed:
         tx.db.execute(update(environments).where(environments.c.name == name).values(changed))
-        tx.record_event("environment-updated", environment=name, data={"before": before, "after": get(tx, name)})
-    return get(tx, name)
+    after = get(tx, name)
+    if after != before:
+        tx.record_event("environment-updated", environment=name, data={"before": before, "after": after})
+    return after
 
 
 def remove(tx: Tx, name: str) -> None:

@@ -77,6 +77,8 @@ def replace(tx: Tx, project: str, user: int, roles: Sequence[int]) -> None:
     users.get(tx, user)
     held, wanted = roles_of(tx, project, user), sorted(set(roles))
     _check(tx, project, sorted(set(held) ^ set(wanted)))
+    if wanted == held:
+        return
     _write(tx, project, user, wanted)
     data = {"before": {"roles": held, "userId": user}, "after": {"roles": wanted, "userId": user}}
     tx.record_event("project-access-user-roles-updated", project=project, data=data)

@@ -128,10 +128,12 @@ def change_settings(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
 
 def _write(tx: Tx, project: str, columns: Mapping[str, Any]) -> None:
     before = describe(tx, project)
-    if columns:
-        tx.db.execute(update(table).where(table.c.id == project).values(updated_at=tx.now, **columns))
-        data = {"before": before, "after": describe(tx, project)}
-        tx.record_event("project-updated", project=project, data=data)
+    if not columns:
+        return
+    tx.db.execute(update(table).where(table.c.id == project).values(updated_at=tx.now, **columns))
+    after = describe(tx, project)
+    if after != before:
+        tx.record_event("project-updated", project=project, data={"before": before, "after": after})
 
 
 def remove(tx: Tx, project: str) -> None:

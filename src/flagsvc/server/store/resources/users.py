@@ -124,7 +124,9 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     if changed:
         tx.db.execute(update(users).where(users.c.id == number).values(changed))
     after = get(tx, number)
-    tx.record_event("user-updated", data={"before": _recorded(_to_json(row)), "after": _recorded(after)})
+    data = {"before": _recorded(_to_json(row)), "after": _recorded(after)}
+    if data["before"] != data["after"]:
+        tx.record_event("user-updated", data=data)
     return {key: each for key, each in after.items() if key != "rootRole"} | (
         {"rootRole": role} if "rootRole" in wanted else {}
     )
