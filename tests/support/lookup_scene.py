@@ -9,6 +9,7 @@ from typing import Any
 
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.tokens import Budget, TokenGrant, TokenLookup, TokenScope, UnavailableError, WaitingPlaces
+from flagsvc.proxy.tokens.bounds import answer_deadline
 from flagsvc.testing import FakeClock, RecordingLog, turns
 
 RATE = 5
@@ -111,7 +112,7 @@ class LookupScene:
     async def find(self, token: str, network: bytes = b"") -> TokenGrant | float | None:
         """Return what a token opens; the seconds to wait if that cannot be said."""
         try:
-            return await self.lookup.find(token, network)
+            return await self.lookup.find(token, network, answer_deadline())
         except UnavailableError as error:
             return error.seconds
 

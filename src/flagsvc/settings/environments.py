@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from flagsvc.settings.json_text import read_json, repeated_keys
-from flagsvc.settings.kinds import TEXT, quoted, split
+from flagsvc.settings.kinds import TEXT, is_blank, quoted, split
 from flagsvc.settings.names import DIVIDED, DIVIDED_SETTABLE, ENVIRONMENTS_TABLE, TABLES, flatten
-from flagsvc.settings.normalise import Given, Normalised, normalise
+from flagsvc.settings.normalise import Given, Normalised, missing_needed_text, normalise
 from flagsvc.settings.option import PREFIX, Option, Scope, option
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
@@ -176,6 +176,18 @@ def normalise_environment(
         },
         [f"{TABLE}.{name}: {text}" for text in found.deprecations],
     )
+
+
+def useless_defaults(
+    process: Mapping[str, Given], environments: Collection[tuple[str, Mapping[str, Any]]]
+) -> Iterator[tuple[str, str]]:
+    """Yield each option of the process that no environment can use, with the problem: all lack the option that it needs."""
+    for row in OPTIONS:
+        entry = process.get(row.name)
+        if not row.needs or row.scope is not Scope.INHERITED or entry is None or is_blank(entry.value):
+            continue
+        if environments and row.needs not in process and all(values[row.needs] is None for _, values in environments):
+            yield row.name, missing_needed_text(row, entry, BY_NAME[row.needs])
 
 
 def shared_keys(environments: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:

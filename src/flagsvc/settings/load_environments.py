@@ -16,6 +16,7 @@ from flagsvc.settings.environments import (
     read_variable,
     rows_for,
     shared_keys,
+    useless_defaults,
 )
 from flagsvc.settings.normalise import Given, find_entry
 from flagsvc.settings.option import Option
@@ -89,6 +90,8 @@ def add_environments(
     groundless = advised - {text for _, values in found for text in advice_on(values)}
     resolved.warnings[:] = [text for text in resolved.warnings if text not in groundless]
     resolved.values[TABLE] = tuple(found)
+    if not is_partial:
+        resolved.problems.update(dict(useless_defaults(process, found)) | resolved.problems)
     resolved.problems.update({f"<{TABLE} keys {at}>": text for at, text in enumerate(shared_keys(found))})
     resolved.warnings.extend(shared_scopes(found))
 

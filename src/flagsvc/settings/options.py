@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.settings.advice import advice_on
 from flagsvc.settings.converted import Converted
-from flagsvc.settings.environments import TABLE, normalise_environment, read_names, shared_keys
+from flagsvc.settings.environments import TABLE, normalise_environment, read_names, shared_keys, useless_defaults
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.names import flatten
 from flagsvc.settings.normalise import CODE, Given
@@ -55,6 +55,7 @@ class ProxyOptions(ProxyRows):
         problems += wrong
         made = [(name, cls._one(name, by_name[name], entries, problems)) for name in names]
         problems += shared_keys(made)
+        problems += [text for _, text in useless_defaults(entries, made)]
         return tuple(made)
 
     @classmethod

@@ -91,4 +91,4 @@ async def test_what_opens_something_now() -> None:
     scene = replaced(former, Place("web", "*:test.new", lookup=lookup))
     assert name_of(await scene.look_up("a:production.1")) == "web"
     with pytest.raises(UnavailableError):
-        await scene.directory.look_up_all(["a:production.1", "a:test.1"])
+        await scene.look_up_all("a:production.1", "a:test.1")

@@ -77,7 +77,7 @@ class WorkerPool:
         *,
         sockets: Sequence[list[int]],
         render_metrics: Callable[[], bytes],
-        look_up: LookUpTokens | None = None,
+        look_up: LookUpTokens,
         list_valid_tokens: Callable[[], Sequence[str]] = tuple,
         options: Mapping[str, Any] | None = None,
         has_started: Callable[[], bool] = lambda: False,

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.tokens import Budget, UnavailableError
-from flagsvc.proxy.tokens.bounds import MAX_WAITING
+from flagsvc.proxy.tokens.bounds import MAX_WAITING, answer_deadline
 from flagsvc.proxy.tokens.lookup import MAX_ASKED
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
@@ -283,7 +283,7 @@ async def test_no_token_is_logged() -> None:
         await asyncio.gather(world.find("very-secret"), world.find("unknown-secret"))
         world.fault = UpstreamError("throttled", "no", status=429)
         with pytest.raises(UnavailableError) as caught:
-            await world.lookup.find("other-secret")
+            await world.lookup.find("other-secret", b"", answer_deadline())
         world.fault = None
         world.grants.clear()
         await world.clock.advance(2 * INTERVAL_S)
