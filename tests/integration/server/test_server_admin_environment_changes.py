@@ -61,6 +61,21 @@ def test_one_is_created_changed_and_deleted(client: AppClient) -> None:
     ]
 
 
+def test_switching_and_sorting_are_recorded(client: AppClient) -> None:
+    """Each has an event with the environment before and after; what changes nothing has none."""
+    before = client.get(f"{URL}/production").json()
+    for _ in range(2):
+        assert client.post(f"{URL}/production/off").status == 204
+    off = before | {"enabled": False}
+    for _ in range(2):
+        assert client.put(f"{URL}/sort-order", {"production": 77, "nosuch": 1}).status == 200
+    sorted_too = off | {"sortOrder": 77}
+    assert recorded(client) == [
+        ("environment-updated", "production", {"before": before, "after": off}),
+        ("environment-updated", "production", {"before": off, "after": sorted_too}),
+    ]
+
+
 def test_a_new_one_works_at_once(client: AppClient) -> None:
     """A flag is switched on in a new environment, and a token reads it there, without a restart."""
     client.post(URL, {"name": "staging", "type": "test"})

@@ -106,10 +106,14 @@ def _checked_columns(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> Json:
     """Change what is present of an environment's type and sort order, and return it. Raises CallerError (400, 404)."""
+    return _write(tx, name, _checked_columns(wanted))
+
+
+def _write(tx: Tx, name: str, columns: Mapping[str, Any]) -> Json:
+    """Set columns of an environment, and return it. Raises CallerError (404)."""
     before = get(tx, name)
-    changed = _checked_columns(wanted)
-    if changed:
-        tx.db.execute(update(environments).where(environments.c.name == name).values(changed))
+    if columns:
+        tx.db.execute(update(environments).where(environments.c.name == name).values(columns))
     after = get(tx, name)
     if after != before:
         tx.record_event("environment-updated", environment=name, data={"before": before, "after": after})
@@ -144,16 +148,16 @@ def _check_unused(tx: Tx, name: str) -> None:
 
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
     """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
-    changed = update(environments).where(environments.c.name == name).values(enabled=enabled)
-    if not tx.db.execute(changed).rowcount:
+    if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
+    _write(tx, name, {"enabled": enabled})
 
 
 def sort(tx: Tx, orders: Mapping[str, int]) -> None:
     """Set the sort order of environments; unknown ones are ignored."""
     known = tx.db.execute(select(environments.c.name)).scalars().all()
     for name in (name for name in known if name in orders):
-        tx.db.execute(update(environments).where(environments.c.name == name).values(sort_order=orders[name]))
+        _write(tx, name, {"sort_order": orders[name]})
 
 
 def list_for_project(tx: Tx, project: str) -> list[Json]:
