@@ -99,7 +99,7 @@ class TokenDirectory:
         own_secrets: OwnSecrets,
         log: Logger,
         throttle: Throttle,
-        list_coming: Callable[[], Iterable[TokenEnvironment]] = tuple,
+        list_coming: Callable[[], Iterable[TokenEnvironment]],
     ) -> None:
         """Take the functions that list the environments: those that answer by name, and those that are to take their places."""
         self._list = list_environments

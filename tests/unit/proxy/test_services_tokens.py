@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from random import Random
 from typing import Any
 
 import pytest
 
-from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy import scoped_services
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.service_finder import MAX_TRIES, ServiceFinder
-from flagsvc.proxy.services import CallersSide, make_counters
+from flagsvc.proxy.services import CallersSide
 from flagsvc.proxy.setup import ProxySetup, make_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from support.aio import asynchronous
 from support.apps_options import options
 from support.evaluating import feature
+from support.served import Served
 
 ALL = Admission(0, False, TokenScope("production", None), True)
 OF_A = Admission(0, False, TokenScope("production", frozenset("a")), False)
@@ -55,19 +52,6 @@ class FakeAdmit:
         return found
 
 
-class Served:
-    """One environment."""
-
-    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide) -> None:
-        self.number = number
-        self.setup = setup
-        self.holder: Holder[Snapshot] = Holder()
-        self.counters = make_counters(setup, self.holder)
-        self.service: Service = callers.make_service(setup, self.holder, self.counters, Random(1))
-        snapshot = compile_document(DOCUMENT, setup.compile_options).snapshot
-        self.holder.replace(snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
-
-
 class Scene:
     """A process with these environments, or with a single one without a name."""
 
@@ -88,6 +72,7 @@ class Scene:
     def serve(self, setup: ProxySetup) -> Served:
         """Serve an environment, which may take the place of another one of its name."""
         made = self.served[setup.name] = Served(next(self.numbers), setup, self.callers)
+        made.serve(DOCUMENT)
         return made
 
     async def find(self, token: str) -> Service | None:

@@ -55,7 +55,7 @@ class TokenLookup:
         draw: Callable[[], float],
         interval_s: float,
         on_revoke: Callable[[str], object],
-        on_restore: Callable[[list[str]], object] = lambda digests: None,
+        on_restore: Callable[[list[str]], object],
     ) -> None:
         """Take the parts. Known tokens are asked about again every `interval_s` seconds.
 
