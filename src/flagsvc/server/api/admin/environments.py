@@ -1,7 +1,7 @@
 """`/api/admin/environments`, and the environments of projects.
 
 The open-source edition of the real server cannot create, change or delete environments. These routes of ours have the paths and
-bodies of its other editions (decision 0053).
+bodies of its other editions (decision 0055).
 """
 
 from __future__ import annotations

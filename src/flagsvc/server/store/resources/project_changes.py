@@ -1,4 +1,4 @@
-"""Creates, changes and deletes projects (decision 0053)."""
+"""Creates, changes and deletes projects (decision 0055)."""
 
 from __future__ import annotations
 
