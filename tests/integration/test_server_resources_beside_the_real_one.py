@@ -1,24 +1,33 @@
-"""Segments, context fields, strategy types, tags and users: the same calls to our server and the real one, answer by answer."""
+"""Segments, context fields, strategy types, tags, users and tokens: the same calls to our server and the real one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from support import admin_call_rows_context, admin_call_rows_segments, admin_call_rows_tags, admin_call_rows_users
+from support import (
+    admin_call_rows_context,
+    admin_call_rows_people,
+    admin_call_rows_segments,
+    admin_call_rows_tags,
+    admin_call_rows_tokens,
+    admin_call_rows_users,
+)
 from support.admin_call_rows import Step
 from support.databases import KINDS
 from support.processes import Answer
-from support.server_pair import our_twin, play, real_twin
+from support.server_pair import Recorded, our_twin, play, real_twin
 
 TABLES = (
     admin_call_rows_segments.TABLES
     | admin_call_rows_context.TABLES
     | admin_call_rows_tags.TABLES
     | admin_call_rows_users.TABLES
+    | admin_call_rows_tokens.TABLES
+    | admin_call_rows_people.TABLES
 )
 
 IGNORED = ("createdAt",)
@@ -27,36 +36,51 @@ OWN_WORDS = ("description", "displayName")
 """Members of built-in strategy types that each server says in its own words."""
 OF_USERS = ("id", "imageUrl", "inviteLink")
 """Members of users that each server has for itself: its number, a picture, a link to set a password."""
+OF_TOKENS = ("secret",)
+"""Members of tokens that each server has for itself: the secret, which ours masks in lists."""
 NEWER = '"SEMVER_GTE", "SEMVER_LTE", '
 """Operators of version 8.2.0, which ours follows, that 7.5.1 does not name."""
 UNORDERED = ("tags", "tagTypes", "segments", "users")
 IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-Play = Callable[[str], list[Answer]]
+RECORDED_ALIKE = ("people", "users", "tokens of a project")
+"""Tables whose changes both servers record alike: the same types, projects and environments in the same order."""
+
+
+class Played(NamedTuple):
+    """What a table of calls came to: the answers, and what was recorded."""
+
+    answers: list[Answer]
+    recorded: list[Recorded]
+
+
+Play = Callable[[str], Played]
 
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[Play]:
-    """Return the real server's answers to a table of calls, in the state. It is called once."""
-    known: dict[str, list[Answer]] = {}
+    """Return what a table of calls came to on the real server, in the state. It is called once."""
+    known: dict[str, Played] = {}
     with real_twin() as twin:
 
-        def answers(table: str) -> list[Answer]:
+        def played(table: str) -> Played:
             if table not in known:
                 twin.reset()
-                known[table] = play(twin, TABLES[table])
+                known[table] = Played(play(twin, TABLES[table]), twin.recorded())
             return known[table]
 
-        yield answers
+        yield played
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", TABLES)
 def test_each_call_is_answered_alike(real: Play, new_database: Callable[[str], str], table: str, kind: str) -> None:
     """Status and body are the real server's, except for the named differences."""
-    theirs = real(table)
+    theirs, recorded = real(table)
     with our_twin(new_database(kind)) as twin:
         ours = play(twin, TABLES[table])
+        if table in RECORDED_ALIKE:
+            assert twin.recorded() == recorded
     different = [
         problem
         for step, our, their in zip(TABLES[table], ours, theirs, strict=True)
@@ -100,7 +124,8 @@ def comparable(value: Any) -> Any:
 def own_members(value: dict[str, Any]) -> tuple[str, ...]:
     """Return the members of an object that each server has for itself."""
     words = value.get("editable") is False or value.get("type") == "root"
-    return (OWN_WORDS if words else ()) + (OF_USERS if "accountType" in value else ())
+    of_users, of_tokens = "accountType" in value, "tokenName" in value
+    return (OWN_WORDS if words else ()) + (OF_USERS if of_users else ()) + (OF_TOKENS if of_tokens else ())
 
 
 def is_identity(key: str, value: Any) -> bool:

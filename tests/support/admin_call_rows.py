@@ -30,7 +30,10 @@ class IntendedDifference:
 
 @dataclass(frozen=True)
 class Step:
-    """One call. `{name}` in path and body stands for an id: of a strategy, or of the result of an earlier step with `keep`."""
+    """One call. `{name}` in path and body stands for an id: of a strategy, or of the result of an earlier step with `keep`.
+
+    A result without an id, a token, is kept by its secret.
+    """
 
     method: str
     path: str
@@ -40,9 +43,9 @@ class Step:
     ours: IntendedDifference | None = None
 
 
-def get(path: str, who: str = BOSS) -> Step:
+def get(path: str, who: str = BOSS, **given: Any) -> Step:
     """Return a step that reads."""
-    return Step("GET", path, who=who)
+    return Step("GET", path, who=who, **given)
 
 
 def post(path: str, body: Any = None, who: str = BOSS, **given: Any) -> Step:

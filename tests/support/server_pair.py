@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from flagsvc.server.store.schema import strategies
+from flagsvc.server.store.schema import events, strategies
 from support.admin_call_rows import STRATEGIES, Step, filled
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
@@ -77,8 +77,16 @@ KEPT_FIELDS = ["environment", "userId", "appName", "currentTime"]
 SESSION = "Allows you to constrain on sessionId"
 CLEARED = (
     *("feature_tag", "tags", "feature_strategy_segment", "feature_strategies", "feature_environments", "features"),
-    *("segments", "tag_types"),
+    *("segments", "tag_types", "events"),
 )
+
+
+class Recorded(NamedTuple):
+    """An event: its type, project and environment."""
+
+    type: str
+    project: str | None
+    environment: str | None
 
 
 class OurServer:
@@ -94,6 +102,12 @@ class OurServer:
         """Send a step with its path and body filled in."""
         return self.client.ask(step.method, path, body, token=OUR_SECRETS[step.who])
 
+    def recorded(self) -> list[Recorded]:
+        """Return what was recorded since the state."""
+        with self.client.server.store.reading() as tx:
+            query = select(events.c.type, events.c.project, events.c.environment).order_by(events.c.id)
+            return [Recorded(*row) for row in tx.db.execute(query)]
+
 
 @contextmanager
 def our_twin(database: str) -> Iterator[OurServer]:
@@ -108,16 +122,6 @@ class RealServer:
     def __init__(self, url: str, database: psycopg.Connection[Any]) -> None:
         self.url = url.removesuffix("/api")
         self.database = database
-        self._run("DELETE FROM users WHERE username = 'admin'")
-        for number, (name, roles) in enumerate(ROLES.items(), 101):
-            self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
-            token = (
-                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
-            )
-            self._run(token, f"user:{name}", number, "2100-01-01")
-            for role in roles:
-                granted = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
-                self._run(granted, number, role)
 
     def ask(self, step: Step, path: str, body: Any) -> Answer:
         """Send a step with its path and body filled in."""
@@ -125,12 +129,18 @@ class RealServer:
         place = self.url + quote(path, safe="/?=&")
         return ask(place, method=step.method, body=body, headers={"Authorization": token})
 
+    def recorded(self) -> list[Recorded]:
+        """Return what was recorded since the state."""
+        query = "SELECT type, project, environment FROM events ORDER BY id"
+        return [Recorded(*row) for row in self.database.execute(query)]
+
     def _run(self, statement: str, *values: object) -> None:
         self.database.execute(statement.encode(), values)
 
     def reset(self) -> None:
         """Take on the state."""
         with self.database.transaction():
+            self._fill_users()
             for table in CLEARED:
                 self._run(f"DELETE FROM {table}")
             self._run("DELETE FROM context_fields WHERE NOT name = ANY(%s)", KEPT_FIELDS)
@@ -164,6 +174,18 @@ class RealServer:
             constraint = {"contextName": field, "operator": "IN", "values": ["gold"]}
             self._run(row, STRATEGIES[name], kind, json.dumps([constraint]), feature)
 
+    def _fill_users(self) -> None:
+        self._run("DELETE FROM users WHERE id > 0")
+        for number, (name, roles) in enumerate(ROLES.items(), 101):
+            self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
+            token = (
+                "INSERT INTO personal_access_tokens (secret, description, user_id, expires_at) VALUES (%s, 'd', %s, %s)"
+            )
+            self._run(token, f"user:{name}", number, "2100-01-01")
+            for role in roles:
+                granted = "INSERT INTO role_user (role_id, user_id, project) SELECT id, %s, 'default' FROM roles WHERE name = %s"
+                self._run(granted, number, role)
+
 
 @contextmanager
 def real_twin() -> Iterator[RealServer]:
@@ -179,6 +201,8 @@ def play(twin: OurServer | RealServer, steps: Sequence[Step]) -> list[Answer]:
     for step in steps:
         answer = twin.ask(step, filled(step.path, known), filled(step.body, known))
         if step.keep:
-            known[step.keep] = answer.json()["id"]
+            result = answer.json()
+            result = result.get("user", result)
+            known[step.keep] = result["id"] if "id" in result else result["secret"]
         answers.append(answer)
     return answers

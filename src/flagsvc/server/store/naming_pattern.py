@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
+from flagsvc.server.store.patterns import InvalidPattern, StepBudget, UncheckedNameError, compile_pattern, parse
 
 SHOWN_CHARACTERS = 200
 """Characters of a pattern that messages show when the pattern cannot be checked."""
+
+WHITE_SPACE = (" ", "\\t", "\\s", "\\n", "\\r", "\\f", "\\v")
+"""What a pattern must not contain: a space, and the escapes of white space."""
 
 
 class NamingPattern:
@@ -57,3 +60,20 @@ class NamingPattern:
         if self._description:
             text += f' The pattern\'s description is: "{self._description}"'
         return text
+
+
+def pattern_problems(pattern: str | None, example: str | None, description: str | None) -> list[str]:
+    """Return what is wrong with a new naming pattern, its example and its description; empty if nothing is."""
+    if not pattern:
+        given = {"example": example, "description": description}
+        return [f"A naming {key} needs a pattern beside it" for key, text in given.items() if text]
+    if any(each in pattern for each in WHITE_SPACE):
+        return [f'No name of a flag has white space, but the naming pattern "{pattern}" asks for it']
+    try:
+        parse(pattern)
+        fits = not example or compile_pattern(pattern).matches(example, StepBudget())
+    except InvalidPattern:
+        return [f'The naming pattern "{pattern}" is not a regular expression of JavaScript']
+    except UncheckedNameError as unchecked:
+        return [f'The naming pattern "{pattern}" cannot be checked: {unchecked.reason}; {unchecked.remedy}']
+    return [] if fits else [f'The naming example "{example}" does not match the pattern "{pattern}"']

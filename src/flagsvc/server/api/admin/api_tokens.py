@@ -55,6 +55,7 @@ TOKEN = Named(
 )
 TOKENS = Named("apiTokensSchema", Object({"tokens": Array(TOKEN)}, required=("tokens",)))
 
+CREATED_HEADERS = ((b"location", b"api-tokens"), (b"cache-control", b"no-store"))
 PERMISSIONS = {
     verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN")
     for verb in ("READ", "CREATE", "UPDATE", "DELETE")
@@ -78,7 +79,7 @@ def create(call: ApiCall) -> ApiAnswer:
     """Create a token."""
     with call.store.writing(call.actor) as tx:
         created = api_tokens.create(tx, call.body)
-    return ApiAnswer(created, 201, ((b"location", b"api-tokens"), (b"cache-control", b"no-store")))
+    return ApiAnswer(created, 201, CREATED_HEADERS)
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -97,7 +98,8 @@ def remove(call: ApiCall) -> ApiAnswer:
 
 PATH = "/api/admin/api-tokens"
 TAG = "API tokens"
-NAMED_BY = "The path contains the token's secret, or its masked secret from the list. A missing token is not an error."
+NAMED = "The path contains the token's secret, or its masked secret from the list."
+NAMED_BY = f"{NAMED} A missing token is not an error."
 
 ROUTES = (
     Route(

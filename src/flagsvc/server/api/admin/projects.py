@@ -1,4 +1,4 @@
-"""`/api/admin/projects`. The seed file creates projects."""
+"""`/api/admin/projects`: lists and shows projects."""
 
 from __future__ import annotations
 

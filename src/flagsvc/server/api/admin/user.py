@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String, check
+from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.api.shared import row_id
 from flagsvc.server.store.resources import personal_tokens
+from flagsvc.server.store.resources.personal_tokens import user_of
 
 DATE = String(format="date-time")
 CREATE = Named(
@@ -55,10 +57,6 @@ ME = Named(
         closed=True,
     ),
 )
-NUMBER = Integer()
-MAX_ID = 2**53
-NO_TOKEN_ID = 0
-"""An id that no token has: databases count from 1. It replaces numbers that are too large for the database."""
 
 
 def get_me(call: ApiCall) -> ApiAnswer:
@@ -70,21 +68,21 @@ def get_me(call: ApiCall) -> ApiAnswer:
 def list_own(call: ApiCall) -> ApiAnswer:
     """Answer the user's tokens."""
     with call.store.reading() as tx:
-        return ApiAnswer({"pats": personal_tokens.list_tokens(tx, call.actor)})
+        return ApiAnswer({"pats": personal_tokens.list_tokens(tx, user_of(call.actor))})
 
 
 def create(call: ApiCall) -> ApiAnswer:
     """Create a personal token."""
     with call.store.writing(call.actor) as tx:
-        created = personal_tokens.create(tx, call.actor, call.body)
+        created = personal_tokens.create(tx, user_of(call.actor), call.body)
     return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
 
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a personal token."""
-    number = check(NUMBER, call.params["id"], "/params/id")
+    number = row_id(call)
     with call.store.writing(call.actor) as tx:
-        personal_tokens.remove(tx, call.actor, number if isinstance(number, int) and number < MAX_ID else NO_TOKEN_ID)
+        personal_tokens.remove(tx, user_of(call.actor), number)
     return ApiAnswer()
 
 

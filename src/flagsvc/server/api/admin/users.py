@@ -1,11 +1,11 @@
-"""`/api/admin/user-admin`: administrators list and create users."""
+"""`/api/admin/user-admin`: administrators list, create, change and delete users."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import location_header
+from flagsvc.server.api.shared import location_header, row_id
 from flagsvc.server.store.resources import users
 
 DATE = Nullable(String(format="date-time"))
@@ -46,7 +46,12 @@ MEMBERS = {
 }
 USER = Named(
     "userSchema",
-    Object({**MEMBERS, "rootRole": Integer(minimum=0)}, required=("id",), closed=True, description="A user."),
+    Object(
+        {**MEMBERS, "rootRole": Integer(minimum=0), "seatType": Nullable(String())},
+        required=("id",),
+        closed=True,
+        description="A user.",
+    ),
 )
 CREATED = Named(
     "createUserResponseSchema",
@@ -75,6 +80,26 @@ USERS = Named(
         description="The users, and the root roles that a user may have.",
     ),
 )
+UPDATE = Named(
+    "updateUserSchema",
+    Object(
+        {
+            "email": String(description="The email address.", example="anna@example.com"),
+            "name": String(description="The full name of the user.", example="Anna Berg"),
+            "rootRole": ROLE,
+        },
+        description="A user with new content.",
+    ),
+)
+COUNTS = Named(
+    "adminCountSchema",
+    Object(
+        {name: Integer(minimum=0) for name in ("password", "noPassword", "service")},
+        required=("password", "noPassword", "service"),
+        closed=True,
+        description="How many administrators there are; none has a password.",
+    ),
+)
 
 
 def list_all(call: ApiCall) -> ApiAnswer:
@@ -88,6 +113,31 @@ def create(call: ApiCall) -> ApiAnswer:
     with call.store.writing(call.actor) as tx:
         created = users.create(tx, call.body)
     return ApiAnswer(created, 201, location_header(str(created["id"])))
+
+
+def get(call: ApiCall) -> ApiAnswer:
+    """Answer a user."""
+    with call.store.reading() as tx:
+        return ApiAnswer(users.get(tx, row_id(call)))
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Change a user."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(users.change(tx, row_id(call), call.body))
+
+
+def delete(call: ApiCall) -> ApiAnswer:
+    """Delete a user."""
+    with call.store.writing(call.actor) as tx:
+        users.remove(tx, row_id(call))
+    return ApiAnswer()
+
+
+def count_administrators(call: ApiCall) -> ApiAnswer:
+    """Answer how many administrators there are."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"password": 0, "noPassword": users.count_administrators(tx), "service": 0})
 
 
 PATH = "/api/admin/user-admin"
@@ -109,11 +159,51 @@ ROUTES = (
         handler=create,
         operation="createUser",
         summary="Create a user",
-        description="There are no passwords and no mails: a seed gives the user a personal token.",
+        description="There are no passwords and no mails: create a personal token for the user.",
         tag=TAG,
         permission="ADMIN",
         body=CREATE,
         status=201,
         result=CREATED,
+    ),
+    Route(
+        path=f"{PATH}/admin-count",
+        handler=count_administrators,
+        operation="getAdminCount",
+        summary="Count the administrators",
+        tag=TAG,
+        permission="ADMIN",
+        result=COUNTS,
+    ),
+    Route(
+        path=f"{PATH}/:id",
+        handler=get,
+        operation="getUser",
+        summary="Show a user",
+        tag=TAG,
+        permission="ADMIN",
+        result=USER,
+    ),
+    Route(
+        path=f"{PATH}/:id",
+        method="PUT",
+        handler=update,
+        operation="updateUser",
+        summary="Change a user",
+        description="Absent and empty members stay unchanged.",
+        tag=TAG,
+        permission="ADMIN",
+        body=UPDATE,
+        result=CREATED,
+    ),
+    Route(
+        path=f"{PATH}/:id",
+        method="DELETE",
+        handler=delete,
+        operation="deleteUser",
+        summary="Delete a user",
+        description="The user's personal tokens are refused at once. 403 for the only administrator.",
+        tag=TAG,
+        permission="ADMIN",
     ),
 )

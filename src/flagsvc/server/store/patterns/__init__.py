@@ -11,6 +11,8 @@ Both take steps from a `StepBudget`, and raise `UncheckedNameError` when it is u
 """
 
 from flagsvc.server.store.patterns.budget import StepBudget, UncheckedNameError
+from flagsvc.server.store.patterns.escapes import InvalidPattern
+from flagsvc.server.store.patterns.grammar import parse
 from flagsvc.server.store.patterns.pattern import Pattern, compile_pattern
 
-__all__ = ["Pattern", "StepBudget", "UncheckedNameError", "compile_pattern"]
+__all__ = ["InvalidPattern", "Pattern", "StepBudget", "UncheckedNameError", "compile_pattern", "parse"]

@@ -14,8 +14,9 @@ from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.errors import CallerError, Detail, bad_data
+from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
 from flagsvc.server.store.keyring import OF_USERS, hash_secret
+from flagsvc.server.store.resources.projects import find as find_project
 from flagsvc.server.store.schema import environments, projects, tokens
 from flagsvc.server.store.secrets import make_hint, new_secret
 from flagsvc.server.store.store import Tx
@@ -46,6 +47,17 @@ def list_tokens(tx: Tx, actor: Actor, name: str | None = None) -> list[dict[str,
     return [_to_json(row) for row in rows]
 
 
+def list_for_project(tx: Tx, project: str) -> list[dict[str, Any]]:
+    """Return the backend and frontend tokens that name a project, in order of creation. Raises CallerError (404)."""
+    find_project(tx, project)
+    return [_to_json(row) for row in _rows_of_project(tx, project)]
+
+
+def _rows_of_project(tx: Tx, project: str) -> list[Row[Any]]:
+    rows = tx.db.execute(select(tokens).order_by(tokens.c.id)).all()
+    return [row for row in rows if project in row.projects]
+
+
 def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Create a token and return it with its secret, which no other function returns.
 
@@ -72,20 +84,55 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
     """Change when a token expires. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
-    if row is None:
-        return
-    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=parse_time(expires_at, tx.now)))
-    changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
+    if row is not None:
+        _write(tx, row, {"expires_at": parse_time(expires_at, tx.now)})
 
 
 def remove(tx: Tx, token: str) -> None:
     """Delete a token. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
-    if row is None:
-        return
+    if row is not None:
+        _remove(tx, row)
+
+
+def remove_of_project(tx: Tx, project: str, token: str) -> None:
+    """Delete a token of a project, given by its secret or masked secret.
+
+    Raises CallerError: 404 if the project has no such token, 400 if the token reads other projects, too.
+    """
+    row = _find(tx, token)
+    if row is None or project not in row.projects:
+        raise not_found(f"There is no such token in project {project}")
+    if row.projects != [project]:
+        others = ", ".join(each for each in row.projects if each != project)
+        raise bad_data(f"The token reads other projects, too: {others}")
+    _remove(tx, row)
+
+
+def _remove(tx: Tx, row: Row[Any]) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-    tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
+    _record(tx, "api-token-deleted", row)
+
+
+def remove_project(tx: Tx, project: str) -> None:
+    """Take a project from all tokens; delete those that read no other one."""
+    for row in _rows_of_project(tx, project):
+        left = [each for each in row.projects if each != project]
+        if left:
+            _write(tx, row, {"projects": left})
+        else:
+            _remove(tx, row)
+
+
+def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
+    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
+    changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
+    _record(tx, "api-token-updated", changed)
+
+
+def _record(tx: Tx, kind: str, row: Row[Any]) -> None:
+    data = _without_secret(_to_json(row))
+    tx.record_event(kind, data=data, environment=row.environment, project=data["project"])
 
 
 def mask_secret(hint: str, number: int) -> str:

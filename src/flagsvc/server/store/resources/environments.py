@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select, update
 
-from flagsvc.server.store.checks import Json
+from flagsvc.server.store.checks import Json, check_name, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.schema import (
     environments,
@@ -18,10 +18,15 @@ from flagsvc.server.store.schema import (
     tokens,
 )
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.upsert import upsert
 
 ALL = "*"
 ORDER = (environments.c.sort_order, environments.c.name)
+MAX_TYPE_LENGTH = 255
+"""UTF-16 code units of a type; ours."""
+COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order"}
+"""Member of a body → the column that it sets."""
 
 
 def to_json(row: Row[Any]) -> Json:
@@ -72,18 +77,87 @@ def environment_exists(tx: Tx, name: str) -> bool:
     return tx.db.execute(select(environments.c.name).where(environments.c.name == name)).first() is not None
 
 
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create an environment, in no project, and return it. Raises CallerError (400, 409).
+
+    `wanted` has name and type, and may have enabled and sortOrder.
+    """
+    check_new_name(tx, wanted["name"])
+    tx.db.execute(insert(environments).values({"name": wanted["name"]} | _checked_columns(wanted)))
+    created = get(tx, wanted["name"])
+    tx.record_event("environment-created", environment=wanted["name"], data=created)
+    return created
+
+
+def check_new_name(tx: Tx, name: str) -> None:
+    """Raise CallerError for a name that a new environment cannot have: invalid (400) or in use (409)."""
+    check_name(name)
+    if environment_exists(tx, name):
+        raise CallerError("NameExistsError", f"There already exists an environment with the name {name}")
+
+
+def _checked_columns(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that a body sets. Raises CallerError (400) for an empty or too long type."""
+    problem = text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH) if "type" in wanted else None
+    if problem is not None:
+        raise invalid(problem)
+    return {column: wanted[key] for key, column in COLUMNS.items() if key in wanted}
+
+
+def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> Json:
+    """Change what is present of an environment's type and sort order, and return it. Raises CallerError (400, 404)."""
+    return _write(tx, name, _checked_columns(wanted))
+
+
+def _write(tx: Tx, name: str, columns: Mapping[str, Any]) -> Json:
+    """Set columns of an environment, and return it. Raises CallerError (404)."""
+    before = get(tx, name)
+    if columns:
+        tx.db.execute(update(environments).where(environments.c.name == name).values(columns))
+    after = get(tx, name)
+    if after != before:
+        tx.record_event("environment-updated", environment=name, data={"before": before, "after": after})
+    return after
+
+
+def remove(tx: Tx, name: str) -> None:
+    """Delete an environment, with the strategies that projects left there.
+
+    Raises CallerError: 403 for a protected one, 404, and 409 while a project has it or a token reads it.
+    """
+    before = get(tx, name)
+    if before["protected"]:
+        raise CallerError("InvalidOperationError", f"Environment {name} is protected and cannot be deleted")
+    _check_unused(tx, name)
+    tx.db.execute(delete(environments).where(environments.c.name == name))
+    tx.record_event("environment-deleted", environment=name, data=before)
+
+
+def _check_unused(tx: Tx, name: str) -> None:
+    """Raise CallerError (409) with every reason why an environment cannot be deleted."""
+    links, readers = project_environments.c, tokens.c
+    owners = (
+        tx.db.execute(select(links.project).where(links.environment == name).order_by(links.project)).scalars().all()
+    )
+    names = tx.db.execute(select(readers.name).where(readers.environment == name).order_by(readers.id)).scalars().all()
+    reasons = [f"project `{each}` has it" for each in owners] + [f"token `{each}` reads it" for each in names]
+    if reasons:
+        message = f"Environment {name} is in use and cannot be deleted"
+        raise CallerError("ConflictError", message, [{"message": each} for each in reasons])
+
+
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
     """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
-    changed = update(environments).where(environments.c.name == name).values(enabled=enabled)
-    if not tx.db.execute(changed).rowcount:
+    if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
+    _write(tx, name, {"enabled": enabled})
 
 
 def sort(tx: Tx, orders: Mapping[str, int]) -> None:
     """Set the sort order of environments; unknown ones are ignored."""
     known = tx.db.execute(select(environments.c.name)).scalars().all()
     for name in (name for name in known if name in orders):
-        tx.db.execute(update(environments).where(environments.c.name == name).values(sort_order=orders[name]))
+        _write(tx, name, {"sort_order": orders[name]})
 
 
 def list_for_project(tx: Tx, project: str) -> list[Json]:

@@ -1,4 +1,4 @@
-"""The personal tokens of a user, and the answer of the real server's `/api/admin/user` (import validation 1, step 3)."""
+"""The personal tokens of users, and the answer of the real server's `/api/admin/user` (import validation 1, step 3)."""
 
 from __future__ import annotations
 
@@ -23,20 +23,25 @@ MAX_DESCRIPTION_LENGTH = 255
 PERSONAL = "personal"
 
 
-def list_tokens(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
-    """Return the user's tokens without their secrets. Raises CallerError (403) unless the actor is a user."""
-    _check_user(actor)
-    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
+def user_of(actor: Actor) -> int:
+    """Return the id of the user who calls. Raises CallerError (403) for an admin token."""
+    if not actor.is_user:
+        raise CallerError("ForbiddenError", "PATs require an authenticated user.", status=403)
+    return actor.id
+
+
+def list_tokens(tx: Tx, user: int) -> list[dict[str, Any]]:
+    """Return the tokens of a user without their secrets."""
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == user)
     return [_to_json(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
 
 
-def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Create a token of the user and return it with its secret, which no other function returns.
+def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Create a token of a user and return it with its secret, which no other function returns.
 
     Raises CallerError: 400 for an empty or too long description and for an expiry in the past, 403 for too many tokens, 409 for a
     repeated description.
     """
-    _check_user(actor)
     expires = parse_time(wanted["expiresAt"], tx.now)
     if not wanted["description"]:
         raise bad_data("PAT description cannot be empty.")
@@ -44,19 +49,18 @@ def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
         raise bad_data(f"PAT description cannot be longer than {MAX_DESCRIPTION_LENGTH} characters.")
     if expires < tx.now:
         raise bad_data("The expiry date should be in future.")
-    _check_others(tx, actor, wanted["description"])
+    _check_others(tx, user, wanted["description"])
     secret = new_personal_secret()
     row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
-    row |= {"projects": [ALL], "user_id": actor.id, "created_at": tx.now, "expires_at": expires}
+    row |= {"projects": [ALL], "user_id": user, "created_at": tx.now, "expires_at": expires}
     created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
     tx.record_event("pat-created", data=_to_json(created))
     return _to_json(created) | {"secret": secret}
 
 
-def remove(tx: Tx, actor: Actor, number: int) -> None:
-    """Delete a token of the user. Raises CallerError (404) if the user does not have it."""
-    _check_user(actor)
-    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id, tokens.c.id == number)
+def remove(tx: Tx, user: int, number: int) -> None:
+    """Delete a token of a user. Raises CallerError (404) if the user does not have it."""
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == user, tokens.c.id == number)
     row = tx.db.execute(select(tokens).where(*mine)).first()
     if row is None:
         raise not_found("No PAT found.")
@@ -86,14 +90,9 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _check_user(actor: Actor) -> None:
-    if not actor.is_user:
-        raise CallerError("ForbiddenError", "PATs require an authenticated user.", status=403)
-
-
-def _check_others(tx: Tx, actor: Actor, description: str) -> None:
+def _check_others(tx: Tx, user: int, description: str) -> None:
     """Raise CallerError if the user has too many tokens, or one with this description."""
-    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == user)
     if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MAX_TOKENS:
         raise CallerError("OperationDeniedError", f"Too many PATs ({MAX_TOKENS}) already exist for this user.")
     if tx.db.execute(select(tokens.c.id).where(*mine, tokens.c.name == description)).first():

@@ -1,4 +1,4 @@
-"""Projects as the admin API answers them (the real server's /api/admin/projects). The seed file creates them."""
+"""Projects as the admin API answers them (the real server's /api/admin/projects)."""
 
 from __future__ import annotations
 

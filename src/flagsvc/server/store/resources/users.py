@@ -1,6 +1,6 @@
-"""Lists and creates users, as on the real server's `/api/admin/user-admin`, but without passwords.
+"""Lists, creates, changes and deletes users, as on the real server's `/api/admin/user-admin`, but without passwords.
 
-Users authenticate with personal tokens; a seed creates the first one. The server never sends mail.
+Users authenticate with personal tokens; an administrator or a seed creates the first one. The server never sends mail.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, insert, or_, select
+from sqlalchemy import ColumnElement, Row, delete, func, insert, or_, select, true, update
 
 from flagsvc.server.store.checks import Json, invalid, make_detail
-from flagsvc.server.store.errors import bad_data
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.people import NO_PICTURE
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Tx
@@ -23,8 +23,10 @@ MAX_LENGTH = 255
 """UTF-16 code units of a name and of an email address."""
 EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 """The form of an email address. Ours accepts any domain, the real server those of a list."""
-NO_PASSWORDS = "This server has no passwords: leave `password` out, and give the user a personal token by a seed"
+NO_PASSWORDS = "This server has no passwords: leave `password` out, and create a personal token for the user"
 NO_INVITATION = ""
+ADMINISTRATOR = "admin"
+LAST_ADMINISTRATOR = "This is the only administrator. Make another user an administrator first"
 SEED_NAME: ColumnElement[str] = func.coalesce(users.c.username, users.c.email)
 """The name of a user in a seed."""
 
@@ -47,6 +49,28 @@ def list_users(tx: Tx) -> Json:
     """Return every user, in order of creation, and the root roles."""
     rows = tx.db.execute(select(users).order_by(users.c.id))
     return {"users": [_to_json(row) for row in rows], "rootRoles": list(ROLES)}
+
+
+def get(tx: Tx, number: int) -> Json:
+    """Return a user. Raises CallerError (404)."""
+    return _without_link(_find(tx, number))
+
+
+def _find(tx: Tx, number: int) -> Row[Any]:
+    row = tx.db.execute(select(users).where(users.c.id == number)).first()
+    if row is None:
+        raise not_found("No user found")
+    return row
+
+
+def _without_link(row: Row[Any]) -> Json:
+    """Return a user as the API answers a single one."""
+    return {key: each for key, each in _to_json(row).items() if key != "inviteLink"} | {"seatType": None}
+
+
+def count_administrators(tx: Tx) -> int:
+    """Return how many users are administrators."""
+    return tx.db.execute(select(func.count()).select_from(users).where(users.c.root_role == ADMINISTRATOR)).scalar_one()
 
 
 def _to_json(row: Row[Any]) -> Json:
@@ -74,18 +98,61 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
         raise bad_data(NO_PASSWORDS)
     row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
     created = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
-    tx.record_event("user-created", data={key: created[key] for key in ("id", *names, "rootRole") if key in created})
-    given = wanted["rootRole"]
-    echoed = given if given == role["name"] else role["id"]
-    return created | {"rootRole": echoed, "seatType": None, "emailSent": False}
+    tx.record_event("user-created", data=_recorded(created))
+    return created | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
 
 
-def _checked_names(wanted: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the names of a new user, with the email address in lower case. Raises CallerError."""
-    if not wanted.get("username") and not wanted.get("email"):
-        raise bad_data("You must specify username or email")
-    if wanted.get("name") == "":
-        raise invalid(make_detail('"value" is not allowed to be empty'))
+def _recorded(user: Mapping[str, Any]) -> Json:
+    """Return what events tell of a user."""
+    return {key: user[key] for key in ("id", "name", "username", "email", "rootRole") if key in user}
+
+
+def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
+    """Change what is present and not empty of a user's name, email and root role, and return the user, with the role as sent.
+
+    Raises CallerError: 400, 403 for the last administrator's role, 404.
+    """
+    row = _find(tx, number)
+    texts = _checked_texts({key: wanted.get(key) for key in ("name", "email")})
+    changed: dict[str, Any] = {key: text for key, text in texts.items() if text}
+    if "email" in changed:
+        _check_names_free(tx, {"username": None, "email": changed["email"]}, number)
+    role = _as_sent(wanted.get("rootRole", 0))
+    if role:
+        changed["root_role"] = _find_role(role)["name"].lower()
+        _keep_an_administrator(tx, row, changed["root_role"])
+    if changed:
+        tx.db.execute(update(users).where(users.c.id == number).values(changed))
+    after = get(tx, number)
+    data = {"before": _recorded(_to_json(row)), "after": _recorded(after)}
+    if data["before"] != data["after"]:
+        tx.record_event("user-updated", data=data)
+    return {key: each for key, each in after.items() if key != "rootRole"} | (
+        {"rootRole": role} if "rootRole" in wanted else {}
+    )
+
+
+def remove(tx: Tx, number: int) -> None:
+    """Delete a user with all personal tokens. Raises CallerError: 403 for the last administrator, 404."""
+    row = _find(tx, number)
+    _keep_an_administrator(tx, row, None)
+    tx.db.execute(delete(users).where(users.c.id == number))
+    tx.record_event("user-deleted", data=_recorded(_to_json(row)))
+
+
+def _keep_an_administrator(tx: Tx, row: Row[Any], role: str | None) -> None:
+    """Raise CallerError (403) if a new role, or none, of a user would leave the server without an administrator."""
+    if row.root_role == ADMINISTRATOR != role and count_administrators(tx) == 1:
+        raise CallerError("InvalidOperationError", LAST_ADMINISTRATOR)
+
+
+def _as_sent(role: str | int) -> str | int:
+    """Return a root role as answers repeat it: a number in a text becomes one."""
+    return int(role) if str(role).isdecimal() else role
+
+
+def _checked_texts(wanted: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return name, username and email, None if absent or empty, with the email address in lower case. Raises CallerError."""
     names = {key: wanted.get(key) or None for key in ("name", "username", "email")}
     if names["email"] and not EMAIL.fullmatch(names["email"]):
         raise invalid(make_detail('"value" must be a valid email', names["email"]))
@@ -95,11 +162,21 @@ def _checked_names(wanted: Mapping[str, Any]) -> dict[str, str | None]:
     return names | {"email": names["email"] and names["email"].lower()}
 
 
-def _check_names_free(tx: Tx, names: Mapping[str, str | None]) -> None:
-    """Raise CallerError for a username or an email address that is in use."""
+def _checked_names(wanted: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the names of a new user, with the email address in lower case. Raises CallerError."""
+    if not wanted.get("username") and not wanted.get("email"):
+        raise bad_data("You must specify username or email")
+    if wanted.get("name") == "":
+        raise invalid(make_detail('"value" is not allowed to be empty'))
+    return _checked_texts(wanted)
+
+
+def _check_names_free(tx: Tx, names: Mapping[str, str | None], number: int | None = None) -> None:
+    """Raise CallerError for a username or an email address that another user than `number` has."""
     columns = {"username": users.c.username, "email": func.lower(users.c.email)}
     same = [column == names[key] for key, column in columns.items() if names[key]]
-    if tx.db.execute(select(users.c.id).where(or_(*same))).first():
+    others = users.c.id != number if number is not None else true()
+    if tx.db.execute(select(users.c.id).where(or_(*same), others)).first():
         raise bad_data("User already exists")
 
 

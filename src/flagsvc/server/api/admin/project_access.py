@@ -1,0 +1,138 @@
+"""`/api/admin/projects/…/access`: owners and administrators give roles in a project.
+
+The open-source edition of the real server cannot do that. These routes of ours have the paths and bodies of its other editions
+(decision 0055).
+"""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
+from flagsvc.server.api.admin.features import PROJECT
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.shared import row_id
+from flagsvc.server.store.resources import project_access
+
+ROLES = Array(Integer(minimum=0), description="Roles by number: 4 owner, 5 member.", example=[5])
+ADD = Named(
+    "projectAddAccessSchema",
+    Object(
+        {
+            "roles": ROLES,
+            "users": Array(Integer(minimum=0), description="Users by id."),
+            "groups": Array(Anything(), description="Must be absent or empty: there are no groups."),
+        },
+        required=("roles", "users"),
+        description="Roles, and the users who get them.",
+    ),
+)
+SET = Named("projectUserRolesSchema", Object({"roles": ROLES}, required=("roles",), description="The roles of a user."))
+ACCESS = Named(
+    "projectAccessSchema",
+    Object(
+        {
+            "users": Array(
+                Object(
+                    {
+                        "id": Integer(),
+                        "name": String(),
+                        "username": String(),
+                        "email": String(),
+                        "roleId": Integer(description="The first of the roles."),
+                        "roles": ROLES,
+                    },
+                    required=("id", "roleId", "roles"),
+                )
+            ),
+            "groups": Array(Anything(), description="Always empty."),
+            "roles": Array(
+                Object(
+                    {"id": Integer(), "type": String(), "name": String(), "description": String()},
+                    required=("id", "name"),
+                )
+            ),
+        },
+        required=("users", "groups", "roles"),
+        description="The users with a role in a project, and the roles that there are.",
+    ),
+)
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Answer the users with a role in a project."""
+    with call.store.reading() as tx:
+        return ApiAnswer(project_access.list_access(tx, call.params["projectId"]))
+
+
+def add(call: ApiCall) -> ApiAnswer:
+    """Give roles to users."""
+    with call.store.writing(call.actor) as tx:
+        project_access.add(
+            tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
+        )
+    return ApiAnswer()
+
+
+def replace(call: ApiCall) -> ApiAnswer:
+    """Set the roles of a user."""
+    with call.store.writing(call.actor) as tx:
+        project_access.replace(tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"])
+    return ApiAnswer()
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Take all roles of a user away."""
+    with call.store.writing(call.actor) as tx:
+        project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))
+    return ApiAnswer()
+
+
+PATH = f"{PROJECT}/access"
+OF_USER = f"{PROJECT}/users/:userId/roles"
+TAG = "Projects"
+PERMISSION = "UPDATE_PROJECT"
+LIMIT = "Those who are neither owner nor administrator give and take only roles that they have."
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=show,
+        operation="getProjectAccess",
+        summary="List the users with a role in a project",
+        tag=TAG,
+        permission=PERMISSION,
+        result=ACCESS,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=add,
+        operation="addAccessToProject",
+        summary="Give roles in a project to users",
+        description=LIMIT,
+        tag=TAG,
+        permission=PERMISSION,
+        body=ADD,
+    ),
+    Route(
+        path=OF_USER,
+        method="PUT",
+        handler=replace,
+        operation="setRolesForUser",
+        summary="Set the roles of a user in a project",
+        description=LIMIT,
+        tag=TAG,
+        permission=PERMISSION,
+        body=SET,
+    ),
+    Route(
+        path=OF_USER,
+        method="DELETE",
+        handler=remove,
+        operation="removeUserAccess",
+        summary="Take all roles of a user in a project away",
+        description=LIMIT,
+        tag=TAG,
+        permission=PERMISSION,
+    ),
+)
