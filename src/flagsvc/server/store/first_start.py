@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import func, insert, select
 
 from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.resources.personal_tokens import to_json
+from flagsvc.server.store.resources.users import shown
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx
@@ -22,7 +26,7 @@ def create_first_token(store: Store) -> str | None:
     with store.reading() as tx:
         if _has_tokens(tx):
             return None
-    with store.writing(None) as tx:
+    with store.writing(None, "start") as tx:
         return None if _has_tokens(tx) else _first_token(tx)
 
 
@@ -37,14 +41,16 @@ def is_first_token(tx: Tx) -> bool:
 
 def _first_token(tx: Tx) -> str:
     secret = new_personal_secret()
-    row = {
+    row: dict[str, Any] = {
         "hash": hash_secret(secret),
         "hint": make_hint(secret),
         "kind": "personal",
         "name": FIRST_TOKEN,
         "projects": ["*"],
     }
-    tx.db.execute(insert(tokens).values(row | {"user_id": _administrator(tx), "created_at": tx.now}))
+    row |= {"user_id": _administrator(tx), "created_at": tx.now}
+    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    tx.record_event("pat-created", data=to_json(created))
     return secret
 
 
@@ -57,4 +63,6 @@ def _administrator(tx: Tx) -> int:
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
     row = {"username": name, "name": name, "root_role": "admin", "created_at": tx.now}
-    return int(tx.db.execute(insert(users).values(row).returning(users.c.id)).scalar_one())
+    created = tx.db.execute(insert(users).values(row).returning(users)).one()
+    tx.record_event("user-created", data=shown(created))
+    return int(created.id)

@@ -76,7 +76,7 @@ def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
         return
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=parse_time(expires_at, tx.now)))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
+    _record(tx, "api-token-updated", row, before=shown(row), data=shown(changed))
 
 
 def remove(tx: Tx, token: str) -> None:
@@ -85,7 +85,12 @@ def remove(tx: Tx, token: str) -> None:
     if row is None:
         return
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-    tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
+    _record(tx, "api-token-deleted", row, before=shown(row))
+
+
+def _record(tx: Tx, kind: str, row: Row[Any], **sides: Any) -> None:
+    """Record an event of a token."""
+    tx.record_event(kind, project=",".join(row.projects), environment=row.environment, **sides)
 
 
 def mask_secret(hint: str, number: int) -> str:
@@ -116,6 +121,11 @@ def _to_json(row: Row[Any]) -> dict[str, Any]:
         "alias": row.alias,
         "seenAt": format_time(row.seen_at),
     }
+
+
+def shown(row: Row[Any]) -> dict[str, Any]:
+    """Return a token as events hold it. No event brings back a secret."""
+    return _without_secret(_to_json(row))
 
 
 def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,16 +74,23 @@ def environment_exists(tx: Tx, name: str) -> bool:
 
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
     """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
-    changed = update(environments).where(environments.c.name == name).values(enabled=enabled)
-    if not tx.db.execute(changed).rowcount:
+    if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
+    _change(tx, name, enabled=enabled)
+
+
+def _change(tx: Tx, name: str, **columns: Any) -> None:
+    """Change columns of an environment."""
+    before = get(tx, name)
+    tx.db.execute(update(environments).where(environments.c.name == name).values(columns))
+    tx.record_event("environment-updated", environment=name, before=before, data=get(tx, name))
 
 
 def sort(tx: Tx, orders: Mapping[str, int]) -> None:
     """Set the sort order of environments; unknown ones are ignored."""
     known = tx.db.execute(select(environments.c.name)).scalars().all()
     for name in (name for name in known if name in orders):
-        tx.db.execute(update(environments).where(environments.c.name == name).values(sort_order=orders[name]))
+        _change(tx, name, sort_order=orders[name])
 
 
 def list_for_project(tx: Tx, project: str) -> list[Json]:
@@ -134,8 +141,12 @@ def add_to_project(tx: Tx, project: str, name: str) -> None:
 def remove_from_project(tx: Tx, project: str, name: str) -> None:
     """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
     here = and_(project_environments.c.project == project, project_environments.c.environment == name)
+    had = tx.db.execute(select(project_environments).where(here)).first() is not None
     tx.db.execute(delete(project_environments).where(here))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
+    held = tx.db.execute(select(feature_environments).where(*states).order_by(feature_environments.c.feature)).all()
     tx.db.execute(delete(feature_environments).where(*states))
-    tx.record_event("project-environment-removed", project=project, environment=name)
+    used = {row.feature: {"enabled": row.enabled, "variants": row.variants or []} for row in held}
+    if had or used:
+        tx.record_event("project-environment-removed", project=project, environment=name, before={"features": used})

@@ -58,6 +58,12 @@ def _to_json(row: Row[Any]) -> Json:
     return {"accountType": "User", "id": row.id, **names, "imageUrl": NO_PICTURE, **times, **unknown, **role}
 
 
+def shown(row: Row[Any]) -> Json:
+    """Return a user as events hold it."""
+    names = {key: text for key, text in _names(row).items() if text}
+    return {"id": row.id, **names, "rootRole": ROLE_NUMBERS[row.root_role]}
+
+
 def _names(row: Row[Any]) -> Json:
     return {"name": row.name, "username": row.username, "email": row.email}
 
@@ -73,8 +79,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
     row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
-    created = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
-    tx.record_event("user-created", data={key: created[key] for key in ("id", *names, "rootRole") if key in created})
+    stored = tx.db.execute(insert(users).values(row).returning(users)).one()
+    created = _to_json(stored)
+    tx.record_event("user-created", data=shown(stored))
     given = wanted["rootRole"]
     echoed = given if given == role["name"] else role["id"]
     return created | {"rootRole": echoed, "seatType": None, "emailSent": False}
