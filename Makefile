@@ -80,10 +80,10 @@ test-interpreted: install ## run the tests of single packages on the Python sour
 test-long: install ## run the long tests: differential (EDGE=PROGRAM: also beside Unleash Edge), fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills
 	$(BIN)/python -m pytest -m long $(ARGS)
 
-lint: install ## run ruff: style and formatting
+lint: $(VENV)/.installed ## run ruff: style and formatting
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-types: install ## run mypy, strict
+types: $(VENV)/.installed ## run mypy, strict
 	$(BIN)/mypy
 
 docs: install ## write the generated reference pages

@@ -12,7 +12,8 @@ from support import processes
 from support.waiting import wait_until
 from support.worker_pools import alive
 
-SLEEPER = "print('begun', flush=True); import time; time.sleep(600)"
+SLEEPER = "print('begun', flush=True); import sys; sys.stdin.read()"
+# The child does not read standard input: only a signal ends it in time.
 PARENT = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid);" + SLEEPER
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEPER
 

@@ -32,10 +32,10 @@ client.once("synchronized", () => {
   impact.observeHistogram("time", 2.5);
   impact.observeHistogram("time", 7);
 });
-setInterval(() => {}, 1000);  // the client's own timers do not keep node alive
+process.stdin.resume();  // the client's own timers do not keep node alive; the end of standard input ends it
 """
 PYTHON = """
-import sys, time
+import sys
 from UnleashClient import UnleashClient
 url, token = sys.argv[1:]
 client = UnleashClient(
@@ -51,7 +51,7 @@ impact.increment_counter("sales", 5)
 impact.update_gauge("load", 0.5)
 impact.observe_histogram("time", 2.5)
 impact.observe_histogram("time", 7)
-time.sleep(600)
+sys.stdin.read()  # until the end of the test
 """
 PAGE = """
 const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);

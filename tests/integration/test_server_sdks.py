@@ -32,10 +32,10 @@ const one = ([name, context]) => [client.isEnabled(name, context), client.getVar
 const answer = () => JSON.parse(asked).map(one);
 client.on("synchronized", () => tell("answers", { answers: answer() }));
 client.on("changed", () => tell("answers", { answers: answer() }));
-setInterval(() => {}, 1000);
+process.stdin.resume();  // the client's own timers do not keep node alive; the end of standard input ends it
 """
 PYTHON = """
-import json, sys, time
+import json, select, sys
 from UnleashClient import UnleashClient
 url, token, asked = sys.argv[1:]
 client = UnleashClient(
@@ -44,12 +44,11 @@ client = UnleashClient(
 )
 client.initialize_client()
 seen = None
-while True:
+while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard input is the end of the test
     found = [[client.is_enabled(name, context), client.get_variant(name, context)["name"]] for name, context in json.loads(asked)]
     if found != seen:
         seen = found
         print(json.dumps({"event": "answers", "answers": found}), flush=True)
-    time.sleep(0.05)
 """
 EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
 VARIANT = {"name": "green", "weight": 1000, "weightType": "variable", "stickiness": "default"}

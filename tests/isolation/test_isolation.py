@@ -75,6 +75,7 @@ class Walk:
         elif drawn < 0.96:
             await self.disturb()
         elif drawn < 0.985:
+            # no wait for a condition: a step in which time passes
             await asyncio.sleep(self.random.choice((0, 0, 0, 0.001, 0.03)))
         elif drawn < 0.99:
             self.check_metrics()

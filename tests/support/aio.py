@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -24,9 +25,9 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 
 
 async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """Return when `condition` holds. For threads and sockets, which give no event."""
+    """Return when `condition` holds, which may also be a coroutine function. For threads and sockets, which give no event."""
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - there is nothing to wait for but time
+        while not (await held if inspect.isawaitable(held := condition()) else held):  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
 

@@ -20,6 +20,7 @@ from support.clients_scripts import node_services, pages, python_services
 from support.fake_upstream import METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.http_tap import HttpTap, http_tap
 from support.processes import EDGE_TOKEN, FRONTEND_TOKEN, KEY, SERVER_SIDE_TOKEN
+from support.waiting import wait_until
 from support.wiretap import Wiretap, wiretap
 
 Family: TypeAlias = Callable[[list[tuple[Row, HttpTap]]], AbstractContextManager[list[Client]]]
@@ -48,7 +49,6 @@ OPTIONS = {
 }
 """Edge takes only keys of the form `project:environment.secret`."""
 SECONDS = 30.0
-PAUSE_S = 0.05
 
 
 @dataclass
@@ -87,11 +87,14 @@ class Scene:
         """Return after how many seconds a condition held for each client; those for which it never did are left out."""
         begun = time.monotonic()
         took: dict[str, float] = {}
-        while len(took) < len(self.clients) and time.monotonic() < begun + seconds:
+
+        def is_over() -> bool:
             for client in self.clients:
                 if client.row.id not in took and holds(client):
                     took[client.row.id] = time.monotonic() - begun
-            time.sleep(PAUSE_S)
+            return len(took) == len(self.clients) or time.monotonic() >= begun + seconds
+
+        wait_until(is_over, 2 * seconds)
         return took
 
     def cells(self, look: Callable[[Client], str]) -> Cells:

@@ -32,6 +32,7 @@ const watch = (tell, look) => {
     last = JSON.stringify(seen);
   }, 50);
 };
+process.stdin.on("end", () => process.exit()).resume();  // the end of standard input is the end of the test
 const each = (look) => Object.fromEntries(flags.map((name) => [name, look(name)]));
 """
 # A shorter interval is too short for a loaded machine: the SDK aborts a poll when the next one is due. If the aborted one had its
@@ -69,7 +70,7 @@ for (const { id, url, key, appName } of runs) {
 }
 """
 PYTHON = """
-import json, sys, time
+import json, select, sys
 from UnleashClient import UnleashClient
 plan = json.loads(sys.argv[1])
 context, clients, last = plan["context"], {}, {}
@@ -85,7 +86,7 @@ def use(client, id):
     seen = [client.is_enabled(f"{id}.{name}", context) for name in ("asked", "asked", "asked", "off", "unknown")]
     elsewhere = client.is_enabled("in-segment", plan["elsewhere"])
     return {"asked": seen, "elsewhere": elsewhere, "variant": client.get_variant(f"{id}.variant", context)}
-while True:
+while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard input is the end of the test
     for id, client in clients.items():
         seen = {name: client.is_enabled(name, context) for name in plan["flags"]}
         if id not in last and seen["on"]:
@@ -93,7 +94,6 @@ while True:
         if seen != last.get(id):
             last[id] = seen
             tell("state", id, flags=seen)
-    time.sleep(0.05)
 """
 
 

@@ -126,7 +126,7 @@ class Newcomers(threading.Thread):
             self._tokens[token] = granted("frontend")
             began, tries = time.perf_counter(), 1
             while (pause := self.ask(token)) and tries < 100:
-                time.sleep(pause)
+                time.sleep(pause)  # the caller waits as long as Retry-After says
                 tries += 1
             self._figures.newcomers.append((tries, time.perf_counter() - began))
             self._figures.statuses |= {503 if self.ask(token) else 200 for _ in range(CONNECTIONS)}
@@ -161,7 +161,7 @@ def flooded(
         callers, newcomers = KnownCallers(proxy.port, figures), Newcomers(proxy.port, upstream, figures)
         callers.start()
         try:
-            time.sleep(quiet_s)
+            time.sleep(quiet_s)  # the known callers are measured for so long without the flood
             callers.times, began = figures.during, time.monotonic()
             upstream.forget()
             newcomers.start()

@@ -33,10 +33,10 @@ async def hold(port: int, source: str, begun: bytes) -> int:
                     else:
                         assert isinstance(writer.transport, asyncio.Transport)
                         writer.transport.pause_reading()
-                        await asyncio.sleep(5)
+                        await asyncio.sleep(5)  # each connection is held for so long
                 finally:
                     writer.transport.abort()
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(PAUSE_S)  # the pace of the flood
     return opened
 
 

@@ -111,7 +111,7 @@ class MarkedUpstream:
 
     async def get_features(self, etag: str | None) -> Fetched:
         """Return the document."""
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # as a request does, it lets other tasks run
         self._note(etag or "")
         self._refuse()
         body = self._side.document()
@@ -130,7 +130,7 @@ class MarkedUpstream:
 
     async def validate(self, tokens: Sequence[str]) -> list[object]:
         """Return those tokens that any environment of this upstream has."""
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # as a request does, it lets other tasks run
         for token in tokens:
             self._universe.sent.append((f"url {self._url}", token))
         if not self._universe.is_validating:

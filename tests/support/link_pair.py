@@ -26,7 +26,7 @@ ENVIRONMENTS = [messages.EnvironmentOptions(0, "", {"client_keys": ["a"]})]
 
 async def prepare(body: bytes, previous: TinySnapshot | None) -> PreparedDocument[TinySnapshot]:
     """Prepare a document, asynchronously."""
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # as the slices of a large one do, it lets other tasks run
     compiled = tiny_compile(json.loads(body), previous)
     return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(body, '"tag"'), compiled.problems)
 
@@ -42,7 +42,7 @@ class RecordingCommands:
 
     async def adopt(self, group: int) -> None:
         """Note it, after a while."""
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # as listening on a socket does, it lets other tasks run
         self.groups.append(("adopt", group))
 
     def release(self, group: int) -> None:

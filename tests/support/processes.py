@@ -119,6 +119,7 @@ def running(
     """Run `command` until the block ends, with an environment that has only the search path.
 
     It runs in `folder`, or in `cwd`. Its output goes into `folder`. Remaining children of its process group are killed.
+    Its standard input is empty and ends with the block, or with this process: a program that reads it does not outlive the test.
     """
     output = folder / f"{name}.log"
     with output.open("wb") as sink:
@@ -126,7 +127,7 @@ def running(
             [str(part) for part in command],
             env={**clean_environment(folder), **env},
             cwd=cwd or folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -143,6 +144,8 @@ def running(
         program.stop(stop)
         with contextlib.suppress(ProcessLookupError):  # of a leader that was killed there may be children, in its group
             os.killpg(process.pid, signal.SIGKILL)
+        assert process.stdin
+        process.stdin.close()
 
 
 def clean_environment(folder: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ statuses.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import resource
@@ -51,6 +52,7 @@ class Caller(asyncio.Protocol):
         if end and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
             self._buffer = b""
             self._flood.statuses[head[9:12].decode()] += 1
+            self._flood.settled.set()
             if b"connection: close" not in head.lower():
                 self._flood.idle.append(self)
 
@@ -73,6 +75,7 @@ class Flood:
         self.idle: list[Caller] = []
         self.every: list[Caller] = []
         self.sent = self.failed = 0
+        self.settled = asyncio.Event()  # set by each answer and each connection that failed
         self._port = port
         self._asks = route == "validate"
         self._local = None if source == "many" else (source, 0)
@@ -110,6 +113,7 @@ class Flood:
             )
         except OSError:
             self.failed += 1
+            self.settled.set()
             return
         self.every.append(caller)
         caller.send(self.request())
@@ -121,9 +125,12 @@ class Flood:
         while (passed := loop.time() - began) < seconds:
             for _ in range(int(passed * rate) - self.sent):
                 self.send()
-            await asyncio.sleep(TICK_S)
-        while self.failed + self.statuses.total() < self.sent and loop.time() - began < seconds + LAST_S:  # noqa: ASYNC110
-            await asyncio.sleep(TICK_S)
+            await asyncio.sleep(TICK_S)  # the pace of the flood
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                while self.failed + self.statuses.total() < self.sent:
+                    self.settled.clear()
+                    await self.settled.wait()
         for caller in self.every:
             caller.close()
 

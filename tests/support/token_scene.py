@@ -5,7 +5,6 @@ The document has a flag of project `a`, one of project `b`, and one without a pr
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from flagsvc import ProxyApp, ProxyOptions, create_app
 from flagsvc.testing import FakeClock, turns
+from support.aio import until
 from support.fake_upstream import VALIDATE, FakeUpstream, Reply, fake_upstream, granted
 from support.scene import REAL_BOUNDS, SECONDS, document, toggle
 
@@ -79,8 +79,11 @@ class TokenScene:
     async def poll(self, *names: str) -> None:
         """Have the proxy fetch what is new, and return when it serves flags of these names."""
         self.app.poll_now()
-        while await self.flags("/proxy", LISTED) != list(names):  # noqa: ASYNC110 - a poll gives no event
-            await asyncio.sleep(0.002)
+
+        async def are_served() -> bool:
+            return await self.flags("/proxy", LISTED) == list(names)
+
+        await until(are_served)
 
     def questions(self) -> list[list[str]]:
         """Return the tokens of each question that the upstream got."""
@@ -157,3 +160,15 @@ def named(*names: str) -> dict[str, Any]:
 def decoded(answer: httpx.Response) -> Any:
     """Return the body of an answer."""
     return json.loads(answer.content)
+
+
+async def restored(scene: TokenScene, token: str) -> None:
+    """Wait until the stored tokens are read: until then a token cannot be looked up, and is not refused."""
+
+    async def is_known() -> bool:
+        status = await scene.status("/proxy", token)
+        assert status in (200, 503)
+        await scene.clock.advance(60 if status == 503 else 0)
+        return status == 200
+
+    await until(is_known)

@@ -219,7 +219,7 @@ async def endless(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
     while not writer.is_closing():
         writer.write(b"1\r\n \r\n")
         await writer.drain()
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.02)  # the pace of the chunks
 
 
 async def bomb(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:

@@ -144,7 +144,7 @@ async def test_an_answer_that_drips() -> None:
         for _ in range(100_000):
             writer.write(b"x")
             await writer.drain()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # the pace of the drip
 
     async with run_fake_server(drip) as place, client_of(place, timeout_s=0.3) as client:
         with pytest.raises(StoreError, match="did not answer in time"):

@@ -94,7 +94,7 @@ async def test_a_follower_without_heartbeats_polls(server: RedisServer, upstream
     async def somebody() -> None:
         while True:
             await asyncio.to_thread(server.ask, "SET", LEASE, "somebody's", "PX", KEPT_MS)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the pace at which the lease is renewed
 
     server.ask("SET", LEASE, "somebody's", "PX", KEPT_MS)
     keeping = asyncio.ensure_future(somebody())

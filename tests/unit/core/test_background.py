@@ -160,7 +160,7 @@ async def test_waiting_for_the_first() -> None:
     async def fail() -> None:
         raise RuntimeError("some-person")
 
-    await wait_for_first(asyncio.sleep(0), wait("a"))
+    await wait_for_first(turns(), wait("a"))
     await wait_for_first(wait("b"), fail())
     assert ended == ["a", "b"]
     waiting = asyncio.ensure_future(wait_for_first(wait("c"), wait("d")))

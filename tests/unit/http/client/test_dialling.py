@@ -13,6 +13,7 @@ from flagsvc.http.client import dialling
 from flagsvc.http.client.connection import BrokenError, ClientConnection
 from flagsvc.http.client.dialling import End, address_of, alternating, connect, first_of, in_words, route_to
 from flagsvc.http.client.trust import Trust, tls_context
+from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.loopback import loopback
 
@@ -82,8 +83,7 @@ async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.Mo
     monkeypatch.setattr(dialling, "attempt", attempt)
     monkeypatch.setattr(dialling, "NEXT_ADDRESS_S", 0.0)
     racing = asyncio.create_task(first_of(End("host", 1), ["10.0.0.1", "10.0.0.2"]))
-    for _ in range(8):
-        await asyncio.sleep(0)
+    await turns()  # both attempts are waiting
     gate.set()
     taken = await racing
     assert len(made) == 2

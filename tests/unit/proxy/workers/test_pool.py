@@ -57,19 +57,25 @@ async def test_a_worker_is_replaced_soon_where_none_is_left() -> None:
     async with pool_scene(3) as scene:
         scene.ignores.add(messages.Welcome)  # no worker takes connections any more
         for _ in range(20):
-            for worker in scene.made:
-                worker.end(7)
-            count, before = len(scene.made), scene.clock.monotonic()
+            count, before = await end_all(scene), scene.clock.monotonic()
             while len(scene.made) == count:
                 await scene.clock.advance(0.1)
-                await asyncio.sleep(0.002)  # what ends a process is seen by threads
             assert scene.clock.monotonic() - before < 1.2
         began, count = scene.clock.monotonic(), len(scene.made)
         while scene.clock.monotonic() - began < 30:
+            await end_all(scene)
             await scene.clock.advance(0.1)
-            await asyncio.sleep(0.002)
-            scene.made[-1].end(7)
         assert 25 <= len(scene.made) - count <= 40
+
+
+async def end_all(scene: PoolScene) -> int:
+    """End all workers, and return how many were started before. The clock stands still until the pool has noticed each end."""
+    await scene.until(lambda: all(worker.received for worker in scene.made))  # only a connected worker can end
+    count = len(scene.made)
+    for worker in scene.made:
+        worker.end(7)
+    await scene.until(lambda: scene.worker_pool.restarts >= count)  # threads see the ends
+    return count
 
 
 @asynchronous
