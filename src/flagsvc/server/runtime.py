@@ -88,7 +88,7 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         notices = initialize(store, options, url, seed, log)
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
-        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log)).close)
+        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),

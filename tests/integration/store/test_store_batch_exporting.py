@@ -207,8 +207,8 @@ def test_an_export_is_noted_without_a_change(scene: Scene) -> None:
         "features": [*result["features"], *({"name": f"x{number}"} for number in range(MAX_NAMES_IN_EVENT))],
     }
     names += [each["name"] for each in many["features"][len(names) :]]
-    with scene.store.recording() as tx:
-        record_export(tx, ADMIN, many)
+    with scene.store.recording(ADMIN) as tx:
+        record_export(tx, many)
     with scene.store.reading() as tx:
         row = tx.db.execute(events.select().order_by(events.c.id.desc())).first()
     assert row is not None

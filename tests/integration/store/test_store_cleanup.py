@@ -1,4 +1,4 @@
-"""Old data is deleted: counts once an hour, events once a day."""
+"""Old data is deleted: counts once an hour, events once a day, in small steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import cleanup
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.schema import events, usage
-from flagsvc.server.store.store import Store, Tx, open_store
+from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -22,10 +22,10 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 class CleanedStore:
     """A store, its clock, and the cleanup."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, event_days: int = 90) -> None:
         self.clock, self.log = FakeClock(), RecordingLog()
         self.store: Store = open_store(url, self.clock, self.log)
-        self.tidying = Cleanup(self.store, self.clock, self.log)
+        self.tidying = Cleanup(self.store, self.clock, self.log, event_days)
 
     def add(self, name: str, age: timedelta) -> None:
         """Add a count and an event of some age."""
@@ -74,13 +74,38 @@ def test_it_is_not_done_each_time(cleaned: CleanedStore) -> None:
 def test_what_fails_is_done_the_next_time(cleaned: CleanedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the database is away, the log has a line, and the next call does the work."""
 
-    def fail(tx: Tx) -> None:
+    def fail() -> None:
         raise DatabaseError("away")
 
     cleaned.add("old", 91 * DAY)
     with monkeypatch.context() as patch:
-        patch.setattr(cleanup, "TASKS", tuple((fail, every) for _, every in cleanup.TASKS))
+        patch.setattr(cleaned.store, "recording", fail)
         cleaned.tidying.run_due_tasks()
     assert "old data could not be deleted" in cleaned.log.at("warn")
     cleaned.tidying.run_due_tasks()
     assert cleaned.left() == ([], [])
+
+
+def test_events_go_in_small_steps(cleaned: CleanedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run deletes at most one step of events, the oldest first; the next run goes on until no old one is left."""
+    monkeypatch.setattr(cleanup, "STEP", 2)
+    for name, days in (("a", 95), ("b", 94), ("c", 93), ("d", 1)):
+        cleaned.add(name, days * DAY)
+    left = []
+    for _ in range(3):
+        cleaned.tidying.run_due_tasks()
+        left.append(cleaned.left()[1])
+    assert left == [["c", "d"], ["d"], ["d"]]
+
+
+@pytest.mark.parametrize(("days", "left"), [(0, ["a", "b", "c"]), (30, ["a"]), (365, ["a", "b"])])
+def test_the_option_says_how_long_events_are_kept(database_url: str, days: int, left: list[str]) -> None:
+    """Events are kept for so many days; 0 keeps them for ever."""
+    cleaned = CleanedStore(database_url, days)
+    try:
+        for name, age in (("a", 29), ("b", 91), ("c", 5000)):
+            cleaned.add(name, age * DAY)
+        cleaned.tidying.run_due_tasks()
+        assert cleaned.left()[1] == left
+    finally:
+        cleaned.store.close()

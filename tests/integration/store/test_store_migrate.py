@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,17 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, insert, inspect, select, text, update
+from sqlalchemy import Engine, bindparam, insert, inspect, select, text, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.migrate import VERSION_TABLE, migrate
+from flagsvc.server.store.migrate import VERSION_TABLE, alembic_config, migrate
 from flagsvc.server.store.schema import (
     METADATA,
+    Json,
+    UtcDateTime,
     context_fields,
     environments,
+    events,
     features,
     projects,
     strategy_types,
@@ -185,3 +189,29 @@ def test_processes_may_start_at_once_on_an_empty_database(empty_url: str) -> Non
     with engine.connect() as db:
         assert len(db.execute(select(environments)).all()) == 2
     engine.dispose()
+
+
+def test_events_of_older_versions_are_moved(engine: Engine) -> None:
+    """What an older event of a deletion or of a segment says of the state before is found in its new place."""
+    old = (
+        ("segment-updated", {"before": {"name": "a"}, "after": {"name": "b"}}),
+        ("tag-type-deleted", {"name": "t"}),
+        ("tag-type-created", {"name": "t"}),
+    )
+    with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
+        command.upgrade(alembic_config(db), "0003")
+        row = "INSERT INTO events (type, created_at, created_by, data) VALUES (:type, :moment, 'me', :data)"
+        typed = text(row).bindparams(bindparam("moment", type_=UtcDateTime()), bindparam("data", type_=Json))
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        db.execute(typed, [{"type": kind, "moment": now, "data": data} for kind, data in old])
+    migrate(engine)
+    with engine.connect() as db:
+        found = db.execute(
+            select(events.c.type, events.c.before, events.c.data, events.c.tags).order_by(events.c.id)
+        ).all()
+    engine.dispose()
+    assert [tuple(each) for each in found] == [
+        ("segment-updated", {"name": "a"}, {"name": "b"}, []),
+        ("tag-type-deleted", {"name": "t"}, None, []),
+        ("tag-type-created", None, {"name": "t"}, []),
+    ]

@@ -91,7 +91,7 @@ def test_tags_of_a_feature_change(seeded: SeededStore) -> None:
         tags.change_tags_of_feature, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")]
     )
     assert [each["value"] for each in found] == ["second"]
-    assert seeded.told("data")[-2:] == [("feature-untagged", tag("first")), ("feature-untagged", tag("third"))]
+    assert seeded.told("before")[-2:] == [("feature-untagged", tag("first")), ("feature-untagged", tag("third"))]
     seeded.write(tags.remove_from_feature, "web", "simple", "second")
     assert values(seeded) == []
     assert seeded.read(tags.find, "simple", "second") == tag("second")

@@ -101,7 +101,7 @@ def switch(*, enabled: bool) -> Handler:
 
     def handler(call: ApiCall) -> ApiAnswer:
         name, environment = call.params["featureName"], call.params["environment"]
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             place = StrategyPlace(require_flag(tx, name).project, name, environment)
             feature_environments.switch(tx, place, enabled=enabled)
         return see_other(call, "flags", name, done=f"{'on' if enabled else 'off'}:{environment}")

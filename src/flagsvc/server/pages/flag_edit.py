@@ -37,7 +37,7 @@ def create(call: ApiCall) -> ApiAnswer:
     try:
         body = check(CREATE_FEATURE, {name: value for name, value in typed.items() if name != "stale"})
         assert isinstance(body, dict)
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             features.create(tx, call.params["projectId"], body)
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
@@ -111,7 +111,7 @@ def update(call: ApiCall) -> ApiAnswer:
     """Change what describes a flag, unless someone else changed it since it was shown."""
     name, typed = call.params["featureName"], read_form(call.form)
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             row = require_flag(tx, name)
             stored = content_of(row)
             require_unchanged(stored, call.form.text("base"))
@@ -140,7 +140,7 @@ def change_tags(call: ApiCall) -> ApiAnswer:
     try:
         body = check(CHANGES, {"addedTags": added, "removedTags": gone})
         assert isinstance(body, dict)
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             tags.change_tags_of_feature(tx, name, body["addedTags"], body["removedTags"])
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
@@ -152,7 +152,7 @@ def archive(call: ApiCall) -> ApiAnswer:
     """Archive a flag."""
     name = call.params["featureName"]
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             feature_archive.archive(tx, require_flag(tx, name).project, name)
     except CallerError as error:
         status, problems = problems_of(error)
@@ -175,7 +175,7 @@ def show_archived(call: ApiCall) -> ApiAnswer:
 def revive(call: ApiCall) -> ApiAnswer:
     """Revive an archived flag; it is off everywhere."""
     name = call.params["featureName"]
-    with call.store.writing(call.actor) as tx:
+    with call.store.writing(call.actor, "page") as tx:
         feature_archive.revive_all(tx, require_flag(tx, name).project, [name])
     return see_other(call, "flags", name, saved="revived")
 

@@ -109,7 +109,7 @@ def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the segment since it was shown."""
     number = read_id(call)
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             body = check(UPSERT, body_of(shown))
             assert isinstance(body, dict)
             if number is None:
@@ -187,7 +187,7 @@ def remove(call: ApiCall) -> ApiAnswer:
     number = read_id(call)
     assert number is not None
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             require_unchanged(segments.find(tx, number), call.form.text("base"))
             removed = segments.remove(tx, number)
     except ChangedMeanwhileError:

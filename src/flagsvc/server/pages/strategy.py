@@ -65,7 +65,7 @@ def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the strategy since it was shown."""
     identity = call.params.get("strategyId")
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             place = read_place(tx, call)
             stored = find_strategy(tx, place, identity)
             if identity is not None:
@@ -170,7 +170,7 @@ def choices(tx: Tx, place: StrategyPlace, shown: Json) -> Json:
 def move(call: ApiCall) -> ApiAnswer:
     """Move a strategy one place up or down. Raises CallerError (404)."""
     step = {"up": -1, "down": 1}.get(call.form.text("do"), 0)
-    with call.store.writing(call.actor) as tx:
+    with call.store.writing(call.actor, "page") as tx:
         place = read_place(tx, call)
         order = [each["id"] for each in strategies.list_all(tx, place.feature, place.environment)]
         identity = call.params["strategyId"]
@@ -185,7 +185,7 @@ def move(call: ApiCall) -> ApiAnswer:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a strategy, unless someone else changed it since it was shown."""
     try:
-        with call.store.writing(call.actor) as tx:
+        with call.store.writing(call.actor, "page") as tx:
             place = read_place(tx, call)
             stored = find_strategy(tx, place, call.params["strategyId"])
             if stored is not None:

@@ -18,7 +18,10 @@ Kind: TypeAlias = Literal["user", "token"]
 
 @dataclass(frozen=True)
 class Actor:
-    """A caller of the admin API: a user, or an admin token. `project_roles` maps a project to names of roles."""
+    """A caller of the admin API: a user, or an admin token. `project_roles` maps a project to names of roles.
+
+    `token` is the name of the token that the caller uses.
+    """
 
     id: int
     name: str
@@ -28,6 +31,7 @@ class Actor:
     environments: frozenset[str] = frozenset({"development", "production"})
     username: str | None = None
     email: str | None = None
+    token: str | None = field(default=None, compare=False)
 
     @property
     def is_user(self) -> bool:

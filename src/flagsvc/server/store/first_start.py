@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, insert, select
 
 from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.resources.personal_tokens import to_json
 from flagsvc.server.store.resources.sessions import create_link
+from flagsvc.server.store.resources.users import shown
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx
@@ -35,7 +37,7 @@ def create_first_token(store: Store) -> FirstSecrets | None:
     with store.reading() as tx:
         if _has_tokens(tx):
             return None
-    with store.writing(None) as tx:
+    with store.writing(None, "start") as tx:
         return None if _has_tokens(tx) else _first_token(tx)
 
 
@@ -50,7 +52,7 @@ def is_first_token(tx: Tx) -> bool:
 
 def _first_token(tx: Tx) -> FirstSecrets:
     secret = new_personal_secret()
-    row = {
+    row: dict[str, Any] = {
         "hash": hash_secret(secret),
         "hint": make_hint(secret),
         "kind": PERSONAL,
@@ -58,7 +60,9 @@ def _first_token(tx: Tx) -> FirstSecrets:
         "projects": ["*"],
     }
     administrator = _administrator(tx)
-    tx.db.execute(insert(tokens).values(row | {"user_id": administrator, "created_at": tx.now}))
+    row |= {"user_id": administrator, "created_at": tx.now}
+    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    tx.record_event("pat-created", data=to_json(created))
     return FirstSecrets(secret, create_link(tx, administrator))
 
 
@@ -71,4 +75,6 @@ def _administrator(tx: Tx) -> int:
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
     row = {"username": name, "name": name, "root_role": "admin", "created_at": tx.now}
-    return int(tx.db.execute(insert(users).values(row).returning(users.c.id)).scalar_one())
+    created = tx.db.execute(insert(users).values(row).returning(users)).one()
+    tx.record_event("user-created", data=shown(created))
+    return int(created.id)

@@ -11,7 +11,7 @@ import hmac
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -165,7 +165,7 @@ def _read_user(row: Row[Any], roles: Mapping[str, tuple[str, ...]], known: froze
 
 def _read_owner(row: Row[Any], actors: Mapping[int, Actor]) -> TokenOwner:
     if row.kind in OF_USERS:
-        return actors[row.user_id]
+        return replace(actors[row.user_id], token=row.name if row.kind == PERSONAL else None)
     if row.kind == "admin":
-        return Actor(ADMIN_TOKEN_ID, row.name, "token", "admin")
+        return Actor(ADMIN_TOKEN_ID, row.name, "token", "admin", token=row.name)
     return ClientToken(row.kind, row.environment or ALL, tuple(row.projects), row.name, row.id)

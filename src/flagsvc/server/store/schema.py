@@ -314,9 +314,17 @@ events = Table(
     Column("environment", String),
     Column("feature", String, index=True),
     Column("data", Json),
+    Column("before", Json),
+    Column("tags", Json),
+    Column("token", String),
+    Column("way", String),
+    Column("action", String, index=True),
     Index("ix_events_project_created_at", "project", "created_at"),
 )
-"""What happened. It has no foreign keys, because an event outlives its feature. Deleted after some time (cleanup.py)."""
+"""What happened: `data` is what is there after it, `before` what was. `event_kinds.py` has the types.
+
+`token` is the name of the token, `action` is the same for all events of one transaction. It has no foreign keys, because an event
+outlives its feature. Deleted after some time (cleanup.py)."""
 
 applications = Table(
     "applications",

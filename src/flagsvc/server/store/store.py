@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -26,9 +27,11 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
+from flagsvc.server.store.event_kinds import Way
+from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.migrate import migrate
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
-from flagsvc.server.store.schema import events, revision
+from flagsvc.server.store.schema import revision
 
 WRITER_LOCK_KEY = 0x666C6167
 """The key of PostgreSQL's advisory lock for writers."""
@@ -41,11 +44,16 @@ DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
 
 @dataclass
 class Tx:
-    """One transaction: its connection, its time (UTC, after the wait for writers) and its actor; None for the server itself."""
+    """One transaction: its connection, its time (UTC, after the wait for writers) and its actor; None for the server itself.
+
+    `way` says how its changes come about, and `action` identifies them together.
+    """
 
     db: Connection
     now: datetime
     actor: Actor | None = None
+    way: Way = "api"
+    action: str = field(default_factory=lambda: str(uuid4()))
     pending_events: list[dict[str, Any]] = field(default_factory=list)
 
     def record_event(
@@ -55,13 +63,21 @@ class Tx:
         project: str | None = None,
         environment: str | None = None,
         feature: str | None = None,
+        before: Any = None,
         data: Any = None,
     ) -> None:
-        """Record an event; it is stored when the transaction commits."""
-        row = {"type": kind, "project": project, "environment": environment, "feature": feature, "data": data}
+        """Record a change of a kind of `event_kinds.py`; it is stored when the transaction commits.
+
+        `before` is what was there, read in this transaction, and `data` what is there now; None for nothing. Where both are the
+        same nothing changed, and nothing is recorded.
+        """
+        if before is not None and before == data:
+            return
+        row = {"type": kind, "project": project, "environment": environment, "feature": feature}
         who = self.actor
         by = {"created_by": "system" if who is None else who.name, "created_by_id": None if who is None else who.id}
-        self.pending_events.append(row | by | {"created_at": self.now})
+        how = {"token": None if who is None else who.token, "way": self.way, "action": self.action}
+        self.pending_events.append(row | by | how | {"before": before, "data": data, "created_at": self.now})
 
     def positions(self, table: Table, count: int = 1) -> range:
         """Return the next `count` positions for new rows of a table."""
@@ -89,18 +105,21 @@ class Store:
             options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         return self._transaction(None, options)
 
-    def recording(self) -> AbstractContextManager[Tx]:
-        """Return a transaction for data that changes no flag: usage, registrations, the last use of tokens."""
-        return self._transaction(None, {WRITING: True})
+    @contextmanager
+    def recording(self, actor: Actor | None = None) -> Iterator[Tx]:
+        """Yield a transaction for data that changes no flag: usage, registrations, the last use of tokens."""
+        with self._transaction(actor, {WRITING: True}) as tx:
+            yield tx
+            store_events(tx.db, tx.pending_events)
 
     @contextmanager
-    def writing(self, actor: Actor | None) -> Iterator[Tx]:
+    def writing(self, actor: Actor | None, way: Way = "api") -> Iterator[Tx]:
         """Yield a transaction that changes flags, after all earlier writers. Its commit is a new revision; watchers get it."""
         with self._transaction(actor, {WRITING: True}) as tx:
             self._wait_for_writers(tx)
+            tx.way = way
             yield tx
-            if tx.pending_events:
-                tx.db.execute(insert(events), tx.pending_events)
+            store_events(tx.db, tx.pending_events)
             number = self._increment_revision(tx.db)
         self.notify_watchers(number)
 

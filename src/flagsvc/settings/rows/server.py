@@ -133,6 +133,13 @@ class ServerStorage(Options):
         help="how a changed seed is applied to a database in use: `once`: warn and leave it out; `add`: add what is missing by"
         " name, change nothing that is there",
     )
+    event_days: int = option(
+        "eventDays",
+        reads=("FLAGSVC_EVENT_DAYS",),
+        kind=of.integer(0, 36_500, metavar="DAYS"),
+        default=90,
+        help="days that the events of changes are kept; 0 keeps them for ever",
+    )
 
 
 class ServerLogging(Options):

@@ -25,7 +25,7 @@ def validate_import(call: ApiCall) -> ApiAnswer:
 def import_features(call: ApiCall) -> ApiAnswer:
     """Import a data set: all of it or nothing."""
     check_importer(call.actor)
-    with call.store.writing(call.actor) as tx:
+    with call.store.writing(call.actor, "import") as tx:
         import_data(tx, call.actor, call.body, call.sent)
     return ApiAnswer()
 
@@ -48,8 +48,8 @@ def export_features(call: ApiCall) -> ApiAnswer:
 def record(call: ApiCall, result: Json) -> None:
     """Store the event of an export. A failure is only logged, because the caller gets the export anyway."""
     try:
-        with call.store.recording() as tx:
-            record_export(tx, call.actor, result)
+        with call.store.recording(call.actor) as tx:
+            record_export(tx, result)
     except DatabaseError as error:
         call.server.log.warn("the event of an export could not be stored", error=str(error))
 

@@ -23,7 +23,6 @@ def switch(call: ApiCall) -> ApiAnswer:
     """Switch maintenance mode on or off."""
     with call.store.writing(call.actor) as tx:
         set_maintenance(tx, call.body["enabled"])
-        tx.record_event("maintenance-mode-switched", data=call.body)
     return ApiAnswer()
 
 

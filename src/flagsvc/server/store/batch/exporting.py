@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, Table, insert, select
+from sqlalchemy import Row, Select, Table, select
 
-from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.resources.links import links_of
 from flagsvc.server.store.resources.strategies import segments_of
 from flagsvc.server.store.schema import (
     context_fields,
     dependencies,
-    events,
     feature_environments,
     feature_tags,
     features,
@@ -57,11 +55,10 @@ def export(tx: Tx, query: Mapping[str, Any]) -> Json:
     }
 
 
-def record_export(tx: Tx, actor: Actor, result: Json) -> None:
-    """Store the event of an export, with the first names of features. It changes no flag: `tx` comes from `Store.recording`."""
+def record_export(tx: Tx, result: Json) -> None:
+    """Record the event of an export, with the first names of features. It changes no flag: `tx` comes from `Store.recording`."""
     names = [each["name"] for each in result["features"][:MAX_NAMES_IN_EVENT]]
-    row = {"type": "features-exported", "created_at": tx.now, "created_by": actor.name, "created_by_id": actor.id}
-    tx.db.execute(insert(events).values(row | {"data": {"features": names}}))
+    tx.record_event("features-exported", data={"features": names})
 
 
 def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:

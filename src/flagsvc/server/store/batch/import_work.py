@@ -62,10 +62,12 @@ class ImportWork:
             raise no_feature(name, self.data.project, None if stored is None else stored.project)
         return stored
 
-    def record_event(self, kind: str, feature: str, data: Any = None, *, here: bool = False) -> None:
+    def record_event(
+        self, kind: str, feature: str, *, before: Any = None, data: Any = None, here: bool = False
+    ) -> None:
         """Record an event of a feature; `here` adds the target environment."""
-        environment = self.data.environment if here else None
-        self.tx.record_event(kind, project=self.data.project, environment=environment, feature=feature, data=data)
+        place = {"project": self.data.project, "environment": self.data.environment if here else None}
+        self.tx.record_event(kind, **place, feature=feature, before=before, data=data)
 
 
 def read_states(work: ImportWork, names: Iterable[str]) -> dict[str, FeatureState]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import delete, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json, RequestedDependency, list_requested_dependencies
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.errors import CallerError, not_found
-from flagsvc.server.store.resources.dependencies import TRANSITIVE
+from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of
 from flagsvc.server.store.schema import dependencies
 from flagsvc.server.store.upsert import chunks, upsert
 
@@ -33,7 +35,14 @@ def write_dependencies(work: ImportWork) -> None:
     upsert(work.tx, dependencies, rows, ["enabled", "variants"])
     for each in requested:
         if before.get((each.child, each.requirement["feature"])) != _dependency_columns(each.requirement):
-            work.record_event("feature-dependency-added", each.child, each.requirement)
+            _record(work, each, before)
+
+
+def _record(work: ImportWork, added: RequestedDependency, before: Mapping[tuple[str, str], Json]) -> None:
+    """Record the event of a new dependency, with all parents of the child before and after."""
+    parents = [{"feature": parent, **held} for (child, parent), held in before.items() if child == added.child]
+    after = added.requirement | {"dependencies": parents_of(work.tx, added.child)}
+    work.record_event("feature-dependency-added", added.child, before={"dependencies": parents}, data=after)
 
 
 def _dependency_columns(requirement: Json) -> Json:

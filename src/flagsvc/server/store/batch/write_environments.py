@@ -28,7 +28,8 @@ def write_variants(work: ImportWork) -> None:
     changed = {name: variants for name, variants in wanted.items() if variants != states[name].variants}
     update_states(work, "variants", changed)
     for name, variants in changed.items():
-        work.record_event("feature-environment-variants-updated", name, {"variants": variants}, here=True)
+        before, data = {"variants": states[name].variants}, {"variants": variants}
+        work.record_event("feature-environment-variants-updated", name, before=before, data=data, here=True)
 
 
 def write_states(work: ImportWork) -> None:
@@ -50,7 +51,8 @@ def write_states(work: ImportWork) -> None:
     changed = {name: on for name, on in wanted.items() if on != states[name].enabled}
     update_states(work, "enabled", changed)
     for name, on in changed.items():
-        work.record_event(f"feature-environment-{'enabled' if on else 'disabled'}", name, here=True)
+        kind = f"feature-environment-{'enabled' if on else 'disabled'}"
+        work.record_event(kind, name, before={"enabled": not on}, data={"enabled": on}, here=True)
 
 
 def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str, list[bool]]:

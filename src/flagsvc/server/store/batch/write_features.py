@@ -108,5 +108,6 @@ def _insert(work: ImportWork, created: dict[str, Json]) -> None:
 
 def _record_events(work: ImportWork, before: dict[str, Row[Any]], names: list[str]) -> None:
     for row in find_all(work.tx, names):
-        kind = "feature-metadata-updated" if row.name in before else "feature-created"
-        work.record_event(kind, row.name, metadata(row))
+        held = before.get(row.name)
+        kind = "feature-created" if held is None else "feature-metadata-updated"
+        work.record_event(kind, row.name, before=None if held is None else metadata(held), data=metadata(row))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.checks import ExternalLink, make_link
@@ -16,9 +18,20 @@ def write_links(work: ImportWork) -> None:
     wanted = _read_links(work)
     remove_links(work.tx, (each["feature"] for each in work.data.links))
     add_links(work.tx, wanted)
-    for each in wanted:
-        if not any(held["url"] == each.url and held["title"] == each.title for held in before.get(each.feature, ())):
-            work.record_event("feature-link-added", each.feature, {"url": each.url, "title": each.title})
+    _record(work, before, wanted)
+
+
+def _record(
+    work: ImportWork, before: Mapping[str, Sequence[Mapping[str, Any]]], wanted: Sequence[ExternalLink]
+) -> None:
+    """Record which links are gone, and which are new."""
+    old = {(name, each["url"], each["title"]) for name, links in before.items() for each in links}
+    new = [(each.feature, each.url, each.title) for each in wanted]
+    for name, url, title in sorted(old - set(new), key=repr):
+        work.record_event("feature-link-removed", name, before={"url": url, "title": title})
+    for name, url, title in new:
+        if (name, url, title) not in old:
+            work.record_event("feature-link-added", name, data={"url": url, "title": title})
 
 
 def _read_links(work: ImportWork) -> list[ExternalLink]:

@@ -15,7 +15,12 @@ from flagsvc.server.store.checks import check_segment_count, fill_parameters, pr
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.legal_values import read_legal_values
-from flagsvc.server.store.resources.strategies import as_integer_if_whole, read_sort_order
+from flagsvc.server.store.resources.strategies import (
+    as_integer_if_whole,
+    read_sort_order,
+    segments_of,
+    whole_strategy,
+)
 from flagsvc.server.store.schema import strategies, strategy_segments
 from flagsvc.server.store.upsert import chunks
 
@@ -23,8 +28,13 @@ from flagsvc.server.store.upsert import chunks
 def write_strategies(work: ImportWork) -> None:
     """Replace the strategies of the data set's features, and add those of other features. Raises CallerError (400, 403, 404)."""
     for chunk in chunks(dict.fromkeys(work.data.names)):
-        here = strategies.c.environment == work.data.environment
-        work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(chunk)))
+        here = strategies.c.environment == work.data.environment, strategies.c.feature.in_(chunk)
+        rows = work.tx.db.execute(select(strategies).where(*here).order_by(strategies.c.position)).all()
+        used = segments_of(work.tx, (row.id for row in rows))
+        work.tx.db.execute(delete(strategies).where(*here))
+        for row in rows:
+            before = whole_strategy(row, used.get(row.id, ()))
+            work.record_event("feature-strategy-remove", row.feature, before=before, here=True)
     if work.data.strategies:
         check_change_request_not_required(work.tx, None, work.data.project, work.data.environment)
         insert_strategies(work, work.data.strategies)
@@ -51,7 +61,7 @@ def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
     if uses:
         work.tx.db.execute(insert(strategy_segments), uses)
     for row, ids in zip(rows, used, strict=True):
-        work.record_event("feature-strategy-add", row["feature"], _to_json(row, ids), here=True)
+        work.record_event("feature-strategy-add", row["feature"], data=_to_json(row, ids), here=True)
 
 
 def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
@@ -128,6 +138,6 @@ def _sort_order_of(wanted: Json, last: dict[str, float]) -> float:
 
 
 def _to_json(row: dict[str, Any], used: list[int]) -> Json:
-    """Return a strategy as the API answers it."""
-    kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants")
+    """Return a strategy as events hold it."""
+    kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants", "position")
     return {name: row[name] for name in kept} | {"sortOrder": as_integer_if_whole(row["sort_order"]), "segments": used}

@@ -17,6 +17,7 @@ from flagsvc.server.store.batch.tag_and_field_checks import (
 )
 from flagsvc.server.store.checks import invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources.context_fields import find as find_field
 from flagsvc.server.store.resources.features import NO_FLAG
 from flagsvc.server.store.schema import context_fields, feature_tags, tag_types, tags
 from flagsvc.server.store.upsert import chunks, upsert
@@ -52,7 +53,9 @@ def write_tags(work: ImportWork) -> None:
     upsert(work.tx, feature_tags, rows, ["created_by_id"])
     for name, kind, value in found:
         if (name, kind, value) not in before:
-            work.record_event("feature-tagged", name, {"type": kind, "value": value})
+            work.record_event("feature-tagged", name, data={"type": kind, "value": value})
+    for name, kind, value in sorted(before - found.keys()):
+        work.record_event("feature-untagged", name, before={"type": kind, "value": value})
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
@@ -108,7 +111,7 @@ def write_context_fields(work: ImportWork) -> None:
     if rows:
         work.tx.db.execute(insert(context_fields), rows)
     for each, row in zip(new, rows, strict=True):
-        work.tx.record_event("context-field-created", project=row["project"], data=each)
+        work.tx.record_event("context-field-created", project=row["project"], data=find_field(work.tx, each["name"]))
 
 
 def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:

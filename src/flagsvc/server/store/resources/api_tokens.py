@@ -111,7 +111,7 @@ def remove_of_project(tx: Tx, project: str, token: str) -> None:
 
 def _remove(tx: Tx, row: Row[Any]) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-    _record(tx, "api-token-deleted", row)
+    _record(tx, "api-token-deleted", row, before=shown(row))
 
 
 def remove_project(tx: Tx, project: str) -> None:
@@ -127,12 +127,12 @@ def remove_project(tx: Tx, project: str) -> None:
 def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    _record(tx, "api-token-updated", changed)
+    _record(tx, "api-token-updated", row, before=shown(row), data=shown(changed))
 
 
-def _record(tx: Tx, kind: str, row: Row[Any]) -> None:
-    data = _without_secret(_to_json(row))
-    tx.record_event(kind, data=data, environment=row.environment, project=data["project"])
+def _record(tx: Tx, kind: str, row: Row[Any], **sides: Any) -> None:
+    """Record an event of a token."""
+    tx.record_event(kind, project=",".join(row.projects), environment=row.environment, **sides)
 
 
 def mask_secret(hint: str, number: int) -> str:
@@ -163,6 +163,11 @@ def _to_json(row: Row[Any]) -> dict[str, Any]:
         "alias": row.alias,
         "seenAt": format_time(row.seen_at),
     }
+
+
+def shown(row: Row[Any]) -> dict[str, Any]:
+    """Return a token as events hold it. No event brings back a secret."""
+    return _without_secret(_to_json(row))
 
 
 def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:

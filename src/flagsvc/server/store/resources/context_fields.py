@@ -30,7 +30,7 @@ def list_fields(tx: Tx) -> list[Json]:
         for constraint in row.constraints:
             uses[constraint["contextName"]].add((row.project, row.feature))
     rows = tx.db.execute(select(context_fields).order_by(context_fields.c.name)).all()
-    return [_to_json(row, uses.get(row.name, set())) for row in rows]
+    return [to_json(row, uses.get(row.name, set())) for row in rows]
 
 
 def list_choices(tx: Tx) -> list[Json]:
@@ -47,7 +47,7 @@ def _constrained_strategies() -> Any:
     return used_strategies_query().where(cast(strategies.c.constraints, Text) != "[]")
 
 
-def _to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
+def to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
     """Return a context field as the API answers it."""
     found = {
         "name": row.name,
@@ -67,7 +67,7 @@ def find(tx: Tx, name: str) -> Json:
     row = tx.db.execute(select(context_fields).where(context_fields.c.name == name)).first()
     if row is None:
         raise not_found(f"Could not find Context field with name {name}")
-    return _to_json(row)
+    return to_json(row)
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
@@ -154,8 +154,9 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
 
 
 def _write(tx: Tx, name: str, row: Mapping[str, Any]) -> None:
+    before = find(tx, name)
     tx.db.execute(update(context_fields).where(context_fields.c.name == name).values(row))
-    tx.record_event("context-field-updated", data=find(tx, name))
+    tx.record_event("context-field-updated", before=before, data=find(tx, name))
 
 
 def set_legal_value(tx: Tx, name: str, value: Json) -> None:
@@ -184,4 +185,4 @@ def remove(tx: Tx, name: str) -> None:
     if strategies_using(tx, name):
         raise CallerError("ConflictError", IN_USE)
     tx.db.execute(delete(context_fields).where(context_fields.c.name == name))
-    tx.record_event("context-field-deleted", data=before)
+    tx.record_event("context-field-deleted", before=before)

@@ -66,11 +66,14 @@ def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
     require(tx, project, child)
     _check(tx, project, child, parent)
     variants = wanted.get("variants") or [] if enabled else []
+    before = parents_of(tx, child)
     tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
     row = {"child": child, "parent": parent, "enabled": enabled, "variants": variants}
     tx.db.execute(insert(dependencies).values(row))
     data = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
-    tx.record_event("feature-dependency-added", project=project, feature=child, data=data)
+    data |= {"dependencies": parents_of(tx, child)}
+    place = {"project": project, "feature": child}
+    tx.record_event("feature-dependency-added", **place, before={"dependencies": before}, data=data)
 
 
 def _check(tx: Tx, project: str, child: str, parent: str) -> None:
@@ -101,18 +104,21 @@ def _invalid_operation(message: str) -> CallerError:
 def remove(tx: Tx, project: str, child: str, parent: str) -> None:
     """Remove a dependency of a feature; a missing one is not an error."""
     which = and_(dependencies.c.child == child, dependencies.c.parent == parent)
+    before = next((each for each in parents_of(tx, child) if each["feature"] == parent), None)
+    if before is None:
+        return
     tx.db.execute(delete(dependencies).where(which))
-    tx.record_event("feature-dependency-removed", project=project, feature=child, data={"feature": parent})
+    tx.record_event("feature-dependency-removed", project=project, feature=child, before=before)
 
 
 def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
     """Remove all dependencies of features."""
     for chunk in chunks(children):
         query = select(dependencies.c.child).where(dependencies.c.child.in_(chunk)).distinct()
-        found = sorted(tx.db.execute(query).scalars())
+        before = {name: {"dependencies": parents_of(tx, name)} for name in sorted(tx.db.execute(query).scalars())}
         tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
-        for name in found:
-            tx.record_event("feature-dependencies-removed", project=project, feature=name)
+        for name, parents in before.items():
+            tx.record_event("feature-dependencies-removed", project=project, feature=name, before=parents)
 
 
 def possible_parents(tx: Tx, child: str) -> list[str]:

@@ -116,7 +116,7 @@ def _write(tx: Tx, name: str, columns: Mapping[str, Any]) -> Json:
         tx.db.execute(update(environments).where(environments.c.name == name).values(columns))
     after = get(tx, name)
     if after != before:
-        tx.record_event("environment-updated", environment=name, data={"before": before, "after": after})
+        tx.record_event("environment-updated", environment=name, before=before, data=after)
     return after
 
 
@@ -130,7 +130,7 @@ def remove(tx: Tx, name: str) -> None:
         raise CallerError("InvalidOperationError", f"Environment {name} is protected and cannot be deleted")
     _check_unused(tx, name)
     tx.db.execute(delete(environments).where(environments.c.name == name))
-    tx.record_event("environment-deleted", environment=name, data=before)
+    tx.record_event("environment-deleted", environment=name, before=before)
 
 
 def _check_unused(tx: Tx, name: str) -> None:
@@ -208,8 +208,12 @@ def add_to_project(tx: Tx, project: str, name: str) -> None:
 def remove_from_project(tx: Tx, project: str, name: str) -> None:
     """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
     here = and_(project_environments.c.project == project, project_environments.c.environment == name)
+    had = tx.db.execute(select(project_environments).where(here)).first() is not None
     tx.db.execute(delete(project_environments).where(here))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
+    held = tx.db.execute(select(feature_environments).where(*states).order_by(feature_environments.c.feature)).all()
     tx.db.execute(delete(feature_environments).where(*states))
-    tx.record_event("project-environment-removed", project=project, environment=name)
+    used = {row.feature: {"enabled": row.enabled, "variants": row.variants or []} for row in held}
+    if had or used:
+        tx.record_event("project-environment-removed", project=project, environment=name, before={"features": used})

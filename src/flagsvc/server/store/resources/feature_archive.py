@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, update
+from sqlalchemy import Row, delete, select, update
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, not_found
@@ -19,13 +20,14 @@ from flagsvc.server.store.resources.features import (
     NO_FLAG,
     find,
     find_all,
-    metadata,
     require,
     require_active_project,
     require_project,
 )
+from flagsvc.server.store.resources.whole_features import read_whole
 from flagsvc.server.store.schema import feature_environments, features
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks
 
 DEPENDED_ON = {
@@ -109,21 +111,38 @@ def _archive(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
     for chunk in chunks(names):
         tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=tx.now))
     remove_dependencies(tx, project, names)
+    after = {"archivedAt": format_time(tx.now)}
     for row in rows:
-        tx.record_event("feature-archived", project=row.project, feature=row.name)
+        before = {"archivedAt": format_time(row.archived_at)}
+        tx.record_event("feature-archived", project=row.project, feature=row.name, before=before, data=after)
 
 
 def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+    enabled = _environments_where_on(tx, [row.name for row in rows])
     for chunk in chunks(row.name for row in rows):
         tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=None))
         states = update(feature_environments).where(feature_environments.c.feature.in_(chunk))
         tx.db.execute(states.values(enabled=False))
+    after: Json = {"archivedAt": None, "enabledIn": []}
     for row in rows:
-        tx.record_event("feature-revived", project=row.project, feature=row.name)
+        before = {"archivedAt": format_time(row.archived_at), "enabledIn": enabled.get(row.name, [])}
+        tx.record_event("feature-revived", project=row.project, feature=row.name, before=before, data=after)
+
+
+def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the environments where features are on, by feature."""
+    found: dict[str, list[str]] = defaultdict(list)
+    state = feature_environments.c
+    for chunk in chunks(names):
+        query = select(state.feature, state.environment).where(state.feature.in_(chunk), state.enabled)
+        for name, environment in tx.db.execute(query.order_by(state.environment)):
+            found[name].append(environment)
+    return found
 
 
 def _remove(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+    before = read_whole(tx, rows)
     for chunk in chunks(row.name for row in rows):
         tx.db.execute(delete(features).where(features.c.name.in_(chunk)))
     for row in rows:
-        tx.record_event("feature-deleted", project=row.project, feature=row.name, data=metadata(row))
+        tx.record_event("feature-deleted", project=row.project, feature=row.name, before=before[row.name])

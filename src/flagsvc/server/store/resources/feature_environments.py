@@ -117,8 +117,10 @@ def push_variants(
 def save_variants(tx: Tx, place: StrategyPlace, variants: Sequence[Json]) -> None:
     """Store the variants of a feature in an environment unchanged."""
     here = states.c.feature == place.feature, states.c.environment == place.environment
+    before = {"variants": require_state(tx, place).variants or []}
     tx.db.execute(update(states).where(*here).values(variants=list(variants)))
-    place.record_event(tx, "feature-environment-variants-updated", {"variants": list(variants)})
+    data = {"variants": list(variants)}
+    place.record_event(tx, "feature-environment-variants-updated", before=before, data=data)
 
 
 def _check_has_variants(tx: Tx, feature: str) -> None:

@@ -154,7 +154,8 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     _add_tags(tx, name, wanted.get("tags") or [])
     row = find(tx, name)
     assert row is not None
-    tx.record_event("feature-created", project=project, feature=name, data=metadata(row))
+    tags_given = [{"type": each["type"], "value": each["value"]} for each in wanted.get("tags") or []]
+    tx.record_event("feature-created", project=project, feature=name, data=metadata(row) | {"tags": tags_given})
     return metadata(row)
 
 
@@ -223,8 +224,7 @@ def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
     values["archived_at"] = (before.archived_at or tx.now) if archived else None
     tx.db.execute(update(features).where(features.c.name == name).values(values))
     after = metadata(require(tx, project, name))
-    if after != metadata(before):
-        tx.record_event("feature-metadata-updated", project=project, feature=name, data=after)
+    tx.record_event("feature-metadata-updated", project=project, feature=name, before=metadata(before), data=after)
     return after
 
 
@@ -288,4 +288,5 @@ def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> Non
 
 def record_stale(tx: Tx, project: str, name: str, *, stale: bool) -> None:
     """Record the event that a feature became stale, or is no longer."""
-    tx.record_event(f"feature-stale-{'on' if stale else 'off'}", project=project, feature=name)
+    kind = "feature-stale-on" if stale else "feature-stale-off"
+    tx.record_event(kind, project=project, feature=name, before={"stale": not stale}, data={"stale": stale})

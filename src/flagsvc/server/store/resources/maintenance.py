@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 
 from flagsvc.server.store.schema import state
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import upsert
 
 STATE_KEY = "maintenance"
+SETTING = "maintenance.mode"
+"""The name of the setting in events."""
 
 
 def is_in_maintenance(tx: Tx) -> bool:
@@ -17,5 +20,9 @@ def is_in_maintenance(tx: Tx) -> bool:
 
 def set_maintenance(tx: Tx, on: bool) -> None:
     """Switch maintenance mode on or off."""
-    tx.db.execute(delete(state).where(state.c.key == STATE_KEY))
-    tx.db.execute(insert(state).values(key=STATE_KEY, value=on))
+    before = tx.db.execute(select(state.c.value).where(state.c.key == STATE_KEY)).scalar()
+    upsert(tx, state, [{"key": STATE_KEY, "value": on}], ["value"])
+    if before is None:
+        tx.record_event("setting-created", data={"id": SETTING, "enabled": on})
+    else:
+        tx.record_event("setting-updated", before={"enabled": before}, data={"id": SETTING, "enabled": on})

@@ -33,7 +33,7 @@ def user_of(actor: Actor) -> int:
 def list_tokens(tx: Tx, user: int) -> list[dict[str, Any]]:
     """Return the tokens of a user without their secrets."""
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == user)
-    return [_to_json(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
+    return [to_json(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
 
 
 def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
     row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
     row |= {"projects": [ALL], "user_id": user, "created_at": tx.now, "expires_at": expires}
     created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    tx.record_event("pat-created", data=_to_json(created))
-    return _to_json(created) | {"secret": secret}
+    tx.record_event("pat-created", data=to_json(created))
+    return to_json(created) | {"secret": secret}
 
 
 def remove(tx: Tx, user: int, number: int) -> None:
@@ -66,7 +66,7 @@ def remove(tx: Tx, user: int, number: int) -> None:
         raise not_found("No PAT found.")
     tx.db.execute(delete(tokens).where(tokens.c.id == number))
     close_sessions_of_token(tx, number)
-    tx.record_event("pat-deleted", data=_to_json(row))
+    tx.record_event("pat-deleted", before=to_json(row))
 
 
 def describe(tx: Tx, actor: Actor) -> dict[str, Any]:
@@ -99,7 +99,8 @@ def _check_others(tx: Tx, user: int, description: str) -> None:
         raise CallerError("NameExistsError", "PAT description already exists.")
 
 
-def _to_json(row: Row[Any]) -> dict[str, Any]:
+def to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return a token as the API answers it, without its secret."""
     times = {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
     return {
         "id": row.id,

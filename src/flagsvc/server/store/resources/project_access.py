@@ -80,8 +80,8 @@ def replace(tx: Tx, project: str, user: int, roles: Sequence[int]) -> None:
     if wanted == held:
         return
     _write(tx, project, user, wanted)
-    data = {"before": {"roles": held, "userId": user}, "after": {"roles": wanted, "userId": user}}
-    tx.record_event("project-access-user-roles-updated", project=project, data=data)
+    before, data = {"roles": held, "userId": user}, {"roles": wanted, "userId": user}
+    tx.record_event("project-access-user-roles-updated", project=project, before=before, data=data)
 
 
 def remove(tx: Tx, project: str, user: int) -> None:
@@ -90,7 +90,7 @@ def remove(tx: Tx, project: str, user: int) -> None:
     held = roles_of(tx, project, user)
     _check(tx, project, held)
     _write(tx, project, user, [])
-    tx.record_event("project-access-user-roles-deleted", project=project, data={"roles": held, "userId": user})
+    tx.record_event("project-access-user-roles-deleted", project=project, before={"roles": held, "userId": user})
 
 
 def _check(tx: Tx, project: str, roles: Sequence[int]) -> None:

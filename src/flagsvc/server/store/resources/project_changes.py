@@ -133,7 +133,7 @@ def _write(tx: Tx, project: str, columns: Mapping[str, Any]) -> None:
     tx.db.execute(update(table).where(table.c.id == project).values(updated_at=tx.now, **columns))
     after = describe(tx, project)
     if after != before:
-        tx.record_event("project-updated", project=project, data={"before": before, "after": after})
+        tx.record_event("project-updated", project=project, before=before, data=after)
 
 
 def remove(tx: Tx, project: str) -> None:
@@ -152,7 +152,7 @@ def remove(tx: Tx, project: str) -> None:
     _remove_segments_and_fields(tx, project)
     api_tokens.remove_project(tx, project)
     tx.db.execute(delete(table).where(table.c.id == project))
-    tx.record_event("project-deleted", project=project, data=before)
+    tx.record_event("project-deleted", project=project, before=before)
 
 
 def _remove_segments_and_fields(tx: Tx, project: str) -> None:

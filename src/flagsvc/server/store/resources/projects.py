@@ -129,6 +129,20 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
     }
 
 
+def settings_to_json(tx: Tx, row: Row[Any]) -> Json:
+    """Return the settings of a project as events hold them."""
+    shown = _to_json(tx, row)
+    kept = ("name", "description", "mode", "featureLimit", "featureNaming", "defaultStickiness", "createdAt")
+    return (
+        {"id": row.id}
+        | {name: shown[name] for name in kept}
+        | {
+            "archivedAt": format_time(row.archived_at),
+            "environments": environments_of(tx, row.id),
+        }
+    )
+
+
 def environments_of(tx: Tx, project: str) -> list[str]:
     """Return the environments of a project, in order."""
     joined = project_environments.join(environments, environments.c.name == project_environments.c.environment)

@@ -12,6 +12,7 @@ from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources.owners import check_project_exists
+from flagsvc.server.store.resources.strategies import StrategyPlace, read_whole, record_change
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
@@ -41,14 +42,14 @@ def list_segments(tx: Tx) -> list[Json]:
     )
     uses = {row.segment_id: (row.projects, row.features) for row in tx.db.execute(query)}
     rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
-    return [_to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
+    return [to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
 
 
 def _usage_to_json(of_projects: int, of_features: int) -> Json:
     return {"usedInProjects": of_projects, "usedInFeatures": of_features}
 
 
-def _to_json(row: Row[Any]) -> Json:
+def to_json(row: Row[Any]) -> Json:
     """Return a segment as the API answers it."""
     found = {"id": row.id, "name": row.name, "description": row.description}
     owner = {"project": row.project} if row.project else {}
@@ -61,7 +62,7 @@ def find(tx: Tx, number: int) -> Json:
     row = tx.db.execute(select(segments).where(segments.c.id == number)).first()
     if row is None:
         raise unknown_segment(number)
-    return _to_json(row)
+    return to_json(row)
 
 
 def unknown_segment(number: object) -> CallerError:
@@ -144,7 +145,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
     _check_users(tx, number, row["project"])
     row |= {"description": wanted["description"]} if "description" in wanted else {}
     tx.db.execute(update(segments).where(segments.c.id == number).values(row))
-    tx.record_event("segment-updated", project=row["project"], data={"before": before, "after": find(tx, number)})
+    tx.record_event("segment-updated", project=row["project"], before=before, data=find(tx, number))
 
 
 def _check_users(tx: Tx, number: int, project: str | None) -> None:
@@ -188,10 +189,13 @@ def remove(tx: Tx, number: int) -> bool:
     """Delete a segment and return True; return False where strategies of active features use it. Raises CallerError (404)."""
     if strategies_using(tx, number):
         return False
+    uses = strategy_segments.c
+    query = select(uses.strategy_id, uses.position).where(uses.segment_id == number).order_by(uses.strategy_id)
     before = find(tx, number)
+    before |= {"strategies": [{"id": each, "position": place} for each, place in tx.db.execute(query)]}
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id == number))
     tx.db.execute(delete(segments).where(segments.c.id == number))
-    tx.record_event("segment-deleted", project=before.get("project"), data=before)
+    tx.record_event("segment-deleted", project=before.get("project"), before=before)
     return True
 
 
@@ -199,7 +203,7 @@ def segments_of(tx: Tx, strategy: str) -> list[Json]:
     """Return the segments of a strategy, by its id; an empty list for an unknown one."""
     query = select(segments).join(strategy_segments, strategy_segments.c.segment_id == segments.c.id)
     query = query.where(strategy_segments.c.strategy_id == strategy).order_by(strategy_segments.c.position)
-    return [_to_json(row) for row in tx.db.execute(query)]
+    return [to_json(row) for row in tx.db.execute(query)]
 
 
 def set_segments(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str, environment: str) -> None:
@@ -209,23 +213,25 @@ def set_segments(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str,
     what does not exist and for a repeated segment, and does not check the project and environment of the strategy.
     """
     check_segment_count(numbers)
-    check_strategy(tx, strategy, project, environment)
+    feature = check_strategy(tx, strategy, project, environment)
     wanted = list(dict.fromkeys(numbers))
     check_segments_exist(tx, wanted)
+    before = read_whole(tx, strategy)
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id == strategy))
     rows = [{"strategy_id": strategy, "segment_id": each, "position": place} for place, each in enumerate(wanted)]
     if rows:
         tx.db.execute(insert(strategy_segments), rows)
-    data = {"strategyId": strategy, "segments": wanted}
-    tx.record_event("feature-strategy-update", project=project, environment=environment, data=data)
+    record_change(tx, StrategyPlace(project, feature, environment), strategy, before)
 
 
-def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> None:
-    """Raise CallerError (404) unless the project has a strategy with this id in the environment."""
-    query = select(strategies.c.id).join(features, features.c.name == strategies.c.feature)
+def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> str:
+    """Return the feature of a strategy. Raises CallerError (404) unless the project has the strategy in the environment."""
+    query = select(strategies.c.feature).join(features, features.c.name == strategies.c.feature)
     place = (features.c.project == project, strategies.c.environment == environment)
-    if not tx.db.execute(query.where(strategies.c.id == strategy, *place)).first():
+    feature = tx.db.execute(query.where(strategies.c.id == strategy, *place)).scalar_one_or_none()
+    if feature is None:
         raise not_found(f"Could not find strategy with id {strategy}")
+    return str(feature)
 
 
 def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:

@@ -49,9 +49,10 @@ class StrategyPlace(NamedTuple):
     feature: str
     environment: str
 
-    def record_event(self, tx: Tx, kind: str, data: Any = None) -> None:
+    def record_event(self, tx: Tx, kind: str, *, before: Any = None, data: Any = None) -> None:
         """Record an event of this place."""
-        tx.record_event(kind, project=self.project, environment=self.environment, feature=self.feature, data=data)
+        here = {"project": self.project, "environment": self.environment, "feature": self.feature}
+        tx.record_event(kind, **here, before=before, data=data)
 
 
 def as_integer_if_whole(number: float) -> float:
@@ -72,6 +73,16 @@ def to_json(row: Row[Any], used: Sequence[int]) -> Json:
         "disabled": row.disabled,
         "sortOrder": as_integer_if_whole(row.sort_order),
     }
+
+
+def whole_strategy(row: Row[Any], used: Sequence[int]) -> Json:
+    """Return a strategy as events hold it, with its place among those of the same sort order."""
+    return to_json(row, used) | {"position": row.position}
+
+
+def read_whole(tx: Tx, strategy: str) -> Json:
+    """Return a strategy as events hold it. Raises CallerError (404)."""
+    return whole_strategy(_find(tx, strategy, ": "), segments_of(tx, [strategy]).get(strategy, ()))
 
 
 def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
@@ -168,9 +179,8 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     }
     tx.db.execute(insert(strategies).values(row))
     _set_segments(tx, row["id"], used)
-    created = get(tx, row["id"])
-    place.record_event(tx, "feature-strategy-add", created)
-    return created
+    place.record_event(tx, "feature-strategy-add", data=read_whole(tx, row["id"]))
+    return get(tx, row["id"])
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
@@ -248,19 +258,24 @@ def change(tx: Tx, place: StrategyPlace, strategy: str, wanted: Mapping[str, Any
 
     Absent constraints, parameters and variants are removed; absent title, name, state and segments stay. Raises CallerError.
     """
-    before = _find_in(tx, place, strategy)
+    row = _find_in(tx, place, strategy)
+    before = read_whole(tx, strategy)
     if wanted.get("name") is not None:
         _check_type(tx, wanted["name"])
     used = _checked_segments(tx, place.project, wanted.get("segments") or [])
-    values = _checked_columns(tx, place, wanted, before=before.constraints)
+    values = _checked_columns(tx, place, wanted, before=row.constraints)
     kept = {name: wanted[name] for name in ("name", "title", "disabled") if wanted.get(name) is not None}
     tx.db.execute(update(strategies).where(strategies.c.id == strategy).values(values | kept))
     if wanted.get("segments") is not None:
         _set_segments(tx, strategy, used)
-    after = get(tx, strategy)
-    place.record_event(tx, "feature-strategy-update", after)
+    record_change(tx, place, strategy, before)
     switch_off_without_strategies(tx, place)
-    return after
+    return get(tx, strategy)
+
+
+def record_change(tx: Tx, place: StrategyPlace, strategy: str, before: Json) -> None:
+    """Record how a strategy changed."""
+    place.record_event(tx, "feature-strategy-update", before=before, data=read_whole(tx, strategy))
 
 
 def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:
@@ -271,9 +286,10 @@ def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]
 def remove(tx: Tx, place: StrategyPlace, strategy: str) -> None:
     """Delete a strategy. A feature without another active one is switched off. Raises CallerError (403, 404)."""
     _find_in(tx, place, strategy)
+    before = read_whole(tx, strategy)
     tx.db.execute(delete(strategies).where(strategies.c.id == strategy))
     switch_off_without_strategies(tx, place)
-    place.record_event(tx, "feature-strategy-remove")
+    place.record_event(tx, "feature-strategy-remove", before=before)
 
 
 def sort(tx: Tx, place: StrategyPlace, orders: Sequence[Mapping[str, Any]]) -> None:
@@ -281,11 +297,18 @@ def sort(tx: Tx, place: StrategyPlace, orders: Sequence[Mapping[str, Any]]) -> N
     list_all(tx, place.feature, place.environment)
     require(tx, place.project, place.feature)
     here = strategies.c.feature == place.feature, strategies.c.environment == place.environment
+    before = _order_of(tx, place)
     for each in orders:
         changed = update(strategies).where(strategies.c.id == each["id"], *here)
         tx.db.execute(changed.values(sort_order=read_sort_order(each, 0)))
-    after = [row.id for row in list_rows(tx, place.feature, place.environment)]
-    place.record_event(tx, "strategy-order-changed", {"strategyIds": after})
+    place.record_event(tx, "strategy-order-changed", before=before, data=_order_of(tx, place))
+
+
+def _order_of(tx: Tx, place: StrategyPlace) -> Json:
+    """Return the order of a feature's strategies in an environment, as events hold it."""
+    rows = list_rows(tx, place.feature, place.environment)
+    orders = {row.id: as_integer_if_whole(row.sort_order) for row in rows}
+    return {"strategyIds": list(orders), "sortOrders": orders}
 
 
 def switch_off_without_strategies(tx: Tx, place: StrategyPlace) -> None:
@@ -299,7 +322,8 @@ def set_state(tx: Tx, place: StrategyPlace, *, enabled: bool) -> None:
     state = feature_environments
     here = state.c.feature == place.feature, state.c.environment == place.environment
     if tx.db.execute(update(state).where(*here, state.c.enabled != enabled).values(enabled=enabled)).rowcount:
-        place.record_event(tx, "feature-environment-enabled" if enabled else "feature-environment-disabled")
+        kind = "feature-environment-enabled" if enabled else "feature-environment-disabled"
+        place.record_event(tx, kind, before={"enabled": not enabled}, data={"enabled": enabled})
 
 
 def ensure_active(tx: Tx, place: StrategyPlace, *, activate: bool) -> None:
@@ -307,7 +331,8 @@ def ensure_active(tx: Tx, place: StrategyPlace, *, activate: bool) -> None:
     rows = list_rows(tx, place.feature, place.environment)
     if activate and any(row.disabled for row in rows):
         for row in rows:
+            before = read_whole(tx, row.id)
             tx.db.execute(update(strategies).where(strategies.c.id == row.id).values(disabled=False))
-            place.record_event(tx, "feature-strategy-update", get(tx, row.id))
+            record_change(tx, place, row.id, before)
     elif all(row.disabled for row in rows):
         create(tx, place, default_strategy(place.feature))

@@ -21,10 +21,10 @@ PARAMETER_FIELDS = ("name", "type", "description", "required")
 def list_types(tx: Tx) -> list[Json]:
     """Return every strategy type, in order."""
     query = select(strategy_types).order_by(strategy_types.c.sort_order, strategy_types.c.name)
-    return [_to_json(row) for row in tx.db.execute(query)]
+    return [to_json(row) for row in tx.db.execute(query)]
 
 
-def _to_json(row: Row[Any]) -> Json:
+def to_json(row: Row[Any]) -> Json:
     """Return a strategy type as the API answers it."""
     return {
         "displayName": row.display_name,
@@ -42,7 +42,7 @@ def find(tx: Tx, name: str) -> Json:
     row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).first()
     if row is None:
         raise not_found("No strategy found")
-    return _to_json(row)
+    return to_json(row)
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -81,9 +81,10 @@ def _columns(wanted: Mapping[str, Any]) -> Json:
 def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
     """Replace the parameters of a strategy type, and its title and description if present. Raises CallerError (400, 403, 404)."""
     _check(name, wanted)
-    _check_editable(find(tx, name))
+    before = find(tx, name)
+    _check_editable(before)
     _write(tx, name, **_columns(wanted))
-    tx.record_event("strategy-updated", data=find(tx, name))
+    tx.record_event("strategy-updated", before=before, data=find(tx, name))
 
 
 def _check_editable(found: Json) -> None:
@@ -100,19 +101,21 @@ def deprecate(tx: Tx, name: str) -> None:
     """Mark a strategy type, custom or built-in, as deprecated. Raises CallerError (404)."""
     if not tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
         raise not_found(f"Could not find strategy with name {name}")
+    before = find(tx, name)
     _write(tx, name, deprecated=True)
-    tx.record_event("strategy-deprecated", data={"name": name})
+    tx.record_event("strategy-deprecated", before=before, data=find(tx, name))
 
 
 def reactivate(tx: Tx, name: str) -> None:
     """Mark a strategy type as not deprecated. Raises CallerError (404)."""
-    find(tx, name)
+    before = find(tx, name)
     _write(tx, name, deprecated=False)
-    tx.record_event("strategy-reactivated", data={"name": name})
+    tx.record_event("strategy-reactivated", before=before, data=find(tx, name))
 
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a custom strategy type; features that use it keep their strategies. Raises CallerError (403, 404)."""
-    _check_editable(find(tx, name))
+    before = find(tx, name)
+    _check_editable(before)
     tx.db.execute(delete(strategy_types).where(strategy_types.c.name == name))
-    tx.record_event("strategy-deleted", data={"name": name})
+    tx.record_event("strategy-deleted", before=before)

@@ -9,9 +9,10 @@ from sqlalchemy import Row, delete, insert, select, update
 
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.schema import tag_types
+from flagsvc.server.store.schema import feature_tags, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import url_problem
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks
 
 MIN_LENGTH, MAX_LENGTH = 2, 50
@@ -21,12 +22,10 @@ CHANGEABLE = FIELDS[1:]
 
 def list_types(tx: Tx) -> list[Json]:
     """Return every tag type, in order of creation."""
-    return [
-        _to_json(row) for row in tx.db.execute(select(tag_types).order_by(tag_types.c.created_at, tag_types.c.name))
-    ]
+    return [to_json(row) for row in tx.db.execute(select(tag_types).order_by(tag_types.c.created_at, tag_types.c.name))]
 
 
-def _to_json(row: Row[Any]) -> Json:
+def to_json(row: Row[Any]) -> Json:
     """Return a tag type as the API answers it."""
     return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
 
@@ -36,7 +35,7 @@ def find(tx: Tx, name: str) -> Json:
     row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
     if row is None:
         raise not_found("Could not find tag-type")
-    return _to_json(row)
+    return to_json(row)
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -85,13 +84,33 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
     given = {key: wanted[key] for key in CHANGEABLE if key in wanted}
     if not given:
         return
-    changed = tx.db.execute(update(tag_types).where(tag_types.c.name == name).values(given))
-    if changed.rowcount:
-        tx.record_event("tag-type-updated", data={"name": name} | given)
+    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
+    if row is not None:
+        tx.db.execute(update(tag_types).where(tag_types.c.name == name).values(given))
+        tx.record_event("tag-type-updated", before=to_json(row), data=find(tx, name))
 
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a tag type, and its tags from every feature. Raises CallerError (404)."""
-    before = find(tx, name)
+    held = tx.db.execute(select(tags).where(tags.c.type == name).order_by(tags.c.value)).all()
+    before = find(tx, name) | {"tags": whole_tags(tx, held)}
     tx.db.execute(delete(tag_types).where(tag_types.c.name == name))
-    tx.record_event("tag-type-deleted", data=before)
+    tx.record_event("tag-type-deleted", before=before)
+
+
+def whole_tags(tx: Tx, rows: Iterable[Row[Any]]) -> list[Json]:
+    """Return tags as events hold them, with the features that have them."""
+    tag = feature_tags.c
+    return [
+        {
+            "type": row.type,
+            "value": row.value,
+            "createdAt": format_time(row.created_at),
+            "features": list(
+                tx.db.execute(
+                    select(tag.feature).where(tag.type == row.type, tag.value == row.value).order_by(tag.feature)
+                ).scalars()
+            ),
+        }
+        for row in rows
+    ]

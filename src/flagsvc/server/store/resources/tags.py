@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources.owners import project_of_feature
-from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH, check_types_exist
+from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH, check_types_exist, whole_tags
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
@@ -70,9 +70,12 @@ def _type_and_value(tag: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, kind: str, value: str) -> None:
     """Delete a tag, also from every feature; a missing tag is not an error."""
-    deleted = tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
-    if deleted.rowcount:
-        tx.record_event("tag-deleted", data={"type": kind, "value": value})
+    found = tx.db.execute(select(tags).where(tags.c.type == kind, tags.c.value == value)).first()
+    if found is None:
+        return
+    before = whole_tags(tx, [found])[0]
+    tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
+    tx.record_event("tag-deleted", before=before)
 
 
 def tags_of(tx: Tx, feature: str) -> list[Json]:
@@ -116,11 +119,24 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
     rows = [
         tag | {"feature": feature, "created_by_id": by, "created_at": tx.now} for feature in projects for tag in wanted
     ]
+    before = _held(tx, projects, wanted)
     upsert(tx, feature_tags, rows, ())
     for row in rows:
-        tx.record_event(
-            "feature-tagged", project=projects[row["feature"]], feature=row["feature"], data=_type_and_value(row)
-        )
+        given, name = _type_and_value(row), row["feature"]
+        if (name, row["type"], row["value"]) not in before:
+            tx.record_event("feature-tagged", project=projects[name], feature=name, data=given)
+
+
+def _held(tx: Tx, names: Iterable[str], wanted: Sequence[Json]) -> set[tuple[str, str, str]]:
+    """Return which features have which of these tags: feature, type, value."""
+    found: set[tuple[str, str, str]] = set()
+    tag = feature_tags.c
+    for each in wanted:
+        for chunk in chunks(names):
+            same = tag.type == each["type"], tag.value == each["value"]
+            holders = tx.db.execute(select(tag.feature).where(tag.feature.in_(chunk), *same)).scalars()
+            found |= {(name, each["type"], each["value"]) for name in holders}
+    return found
 
 
 def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
@@ -137,7 +153,7 @@ def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[
             holders = tx.db.execute(query).scalars().all()
             tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(holders), *same_tag))
             for feature in holders:
-                tx.record_event("feature-untagged", project=projects[feature], feature=feature, data=tag)
+                tx.record_event("feature-untagged", project=projects[feature], feature=feature, before=tag)
 
 
 def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:

@@ -82,6 +82,12 @@ def _to_json(row: Row[Any]) -> Json:
     return {"accountType": "User", "id": row.id, **names, "imageUrl": NO_PICTURE, **times, **unknown, **role}
 
 
+def shown(row: Row[Any]) -> Json:
+    """Return a user as events hold it."""
+    names = {key: text for key, text in _names(row).items() if text}
+    return {"id": row.id, **names, "rootRole": ROLE_NUMBERS[row.root_role]}
+
+
 def _names(row: Row[Any]) -> Json:
     return {"name": row.name, "username": row.username, "email": row.email}
 
@@ -97,14 +103,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
     row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
-    created = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
-    tx.record_event("user-created", data=_recorded(created))
-    return created | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
-
-
-def _recorded(user: Mapping[str, Any]) -> Json:
-    """Return what events tell of a user."""
-    return {key: user[key] for key in ("id", "name", "username", "email", "rootRole") if key in user}
+    stored = tx.db.execute(insert(users).values(row).returning(users)).one()
+    tx.record_event("user-created", data=shown(stored))
+    return _to_json(stored) | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
 
 
 def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
@@ -124,9 +125,9 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     if changed:
         tx.db.execute(update(users).where(users.c.id == number).values(changed))
     after = get(tx, number)
-    data = {"before": _recorded(_to_json(row)), "after": _recorded(after)}
-    if data["before"] != data["after"]:
-        tx.record_event("user-updated", data=data)
+    before, data = shown(row), shown(_find(tx, number))
+    if before != data:
+        tx.record_event("user-updated", before=before, data=data)
     return {key: each for key, each in after.items() if key != "rootRole"} | (
         {"rootRole": role} if "rootRole" in wanted else {}
     )
@@ -137,7 +138,7 @@ def remove(tx: Tx, number: int) -> None:
     row = _find(tx, number)
     _keep_an_administrator(tx, row, None)
     tx.db.execute(delete(users).where(users.c.id == number))
-    tx.record_event("user-deleted", data=_recorded(_to_json(row)))
+    tx.record_event("user-deleted", before=shown(row))
 
 
 def _keep_an_administrator(tx: Tx, row: Row[Any], role: str | None) -> None:

@@ -22,6 +22,7 @@ from sqlalchemy import func, select
 from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
 from flagsvc.server.store.schema import features, segments, state, tokens, users
 from flagsvc.server.store.seed.apply import Seed, apply_seed
+from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.seed.missing import count_entries, missing, without_user_entries
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
@@ -60,7 +61,7 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
         found = _outcome_without_write(tx, digest, add)
     if found is not None:
         return found
-    with store.writing(None) as tx:
+    with store.writing(None, "seed") as tx:
         found = _outcome_without_write(tx, digest, add)  # another server may have come first
         if found is None:
             found = _write(tx, seed)
@@ -88,7 +89,9 @@ def _write(tx: Tx, seed: Seed) -> SeedResult:
     there = _count_existing_rows(tx)
     new = _is_new(tx, there)
     rest = without_user_entries(tx, seed) if new else missing(tx, seed)
+    before = read_state(tx)
     apply_seed(tx, rest)
+    record_changes(tx, before)
     return SeedResult(SeedOutcome.WRITTEN if new else SeedOutcome.ADDED, count_entries(rest), there)
 
 

@@ -1,0 +1,166 @@
+"""`/api/admin/events` and `/api/admin/search/events`: what was changed, by whom and how (decision 0054)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from flagsvc.http.route import Parameter
+from flagsvc.http.shapes import Shape, String, check
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.errors import invalid
+from flagsvc.server.api.route import Route
+from flagsvc.server.shapes import events as shapes
+from flagsvc.server.store.resources import events
+from flagsvc.server.store.resources.events import LAST, LAST_OF_ONE, EventSearch, read_day
+from flagsvc.server.store.resources.feature_search import MAX_VALUES
+from flagsvc.server.store.texts import split_list
+
+TAG = "Events"
+WORDS, NUMBERS, DAY = (
+    String(pattern="^(IS|IS_ANY_OF):(.*?)(,([a-zA-Z0-9_]+))*$"),
+    String(pattern="^(IS|IS_ANY_OF):(.*?)(,([0-9]+))*$"),
+    String(pattern=r"^(IS):\d{4}-\d{2}-\d{2}$"),
+)
+FILTERS: dict[str, Shape] = {
+    **dict.fromkeys(("feature", "project", "type", "createdBy", "environment"), WORDS),
+    **dict.fromkeys(("id", "groupId"), NUMBERS),
+}
+"""Filter → the shape of its text, `OPERATOR:value,value`."""
+DAYS: dict[str, Shape] = {"from": DAY, "to": DAY}
+NUMERIC = ("id", "createdBy")
+"""The filters whose values are numbers."""
+ID = re.compile(r"-?\d{1,18}", re.ASCII)
+NUMBER = re.compile(r"\s*([+-]?\d{1,9})(\.\d*)?\s*", re.ASCII)
+MAX_LIMIT = 1000
+MAX_OFFSET = 2**31
+
+
+def list_events(call: ApiCall) -> ApiAnswer:
+    """Answer the last events, of the server or of one project."""
+    project = _read(call, "project", String())
+    with call.store.reading() as tx:
+        found, total = events.list_last(tx, project=project)
+    return ApiAnswer({"version": 1, "events": found, "totalEvents": total})
+
+
+def list_events_of_feature(call: ApiCall) -> ApiAnswer:
+    """Answer the last events of a feature, also of one that is deleted."""
+    name = call.params["featureName"]
+    with call.store.reading() as tx:
+        found, total = events.list_last(tx, feature=name)
+    return ApiAnswer({"version": 1, "toggleName": name, "events": found, "totalEvents": total})
+
+
+def search(call: ApiCall) -> ApiAnswer:
+    """Answer a page of events. Without the permission ADMIN, only events of projects are found."""
+    wanted = EventSearch(
+        text=_read(call, "query", String()) or "",
+        filters={name: _values(call, name) for name in FILTERS},
+        since=_day(call, "from"),
+        until=_day(call, "to"),
+        all_projects=call.actor.may("ADMIN"),
+        offset=_number(call.first_value("offset"), 0, least=0, most=MAX_OFFSET),
+        limit=_number(call.first_value("limit"), LAST_OF_ONE, least=1, most=MAX_LIMIT),
+    )
+    with call.store.reading() as tx:
+        found, total = events.search(tx, wanted)
+    return ApiAnswer({"events": found, "total": total})
+
+
+def list_creators(call: ApiCall) -> ApiAnswer:
+    """Answer the authors of events."""
+    with call.store.reading() as tx:
+        return ApiAnswer(events.list_creators(tx))
+
+
+def _read(call: ApiCall, name: str, shape: Shape) -> str | None:
+    """Return a parameter of the query string; None without one. Raises ShapeError, also for a repeated one."""
+    given = call.query.get(name)
+    if given is None:
+        return None
+    return str(check(shape, given[0] if len(given) == 1 else given, f"/query/{name}"))
+
+
+def _values(call: ApiCall, name: str) -> list[str | int]:
+    """Return the values of a filter; none for a filter without values. Raises ShapeError, and ApiError (400) for no number."""
+    text = _read(call, name, FILTERS[name]) or ""
+    values = [each for each in split_list(text.partition(":")[2], name, MAX_VALUES) if each]
+    if name not in NUMERIC:
+        return list(values)
+    wrong = next((each for each in values if not ID.fullmatch(each)), None)
+    if wrong is not None:
+        raise _unreadable(name, "numbers", wrong)
+    return [int(each) for each in values]
+
+
+def _day(call: ApiCall, name: str) -> datetime | None:
+    """Return a day. Raises ShapeError, and ApiError (400) for a day that does not exist."""
+    text = _read(call, name, DAYS[name])
+    if text is None:
+        return None
+    try:
+        return read_day(text.partition(":")[2])
+    except ValueError:
+        raise _unreadable(name, "a day that exists", text) from None
+
+
+def _unreadable(name: str, wanted: str, given: str) -> Exception:
+    """Return the 400 for a value that fits its pattern and means nothing (ours: the real server answers 500)."""
+    place = f"/query/{name}"
+    return invalid([{"message": f'The `{place}` property must be {wanted}. You sent "{given[:100]}".', "path": place}])
+
+
+def _number(text: str | None, default: int, *, least: int, most: int) -> int:
+    """Return a number without its fraction; `default` for any other text, and for one out of bounds."""
+    found = NUMBER.fullmatch(text or "")
+    value = int(found[1]) if found else default
+    return value if least <= value <= most else default
+
+
+FILTER = "`OPERATOR:value,value`, the operator IS or IS_ANY_OF."
+ROUTES = (
+    Route(
+        path="/api/admin/events",
+        handler=list_events,
+        operation="getEvents",
+        summary=f"List the last {LAST} events, or the last {LAST_OF_ONE} of a project.",
+        tag=TAG,
+        permission="ADMIN",
+        query=(Parameter("project", "Only events of this project."),),
+        result=shapes.EVENTS,
+    ),
+    Route(
+        path="/api/admin/events/:featureName",
+        handler=list_events_of_feature,
+        operation="getEventsForToggle",
+        summary=f"List the last {LAST_OF_ONE} events of a feature.",
+        tag=TAG,
+        result=shapes.FEATURE_EVENTS,
+    ),
+    Route(
+        path="/api/admin/search/events",
+        handler=search,
+        operation="searchEvents",
+        summary="Search events.",
+        description="Without the permission ADMIN, only events that belong to a project are found.",
+        tag=TAG,
+        query=(
+            Parameter("query", "A text that what was before or after contains, or a tag of the feature."),
+            *(Parameter(name, FILTER) for name in FILTERS),
+            Parameter("from", "`IS:2024-01-01`: the first day (UTC)."),
+            Parameter("to", "`IS:2024-01-31`: the last day (UTC)."),
+            Parameter("offset", "How many events to skip."),
+            Parameter("limit", f"How many events to return, {LAST_OF_ONE} by default, {MAX_LIMIT} at most."),
+        ),
+        result=shapes.SEARCH_RESULT,
+    ),
+    Route(
+        path="/api/admin/event-creators",
+        handler=list_creators,
+        operation="getEventCreators",
+        summary="List the authors of events.",
+        tag=TAG,
+        result=shapes.CREATORS,
+    ),
+)

@@ -1,0 +1,34 @@
+"""Stores the events of a transaction when it commits (decision 0054)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from flagsvc.server.store.schema import events, feature_tags
+
+AT_ONCE = 500
+"""The most flags of one query."""
+
+
+def store_events(db: Connection, pending: Sequence[dict[str, Any]]) -> None:
+    """Store events, each with the tags that its feature now has."""
+    if not pending:
+        return
+    found = _read_tags(db, sorted({row["feature"] for row in pending if row["feature"] is not None}))
+    db.execute(insert(events), [row | {"tags": found.get(row["feature"], [])} for row in pending])
+
+
+def _read_tags(db: Connection, names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """Return the tags of features, by feature."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    tag = feature_tags.c
+    for start in range(0, len(names), AT_ONCE):
+        these = tag.feature.in_(names[start : start + AT_ONCE])
+        query = select(tag.feature, tag.type, tag.value).where(these).order_by(tag.type, tag.value)
+        for row in db.execute(query):
+            found[row.feature].append({"value": row.value, "type": row.type})
+    return found

@@ -1,0 +1,194 @@
+"""What events hold beyond the real server's: both sides whole, token, way, and one id for what is done together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from flagsvc.server.store import cloning
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.first_start import create_first_token
+from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags
+from flagsvc.server.store.resources import events as event_list
+from flagsvc.server.store.resources.events import EventSearch
+from flagsvc.server.store.schema import events
+from flagsvc.server.store.seed.apply import parse_seed
+from flagsvc.server.store.seed.once import apply_seed_once
+from flagsvc.server.store.store import Store, Tx, open_store
+from flagsvc.testing import FakeClock, RecordingLog
+from support.admin_call_rows import STRATEGIES
+from support.seeded_store import SeededStore, open_seeded_store
+
+PLACE = strategies.StrategyPlace("default", "web", "development")
+USED = STRATEGIES["used"]
+ADA = Actor(7, "ada", root_role="admin", token="laptop")
+
+
+@pytest.fixture
+def seeded(database_url: str) -> Iterator[SeededStore]:
+    """Give a database with some features."""
+    with open_seeded_store(database_url) as store:
+        yield store
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give a new database."""
+    with closing(open_store(database_url, FakeClock(), RecordingLog())) as opened:
+        yield opened
+
+
+def rows_of(store: Store) -> list[Any]:
+    """Return the rows of all events, in order."""
+    with store.reading() as tx:
+        return list(tx.db.execute(select(events).order_by(events.c.id)))
+
+
+def test_what_is_done_together_has_one_id(seeded: SeededStore) -> None:
+    """The events of one transaction have one id, the next transaction has another; token and way are there."""
+    with seeded.store.writing(ADA, "page") as tx:
+        cloning.clone(tx, "default", "web", "copy")
+    with seeded.store.writing(ADA, "page") as tx:
+        strategies.set_state(tx, PLACE, enabled=True)
+    *cloned, switched = rows_of(seeded.store)
+    assert [row.type for row in cloned] == ["feature-created", "feature-strategy-add"]
+    assert len({row.action for row in cloned}) == 1
+    assert switched.action not in {row.action for row in cloned}
+    assert {(row.created_by, row.created_by_id, row.token, row.way) for row in (*cloned, switched)} == {
+        ("ada", 7, "laptop", "page")
+    }
+
+
+def test_a_transaction_that_fails_writes_no_event(seeded: SeededStore) -> None:
+    """An event is stored with its change or not at all."""
+
+    def fail(tx: Tx) -> None:
+        strategies.set_state(tx, PLACE, enabled=True)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        seeded.write(fail)
+    assert rows_of(seeded.store) == []
+
+
+def test_what_changes_nothing_writes_no_event(seeded: SeededStore) -> None:
+    """A state, a tag and a segment list that are so already have no event."""
+    seeded.write(strategies.set_state, PLACE, enabled=False)
+    tag = {"type": "simple", "value": "one"}
+    seeded.write(tags.add_to_feature, "web", tag)
+    seeded.write(tags.add_to_feature, "web", tag)
+    seeded.write(segments.set_segments, USED, [], project="default", environment="development")
+    seeded.write(environments.switch, "production", enabled=True)
+    assert [row.type for row in rows_of(seeded.store)] == ["tag-created", "feature-tagged"]
+
+
+def test_a_switch_has_both_sides(seeded: SeededStore) -> None:
+    """The event of a switch says how it was and how it is, although the real server's has no data."""
+    seeded.write(strategies.set_state, PLACE, enabled=True)
+    (row,) = rows_of(seeded.store)
+    assert (row.before, row.data) == ({"enabled": False}, {"enabled": True})
+    shown = event_list.to_json(row)
+    assert (shown["data"], shown["preData"]) == (None, None)
+    assert (shown["before"], shown["after"]) == ({"enabled": False}, {"enabled": True})
+
+
+def test_a_deleted_feature_is_whole_in_its_event(seeded: SeededStore) -> None:
+    """Strategies with their place, states, tags and links of a deleted feature are in its event; the real server's has less."""
+    seeded.write(tags.add_to_feature, "web", {"type": "simple", "value": "one"})
+    seeded.write(strategies.set_state, PLACE, enabled=True)
+    strategy = seeded.read(strategies.read_whole, USED)
+    seeded.write(feature_archive.archive, "default", "web")
+    seeded.write(feature_archive.remove, "web")
+    row = rows_of(seeded.store)[-1]
+    before = row.before
+    assert (row.type, row.data) == ("feature-deleted", None)
+    assert before["strategies"] == {"development": [strategy]}
+    assert before["environments"]["development"] == {"enabled": True, "variants": []}
+    assert (before["tags"], before["links"]) == ([{"type": "simple", "value": "one"}], [])
+    assert "strategies" not in event_list.to_json(row)["preData"]
+
+
+def test_a_deleted_tag_names_its_features(seeded: SeededStore) -> None:
+    """What goes with a deleted tag is in its event."""
+    seeded.write(tags.add_to_feature, "web", {"type": "simple", "value": "one"})
+    seeded.write(tags.remove, "simple", "one")
+    assert rows_of(seeded.store)[-1].before["features"] == ["web"]
+
+
+def test_revival_knows_where_the_feature_was_on(seeded: SeededStore) -> None:
+    """A revived feature is off everywhere; its event says where it was on."""
+    seeded.write(strategies.set_state, PLACE, enabled=True)
+    seeded.write(feature_archive.archive, "default", "web")
+    seeded.write(feature_archive.revive, "web")
+    assert rows_of(seeded.store)[-1].before["enabledIn"] == ["development"]
+
+
+def test_an_environment_that_leaves_a_project_keeps_its_states_in_the_event(seeded: SeededStore) -> None:
+    """The states of the features in a removed environment are in its event."""
+    seeded.write(strategies.set_state, PLACE, enabled=True)
+    seeded.write(environments.remove_from_project, "default", "development")
+    before = rows_of(seeded.store)[-1].before["features"]
+    assert before["web"] == {"enabled": True, "variants": []}
+    seeded.write(environments.remove_from_project, "default", "development")
+    assert rows_of(seeded.store)[-1].before["features"] == before
+
+
+def test_a_seed_writes_events(store: Store) -> None:
+    """Each thing that a seed makes or changes has an event, with the way `seed` and one id; no event has a secret."""
+    seed = {
+        "environments": [{"name": "staging"}],
+        "projects": [{"id": "default", "name": "Renamed"}],
+        "contextFields": [{"name": "plan"}],
+        "segments": [{"name": "vip"}],
+        "users": [{"name": "ada", "projectRoles": [{"project": "default", "role": "owner"}]}],
+        "tokens": [
+            {"type": "personal", "user": "ada", "secret": "user:hidden-one"},
+            {"type": "backend", "environment": "staging", "secret": "*:staging.hidden-two"},
+        ],
+        "features": [{"name": "cart", "enabled": ["staging"]}],
+        "strategies": [{"feature": "cart", "environment": "staging", "name": "default", "segments": ["vip"]}],
+        "maintenance": True,
+    }
+    apply_seed_once(store, parse_seed(seed))
+    rows = rows_of(store)
+    assert [row.type for row in rows] == [
+        "setting-created",
+        "environment-created",
+        "project-updated",
+        "context-field-created",
+        "segment-created",
+        "user-created",
+        "project-user-added",
+        "api-token-created",
+        "pat-created",
+        "feature-created",
+    ]
+    assert {(row.way, row.created_by, row.token) for row in rows} == {("seed", "system", None)}
+    assert len({row.action for row in rows}) == 1
+    made = next(row.data for row in rows if row.type == "feature-created")
+    assert made["environments"]["staging"]["enabled"] is True
+    assert [each["name"] for each in made["strategies"]["staging"]] == ["default"]
+    assert "hidden" not in repr([(row.before, row.data) for row in rows])
+
+
+def test_the_first_start_writes_events(store: Store) -> None:
+    """The administrator and the token of a first start have events, without the secret."""
+    made = create_first_token(store)
+    rows = rows_of(store)
+    assert [(row.type, row.way) for row in rows] == [("user-created", "start"), ("pat-created", "start")]
+    assert made is not None and not [each for each in made if each in repr([row.data for row in rows])]
+
+
+@pytest.mark.parametrize("text", ["grün", "a%b", "x_y", "back\\slash"])
+def test_a_search_finds_texts_as_they_are(seeded: SeededStore, text: str) -> None:
+    """Letters beyond ASCII are found on every database, and signs of patterns mean themselves."""
+    for value in (text, "axb", "xzy", "gruen"):
+        seeded.write(tags.create, {"type": "simple", "value": value})
+    sought = text.partition("\\")[0]
+    found, total = seeded.read(event_list.search, EventSearch(sought, all_projects=True))
+    assert [each["data"]["value"] for each in found] == [text]
+    assert total == 1
