@@ -15,24 +15,10 @@ from flagsvc.proxy.replicas import Access, Client, ServerStore
 from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
+from support.plain_store import PlainStore
 from support.redises import redis_server
 
 PREFIXES = count()
-
-
-class PlainStore:
-    """A user's provider with plain methods."""
-
-    def __init__(self) -> None:
-        self.data: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        """Return what is stored."""
-        return self.data.get(key)
-
-    def set(self, key: str, data: bytes) -> None:
-        """Store."""
-        self.data[key] = data
 
 
 class ForwardingStore:

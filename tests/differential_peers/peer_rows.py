@@ -1,4 +1,4 @@
-"""One request as a row of a table, and one difference that is on purpose."""
+"""One request as a row of a table, what such rows share, and one difference that is on purpose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 JSON = "application/json"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+CONTEXT = {"userId": "7", "sessionId": "s", "appName": "shop-web", "properties": {"region": "eu", "plan": "pro"}}
+KNOWN = "userId=7&sessionId=s&appName=shop-web&properties[region]=eu&properties[plan]=pro"
+"""The same context as a query."""
 BUCKET = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
 TWO_AND_ONE = "2 yes 1 no"
 """What `usage` reports, as `peer_upstream` tells it."""
@@ -62,6 +65,23 @@ class Row(NamedTuple):
     def reaches_upstream(self) -> bool:
         """Whether something must be looked for upstream."""
         return bool(self.counts or self.registers or self.measures)
+
+
+class Caller(NamedTuple):
+    """A program that sends requests. `path` and `key` are those of each row that has no other one, `headers` those of each GET."""
+
+    path: str
+    key: str
+    headers: Mapping[str, str] = NOTHING
+
+    def get(self, title: str, query: str = "", path: str = "", key: str | None = None, **more: Any) -> Row:
+        """Return a GET."""
+        target = (path or self.path) + (f"?{query}" if query else "")
+        return Row(title, target, key=self.key if key is None else key, **{"headers": self.headers, **more})
+
+    def post(self, title: str, body: Any, path: str = "", key: str | None = None, **more: Any) -> Row:
+        """Return a POST."""
+        return Row(title, path or self.path, "POST", self.key if key is None else key, body=body, **more)
 
 
 def usage(app: str, flag: str, **more: Any) -> dict[str, Any]:

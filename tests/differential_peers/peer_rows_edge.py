@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any
 
 import peer_exclusions as ours
 from peer_flags import OWN_NAME, PRODUCTION
-from peer_rows import JSON, TWO_AND_ONE, Row, counted, registration, usage
+from peer_rows import CONTEXT, JSON, KNOWN, TWO_AND_ONE, Caller, counted, registration, usage
 
 WEB, PRODUCTION_WEB = "*:development.web", "*:production.web"
 SHOP_WEB, BOTH_WEB, STAGING_WEB = "shop:development.web", "[]:development.web", "*:staging.web"
@@ -26,19 +25,8 @@ TOKENS = {
 }
 """What the upstream knows of callers' tokens: type, projects and environment."""
 URL = "/api/frontend"
-CONTEXT = {"userId": "7", "sessionId": "s", "appName": "shop-web", "properties": {"region": "eu", "plan": "pro"}}
-KNOWN = "userId=7&sessionId=s&appName=shop-web&properties[region]=eu&properties[plan]=pro"
-
-
-def get(title: str, query: str = "", path: str = URL, key: str = WEB, **more: Any) -> Row:
-    """Return a GET of a page."""
-    return Row(title, path + (f"?{query}" if query else ""), key=key, **more)
-
-
-def post(title: str, body: Any, path: str = URL, key: str = WEB, **more: Any) -> Row:
-    """Return a POST of a page."""
-    return Row(title, path, "POST", key, body=body, **more)
-
+PAGE = Caller(URL, WEB)
+get, post = PAGE.get, PAGE.post
 
 ROUTES = (
     get("the flags of a user", KNOWN),
@@ -131,7 +119,7 @@ QUERIES = (
     get("a moment that is none", "currentTime=garbage"),
     get("an address", "remoteAddress=192.0.2.1"),
     get("an address of a network", "remoteAddress=10.1.2.3"),
-    get("an address from a gateway that nobody trusts", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("an address from a gateway that is not trusted", headers={"X-Forwarded-For": "10.1.2.3"}),
     get("an application", "appName=shop-web"),
     get("no application", "asking=application", but=(ours.OWN_APPLICATION,)),
     get("an environment", "environment=default&asking=environment"),
@@ -217,13 +205,7 @@ ORIGINS = (
     ),
 )
 METRICS, REGISTER = f"{URL}/client/metrics", f"{URL}/client/register"
-
-
-def report(title: str, body: Any, path: str = METRICS, **more: Any) -> Row:
-    """Return a report of a page."""
-    return post(title, body, path, **more)
-
-
+report = Caller(METRICS, WEB).post
 IMPACT = {
     "name": "page_clicks",
     "help": "Clicks.",

@@ -7,10 +7,9 @@ from typing import Any
 import peer_exclusions as ours
 from peer_flags import EUROPE, feature, strategy
 from peer_meaning import pruned
-from peer_rows import BUCKET, Row, counted, registration, usage
+from peer_rows import BUCKET, KNOWN, Caller, Row, counted, registration, usage
 from peer_rows_edge import (
     ADMIN,
-    KNOWN,
     PRODUCTION_SERVICE,
     PRODUCTION_WEB,
     SERVICE,
@@ -26,18 +25,8 @@ SPECIFICATION = {"Unleash-Client-Spec": "5.2.0"}
 VALIDATE = "/edge/validate"
 INLINED = {"features.in-segment": pruned(feature("in-segment", {"strategies": [strategy(EUROPE)]}))}
 REFUSED = {**ours.ERROR, "status": 400, "etag": None, "again": None, "features": None, "segments": None}
-
-
-def get(title: str, query: str = "", path: str = FEATURES, key: str = SERVICE, **more: Any) -> Row:
-    """Return a GET of a service."""
-    more.setdefault("headers", SPECIFICATION)
-    return Row(title, path + (f"?{query}" if query else ""), key=key, **more)
-
-
-def report(title: str, body: Any, path: str = METRICS, key: str = SERVICE, **more: Any) -> Row:
-    """Return a report of a service."""
-    return Row(title, path, "POST", key, body=body, **more)
-
+get = Caller(FEATURES, SERVICE, SPECIFICATION).get
+report = Caller(METRICS, SERVICE).post
 
 DOCUMENTS = (
     get("the configuration"),

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any
 
 import peer_exclusions as ours
-from peer_rows import JSON, Row, counted, registration, usage
+from peer_rows import CONTEXT, JSON, KNOWN, Caller, counted, registration, usage
 
 KEY, OTHER_KEY, SERVICE_KEY = "web-app", "ios-app", "service"
 URL = "/proxy"
-CONTEXT = {"userId": "7", "sessionId": "s", "appName": "shop-web", "properties": {"region": "eu", "plan": "pro"}}
-KNOWN = "userId=7&sessionId=s&appName=shop-web&properties[region]=eu&properties[plan]=pro"
 NO_TYPE = {"type": ""}
-
-
-def get(title: str, query: str = "", path: str = URL, key: str = KEY, **more: Any) -> Row:
-    """Return a GET of a page."""
-    return Row(title, path + (f"?{query}" if query else ""), key=key, **more)
-
-
-def post(title: str, body: Any, path: str = URL, key: str = KEY, **more: Any) -> Row:
-    """Return a POST of a page."""
-    return Row(title, path, "POST", key, body=body, **more)
-
+PAGE = Caller(URL, KEY)
+get, post = PAGE.get, PAGE.post
 
 ROUTES = (
     get("the flags of a user", KNOWN),
@@ -77,7 +65,7 @@ QUERIES = (
     get("a year to come", "currentTime=2031"),
     get("a moment that is none", "currentTime=garbage"),
     get("an address", "remoteAddress=192.0.2.1"),
-    get("an address from a gateway that nobody trusts", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("an address from a gateway that is not trusted", headers={"X-Forwarded-For": "10.1.2.3"}),
     get("an application", "appName=shop-web"),
     get("no application", "asking=application"),
     get("an environment", "environment=default&asking=environment"),

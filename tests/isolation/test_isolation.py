@@ -1,7 +1,8 @@
 """No answer, tag, log line, metric or request to an upstream of one environment holds anything of another one.
 
-A random walk over environments, keys, reloads, outages, changed and empty documents, conditional requests and the cache.
-ISOLATION_STEPS sets the number of steps.
+A random walk over environments, keys, reloads, outages, changed and empty documents, conditional requests and the cache, by a
+proxy in one process and by one with workers, each of which may be killed. ISOLATION_STEPS sets the number of steps (half of them
+with workers, which take longer), ISOLATION_SEEDS that of walks.
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ import asyncio
 import json
 import os
 from collections import Counter
+from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
 
 from flagsvc.http.messages import Request, Response
-from flagsvc.proxy import upstream_sync
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import readings
-from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
-from flagsvc.testing import MemoryStore, RecordingLog
-from support.isolation import MARK, MarkedUpstream, Side, Table, Universe, options_of, random_tables
+from flagsvc.proxy import token_lookups, upstream_sync
+from flagsvc.proxy.setup import ProxySetup
+from support.isolated_processes import Asked, OneProcess, Tables, View, Walked, WithWorkers
+from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
 
 STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
 SEEDS = range(int(os.environ.get("ISOLATION_SEEDS", "2")))
@@ -44,27 +43,23 @@ def marks_in(text: str) -> set[str]:
 class Walk:
     """One random walk."""
 
-    def __init__(self, seed: int, universe: Universe) -> None:
+    def __init__(self, seed: int, universe: Universe, make: Callable[[Tables], Walked]) -> None:
         self.random = Random(seed)
         self.universe = universe
-        self.log = RecordingLog()
-        self.store = MemoryStore()
         self.seen: Counter[str] = Counter()
         self.tags: list[bytes] = []
         self.last_tags: dict[tuple[bytes, bytes, str], bytes] = {}
-        self.tables: dict[str, Table] = random_tables(self.random, self.universe, {})
-        self.setup = make_setup(options_of(self.tables, self.log, self.store))
-        self.runtime = ProxyRuntime(self.setup)
+        self.tables = random_tables(self.random, self.universe, {})
+        self.walked = make(self.tables)
 
     async def run(self, steps: int) -> None:
         """Take the steps, and stop."""
-        self.runtime.start()
-        await asyncio.wait_for(self.runtime.environments.wait_ready(), 20)
+        await self.walked.start()
         for _ in range(steps):
             await self.step()
         for side in self.universe.sides:
             side.fault = ""
-        await self.runtime.stop()
+        await self.walked.stop()
         self.check_outside()
 
     async def step(self) -> None:
@@ -78,15 +73,14 @@ class Walk:
             # no wait for a condition: a step in which time passes
             await asyncio.sleep(self.random.choice((0, 0, 0, 0.001, 0.03)))
         elif drawn < 0.99:
-            self.check_metrics()
+            await self.check_metrics()
         else:
-            self.reload()
+            await self.reload()
 
-    def reload(self) -> None:
+    async def reload(self) -> None:
         """Use other environments."""
         self.tables = random_tables(self.random, self.universe, self.tables)
-        self.setup = renew_setup(self.setup, options_of(self.tables, self.log, self.store))
-        self.runtime.renew(self.setup)
+        await self.walked.reload(self.tables)
         self.seen["reload"] += 1
         self.check_outside()
 
@@ -97,21 +91,29 @@ class Walk:
         side.fault = self.random.choice(("", "", "", "network", "unauthorized", "server"))
         side.is_empty = self.random.random() < 0.1
         self.universe.is_validating = self.random.random() < 0.8
-        self.runtime.poll_now()
+        self.walked.poll_now()
+        self.walked.disturb(self.random)
 
     # ---- requests
 
-    def owner_of(self, key: str) -> set[str] | None:
-        """Return the marks that may be in an answer to a key; None if the key opens nothing.
+    def owners_of(self, key: str, views: Iterable[View]) -> set[str] | None:
+        """Return the marks that may be in an answer to a key; None if the key opens nothing."""
+        owners = {owner for view in views if (owner := self.owner_of(key, view)) is not None}
+        return owners or None
+
+    def owner_of(self, key: str, view: View) -> str | None:
+        """Return the mark that may be in an answer to a key of some environments; None if the key opens nothing.
 
         A key of an environment that is being replaced opens the former one if that has it, too, and else the coming one.
         """
-        for name, table in self.tables.items():
+        for name, table in view.tables.items():
             if key in (*table.keys, *table.tokens):
-                current = self.runtime.environments.current[name]
-                settings = current.setup.service_settings
+                current = view.served.get(name)
+                if current is None:
+                    return table.side.mark
+                settings = current.service_settings
                 is_in_both = key in (*settings.client_keys, *settings.server_tokens)
-                return {side_of(self.universe, current).mark if is_in_both else table.side.mark}
+                return side_of(self.universe, current).mark if is_in_both else table.side.mark
         return None
 
     def draw_key(self) -> str:
@@ -124,7 +126,10 @@ class Walk:
         """Send a request, and look for marks that do not belong into its answer."""
         key = self.draw_key()
         request, sent = self.draw_request(key)
-        response = await self.answer(request, sent)
+        asked = await self.walked.draw(self.random)
+        views = asked.views()
+        response = await self.answer(asked, request, sent)
+        views += asked.views()  # a reload may have come meanwhile
         text = response.body.decode() + repr(response.headers())
         self.seen[str(response.status)] += 1
         self.note_tags(request, key, response)
@@ -134,10 +139,11 @@ class Walk:
         if request.path == b"/edge/validate":
             self.check_validated(sent, response)
             return
-        allowed = self.owner_of(key)
+        allowed = self.owners_of(key, views)
         if allowed is None:
             allowed = marks_in(key) if response.status in (200, 304) else set()
             assert response.status != 200 or marks_in(key), f"{key} opened something"
+        self.seen["opened"] += response.status == 200 and bool(marks_in(key))
         assert foreign <= allowed, f"{request.method!r} {request.path!r} with {key}: {foreign} beside {allowed}\n{text}"
 
     def draw_request(self, key: str) -> tuple[Request, bytes]:
@@ -182,9 +188,9 @@ class Walk:
         names = [f"{side.mark}-flag-{at}" for at in range(self.random.randint(0, 2))]
         return json.dumps({"context": {"userId": "7", "properties": {"region": "eu"}}, "toggles": names}).encode()
 
-    async def answer(self, request: Request, body: bytes) -> Response:
-        """Return the answer of the process."""
-        contract = self.runtime.service
+    async def answer(self, asked: Asked, request: Request, body: bytes) -> Response:
+        """Return the answer of a process."""
+        contract = asked.contract
         admitted = contract.admit(request)
         if isinstance(admitted, Response):
             return admitted
@@ -210,10 +216,9 @@ class Walk:
 
     # ---- everything else that leaves the process
 
-    def check_metrics(self) -> None:
+    async def check_metrics(self) -> None:
         """Metrics have no name of a flag, a token or a project."""
-        sources = self.runtime.sources
-        text = exposition(sources, readings(sources), ()).decode()
+        text = await self.walked.metrics()
         assert not marks_in(text)
         labels = {line.split('environment="')[1].split('"')[0] for line in text.splitlines() if 'environment="' in line}
         assert labels <= {"", *self.tables}
@@ -229,18 +234,22 @@ class Walk:
             else:
                 assert marks_in(text) <= {mark}, f"{mark} was sent {text}"
         self.universe.sent.clear()
-        for line in self.log.lines:
+        for line in self.walked.log.lines:
             shown = marks_in(f"{line.event} {line.fields}")
             assert len(shown) <= 1, line
             assert "-front" not in str(line.fields), line
             assert "-back" not in str(line.fields), line
-        self.seen["lines"] += len(self.log.lines)
-        self.log.lines.clear()
-        for data in self.store.data.values():
-            text = data.decode("utf-8", "replace")
-            assert len(marks_in(text)) <= 1
-            assert "-front" not in text.replace("-flag", "")
-        self.seen["records"] = len(self.store.data)
+        self.seen["lines"] += len(self.walked.log.lines)
+        self.walked.log.lines.clear()
+        for data in self.walked.store.data.values():
+            self.check_record(data.decode("utf-8", "replace"))
+        self.seen["records"] = len(self.walked.store.data)
+
+    def check_record(self, text: str) -> None:
+        """A record is of one environment. One of tokens is of one upstream: it has only digests, and names of projects."""
+        assert len(marks_in(PROJECT.sub("", text))) <= 1
+        assert len({mark[:-2] for mark in marks_in(text)}) <= 1
+        assert "-front" not in text.replace("-flag", "")
 
 
 def same_name_urls(universe: Universe, name: str) -> set[str]:
@@ -248,27 +257,34 @@ def same_name_urls(universe: Universe, name: str) -> set[str]:
     return {side.url for side in universe.sides if side.name == name}
 
 
-def side_of(universe: Universe, environment: EnvironmentRuntime) -> Side:
+def side_of(universe: Universe, setup: ProxySetup) -> Side:
     """Return the side that an environment serves now."""
-    return universe.side_of(environment.setup.options.flagsvc_url, environment.setup.options.flagsvc_api_token)
+    return universe.side_of(setup.options.flagsvc_url, setup.options.flagsvc_api_token)
 
 
+@pytest.mark.parametrize("kind", [OneProcess, WithWorkers])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_crosses_from_one_environment_to_another(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever happens, what leaves the process has only the marks of the environment that it is for."""
+def test_nothing_crosses_from_one_environment_to_another(
+    seed: int, kind: type[OneProcess | WithWorkers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any order of events, what leaves the proxy has only the marks of the environment that it is for."""
     universe = Universe()
 
     def make_upstream(setup: ProxySetup) -> MarkedUpstream:
         return MarkedUpstream(universe, upstream_sync.make_upstream_settings(setup))
 
+    def make_session(setup: ProxySetup) -> MarkedSession:
+        return MarkedSession(universe, setup.options.flagsvc_url)
+
     monkeypatch.setattr(upstream_sync, "make_upstream", make_upstream)
+    monkeypatch.setattr(token_lookups, "make_session", make_session)
 
     async def main() -> Counter[str]:
-        walk = Walk(seed, universe)
-        await walk.run(STEPS)
+        walk = Walk(seed, universe, lambda tables: kind(tables, monkeypatch))
+        await walk.run(STEPS // 2 if kind is WithWorkers else STEPS)
         return walk.seen
 
     seen = asyncio.run(main())
     print(dict(seen))
-    for what in ("200", "304", "401", "403", "503", "reload", "metrics", "validated", "lines", "records"):
+    for what in ("200", "304", "401", "403", "503", "reload", "metrics", "validated", "opened", "lines", "records"):
         assert seen[what], f"the walk never met {what}"

@@ -9,6 +9,7 @@ from flagsvc import ProxyOptions
 from flagsvc.core.throttle import Throttle
 from flagsvc.proxy.token_directory import Admission, TokenDirectory
 from flagsvc.proxy.tokens import OwnSecrets, TokenGrant, TokenLookup, TokenScope, UnavailableError
+from flagsvc.proxy.tokens.bounds import answer_deadline
 from flagsvc.settings.upstreams import upstream_of_options
 from flagsvc.testing import FakeClock, RecordingLog
 
@@ -19,7 +20,7 @@ class FakeLookup:
     def __init__(self, grants: Mapping[str, TokenGrant]) -> None:
         self.grants = grants
         self.asked: list[str] = []
-        self.deadlines: list[float | None] = []
+        self.deadlines: list[float] = []
         self.refused: set[str] = set()
         self.fault: UnavailableError | None = None
         self.meanwhile: Callable[[], object] = lambda: None
@@ -32,13 +33,11 @@ class FakeLookup:
         """Return whether the upstream was asked about a token, and knows it."""
         return token in self.asked and token in self.grants
 
-    async def find(self, token: str, network: bytes = b"", deadline: float | None = None) -> TokenGrant | None:
+    async def find(self, token: str, network: bytes, deadline: float) -> TokenGrant | None:
         """Return what a token opens."""
         return (await self.find_all([token], network, deadline)).get(token)
 
-    async def find_all(
-        self, tokens: Sequence[str], network: bytes = b"", deadline: float | None = None
-    ) -> dict[str, TokenGrant]:
+    async def find_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
         """Return what tokens open."""
         self.asked += tokens
         self.deadlines.append(deadline)
@@ -107,7 +106,11 @@ class DirectoryScene:
 
     async def look_up(self, token: str) -> Admission | None:
         """Return what a token opens."""
-        return (await self.directory.look_up_all([token])).get(token)
+        return (await self.look_up_all(token)).get(token)
+
+    async def look_up_all(self, *tokens: str) -> dict[str, Admission]:
+        """Return what tokens of one request open."""
+        return await self.directory.look_up_all(tokens, b"", answer_deadline())
 
     def asked(self) -> dict[str, list[str]]:
         """Return what each environment was asked about, by name."""

@@ -1,7 +1,7 @@
 """A process with several environments in memory, whose every part carries a mark of its environment.
 
 Each environment of each upstream has a mark: in the names and payloads of its flags, in its tokens, in what its callers report. So
-whatever leaves the process can be searched for marks that do not belong there.
+all that leaves the process can be searched for marks that do not belong there.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Fetched, UpstreamSettings
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.testing import MemoryStore, RecordingLog
+from flagsvc.testing import MemoryStore
 
 UPSTREAMS = 2
 SIDES = 3
 """Environments of each upstream."""
 MARK = re.compile(r"mark\d\dx")
+PROJECT = re.compile(r"mark\d\dx-p\d")
 PROJECTS = ("p0", "p1")
 
 
@@ -106,7 +107,6 @@ class MarkedUpstream:
     def __init__(self, universe: Universe, given: UpstreamSettings) -> None:
         self._universe = universe
         self._side = universe.side_of(given.url, given.token)
-        self._url = given.url
         self._note(given.identity.app_name, given.identity.instance_id, given.project or "", given.name_prefix or "")
 
     async def get_features(self, etag: str | None) -> Fetched:
@@ -128,6 +128,28 @@ class MarkedUpstream:
         self._note(json.dumps(payload, default=str))
         self._refuse()
 
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+    def renew(self, token: str) -> bool:
+        """Use another token. It is of the same environment."""
+        return False
+
+    def _note(self, *texts: str) -> None:
+        self._universe.sent.extend((self._side.mark, text) for text in texts)
+
+    def _refuse(self) -> None:
+        if self._side.fault:
+            raise UpstreamError(self._side.fault, "no answer")
+
+
+class MarkedSession:
+    """Replaces the session for questions about tokens: one upstream of the universe."""
+
+    def __init__(self, universe: Universe, url: str) -> None:
+        self._universe = universe
+        self._url = url
+
     async def validate(self, tokens: Sequence[str]) -> list[object]:
         """Return those tokens that any environment of this upstream has."""
         await asyncio.sleep(0)  # as a request does, it lets other tasks run
@@ -145,17 +167,6 @@ class MarkedUpstream:
 
     async def aclose(self) -> None:
         """Do nothing."""
-
-    def renew(self, token: str) -> bool:
-        """Use another token. It is of the same environment."""
-        return False
-
-    def _note(self, *texts: str) -> None:
-        self._universe.sent.extend((self._side.mark, text) for text in texts)
-
-    def _refuse(self) -> None:
-        if self._side.fault:
-            raise UpstreamError(self._side.fault, "no answer")
 
 
 @dataclass(frozen=True)
@@ -181,18 +192,18 @@ class Table:
         }
 
 
-def options_of(tables: Mapping[str, Table], log: RecordingLog, store: MemoryStore) -> ProxyOptions:
+def options_of(tables: Mapping[str, Table], store: MemoryStore, **more: Any) -> ProxyOptions:
     """Return the options of a process with these environments."""
     return ProxyOptions(
         flagsvc_url="http://nothing.invalid/api",
         environments={name: table.options() for name, table in tables.items()},
-        logger=log,
         storage_provider=store,
         metrics_interval=50,
         enable_all_endpoint=True,
         token_lookup_rate=1000,
         answer_cache_bytes=20_000,
         port=0,
+        **more,
     )
 
 

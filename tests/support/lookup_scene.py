@@ -9,6 +9,8 @@ from typing import Any
 
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.tokens import Budget, TokenGrant, TokenLookup, TokenScope, UnavailableError, WaitingPlaces
+from flagsvc.proxy.tokens.bounds import answer_deadline
+from flagsvc.proxy.tokens.lookup import MAX_ASKED
 from flagsvc.testing import FakeClock, RecordingLog, turns
 
 RATE = 5
@@ -111,7 +113,7 @@ class LookupScene:
     async def find(self, token: str, network: bytes = b"") -> TokenGrant | float | None:
         """Return what a token opens; the seconds to wait if that cannot be said."""
         try:
-            return await self.lookup.find(token, network)
+            return await self.lookup.find(token, network, answer_deadline())
         except UnavailableError as error:
             return error.seconds
 
@@ -120,6 +122,16 @@ class LookupScene:
         task = asyncio.ensure_future(self.find(token, network))
         await turns()
         return task
+
+    async def know(self, *tokens: str) -> None:
+        """Have the upstream know these tokens, and callers use them; forget the questions."""
+        self.grants |= dict.fromkeys(tokens, FRONTEND)
+        finds = [asyncio.ensure_future(self.find(token)) for token in tokens]
+        await turns()
+        await self.clock.advance(len(tokens) / MAX_ASKED / RATE)
+        assert await asyncio.gather(*finds) == [FRONTEND] * len(tokens)
+        await self.clock.advance(1)
+        self.questions.clear()
 
 
 @asynccontextmanager

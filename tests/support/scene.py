@@ -46,6 +46,29 @@ def document(*features: dict[str, Any]) -> dict[str, Any]:
     return {"version": 2, "features": list(features)}
 
 
+async def answer_as_server(
+    served: object, replies: Mapping[str, Answer], request: Request, reader: Any, writer: Writer
+) -> None:
+    """Answer as a flag server that serves a document does, unless `replies` has an answer for the last part of the path."""
+    special = replies.get(request.path.rpartition("/")[2])
+    if special is not None and not isinstance(special, bytes):
+        await special(request, reader, writer)
+    else:
+        writer.write(special or usual_answer(served, request))
+        await writer.drain()
+
+
+def usual_answer(served: object, request: Request) -> bytes:
+    """Return the answer of a flag server that takes every post, and serves a document with an ETag."""
+    if request.method != "GET":
+        return reply(202)
+    body = served if isinstance(served, bytes) else json.dumps(served).encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
+    if request.headers.get("if-none-match") == etag:
+        return reply(304, etag=etag)
+    return reply(200, body, etag=etag, content_type="application/json")
+
+
 class Proxy:
     """A running application, and a client of it that has the client key and comes from 127.0.0.1."""
 
@@ -141,22 +164,7 @@ class Scene:
         await self.waits(1)
 
     async def _answer(self, request: Request, reader: Any, writer: Writer) -> None:
-        """Answer as a flag server does."""
-        special = self.replies.get(request.path.rpartition("/")[2])
-        if special is not None and not isinstance(special, bytes):
-            await special(request, reader, writer)
-        else:
-            writer.write(special or self._usual(request))
-            await writer.drain()
-
-    def _usual(self, request: Request) -> bytes:
-        if request.method != "GET":
-            return reply(202)
-        body = self.served if isinstance(self.served, bytes) else json.dumps(self.served).encode()
-        etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
-        if request.headers.get("if-none-match") == etag:
-            return reply(304, etag=etag)
-        return reply(200, body, etag=etag, content_type="application/json")
+        await answer_as_server(self.served, self.replies, request, reader, writer)
 
     @asynccontextmanager
     async def proxy(self, options: ProxyOptions, *, ready: bool = True) -> AsyncIterator[Proxy]:

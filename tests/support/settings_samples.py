@@ -1,9 +1,14 @@
-"""Shared by the tests of the settings: a sufficient environment, and what conflicts with one option."""
+"""Shared by the tests of the settings: a sufficient environment, what conflicts with one option, and what a load refuses."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.load import load
 from flagsvc.settings.table import BY_NAME
 from support.option_samples import SAMPLES
 
@@ -41,3 +46,10 @@ def kept_as(name: str) -> str:
 def toml(name: str, value: object) -> str:
     """Return a line of TOML; JSON's texts, numbers, booleans and lists read the same there."""
     return f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
+
+
+def problems(environment: dict[str, str], file: Path | None = None, flags: dict[str, str] | None = None) -> list[str]:
+    """Return the problems of a configuration that has some."""
+    with pytest.raises(ConfigurationError) as error:
+        load(environment, file, flags or {})
+    return list(error.value.problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +12,8 @@ from typing import Any
 import httpx
 
 from flagsvc import ProxyOptions
-from support.loopback import Answer, Loopback, Request, Writer, reply
-from support.scene import Proxy, Scene, document, scene, toggle
+from support.loopback import Answer, Loopback, Request, Writer
+from support.scene import Proxy, Scene, answer_as_server, document, scene, toggle
 
 KEYS = {"a": "key-of-a", "b": "key-of-b"}
 SERVERS = {"a": "sdk-token-of-a", "b": "sdk-token-of-b"}
@@ -31,21 +30,7 @@ class Server:
 
     async def answer(self, request: Request, reader: Any, writer: Writer) -> None:
         """Answer as a flag server does."""
-        special = self.special.get(request.path.rpartition("/")[2])
-        if special is not None and not isinstance(special, bytes):
-            await special(request, reader, writer)
-        else:
-            writer.write(special or self._usual(request))
-            await writer.drain()
-
-    def _usual(self, request: Request) -> bytes:
-        if request.method != "GET":
-            return reply(202)
-        body = json.dumps(self.served).encode()
-        etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
-        if request.headers.get("if-none-match") == etag:
-            return reply(304, etag=etag)
-        return reply(200, body, etag=etag, content_type="application/json")
+        await answer_as_server(self.served, self.special, request, reader, writer)
 
     def received(self, what: str) -> list[Request]:
         """Return the requests so far whose path ends in `what`."""

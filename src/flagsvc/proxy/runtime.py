@@ -21,7 +21,7 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.environments import Environments
-from flagsvc.proxy.services import CallersSide, ServedEnvironment, make_admin_address_service, make_counters
+from flagsvc.proxy.services import CallersSide, make_admin_address_service, make_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts
 from flagsvc.proxy.token_directory import TokenDirectory, TokenEnvironment
 from flagsvc.proxy.token_lookups import TokenLookups
@@ -80,9 +80,9 @@ class ProxyRuntime:
         self.numbers = count()
         self.lookups = TokenLookups(setup, lambda token: self.callers.revoke(token))
         origins = [part.service_settings.cors_origin for part in setup.environments]
-        admit = make_directory(setup, self._list_synced, self._list_coming_synced)
+        admit = make_directory(setup, self._list_current, self._list_coming)
         self.callers = CallersSide(
-            setup, self._list_served, origins, admit=admit, tokens=self.lookups, list_coming=self._list_coming
+            setup, self._list_current, origins, admit=admit, tokens=self.lookups, list_coming=self._list_coming
         )
         self.environments: Environments[EnvironmentRuntime] = Environments(
             setup,
@@ -90,7 +90,7 @@ class ProxyRuntime:
             self.callers.refresh,
             setup.log,
             self.callers.keep_counts,
-            self.callers.route_tokens_anew,
+            self.callers.reroute_tokens,
         )
         self.callers.refresh()
         for name, environment in self.environments.current.items():
@@ -100,16 +100,10 @@ class ProxyRuntime:
     def _make_environment(self, part: ProxySetup) -> EnvironmentRuntime:
         return EnvironmentRuntime(part, next(self.numbers), self.callers, self.lookups)
 
-    def _list_served(self) -> Mapping[str, ServedEnvironment]:
+    def _list_current(self) -> Mapping[str, EnvironmentRuntime]:
         return self.environments.current
 
-    def _list_coming(self) -> Iterable[ServedEnvironment]:
-        return self.environments.coming.values()
-
-    def _list_synced(self) -> Mapping[str, TokenEnvironment]:
-        return self.environments.current
-
-    def _list_coming_synced(self) -> Iterable[TokenEnvironment]:
+    def _list_coming(self) -> Iterable[EnvironmentRuntime]:
         return self.environments.coming.values()
 
     @property

@@ -23,7 +23,7 @@ from flagsvc.proxy.tokens import (
     exact_scope_of_text,
     scope_of_text,
 )
-from flagsvc.proxy.tokens.bounds import RETRY_S, answer_deadline
+from flagsvc.proxy.tokens.bounds import RETRY_S
 
 REMEDY = "set flagsvcApiToken to one backend token that has all of these projects, without projectName"
 """What an operator can do about a valid token of projects that no environment has together."""
@@ -99,7 +99,7 @@ class TokenDirectory:
         own_secrets: OwnSecrets,
         log: Logger,
         throttle: Throttle,
-        list_coming: Callable[[], Iterable[TokenEnvironment]] = tuple,
+        list_coming: Callable[[], Iterable[TokenEnvironment]],
     ) -> None:
         """Take the functions that list the environments: those that answer by name, and those that are to take their places."""
         self._list = list_environments
@@ -112,27 +112,24 @@ class TokenDirectory:
         """Return whether it is known that a token opens nothing, without asking."""
         return all(lookup.is_refused(token) for _, lookup in self._choose(token)) and not self._may_come(token)
 
-    async def look_up_all(
-        self, tokens: Sequence[str], network: bytes = b"", deadline: float | None = None
-    ) -> dict[str, Admission]:
+    async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what each of these tokens opens. Those that open nothing are left out.
 
         All upstreams together are waited for until `deadline`, a moment of the event loop. Raises UnavailableError if it cannot be
         found out now for one of the tokens.
         """
-        until = answer_deadline() if deadline is None else deadline
         chosen = {token: places for token in tokens if (places := self._choose(token))}
         answers = Answers()
         while chosen:
             environment, lookup = next(iter(chosen.values()))[0]
             asked = {token for token, places in chosen.items() if places[0][1] is lookup}
             try:
-                in_time = share_of_time(until, chosen.values())
+                in_time = share_of_time(deadline, chosen.values())
                 grants = await lookup.find_all([token for token in chosen if token in asked], network, in_time)
             except UnavailableError as error:
                 answers.failed |= dict.fromkeys(asked, error)
             else:
-                await self._place_all(grants, environment.upstream_id, until, answers)
+                await self._place_all(grants, environment.upstream_id, deadline, answers)
             rests = {token: places[1:] if token in asked else places for token, places in chosen.items()}
             chosen = {token: rest for token, rest in rests.items() if rest and token not in answers.found}
         failures = [error for token, error in answers.failed.items() if token not in answers.found]
@@ -270,7 +267,7 @@ def share_of_time(deadline: float, places: Iterable[Sequence[tuple[TokenEnvironm
 
 async def ask_own_scope(token: str, lookup: TokenLookup, deadline: float) -> TokenScope:
     """Return what the upstream says that its own token opens. Raises UnavailableError."""
-    grant = await lookup.find(token, deadline=deadline)
+    grant = await lookup.find(token, b"", deadline)
     if grant is None:
         raise UnavailableError(UNKNOWN_SCOPE_S)
     return grant.scope

@@ -76,7 +76,10 @@ def normalise(
         if "flagsvcInstanceId" not in lost:
             refuse_gitlab_without_instance(given, found)
         refuse_lookups_without_tokens(given, found)
-    refuse_without_needed(by_name, given, found, lost)
+    inherited = [
+        row.name for row in rows if divided and row.scope is Scope.INHERITED
+    ]  # environments may have what they need
+    refuse_without_needed(by_name, given, found, {*lost, *inherited})
     return found
 
 

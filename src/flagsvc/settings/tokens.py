@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-EVERY_PROJECT = "*"
+EVERY_PROJECT = EVERY_ENVIRONMENT = "*"
 SEVERAL_PROJECTS = "[]"
 """What a token for several projects names in place of a project. Only its flag server knows which they are."""
 

@@ -88,42 +88,46 @@ def opened(question: messages.TokenQuestion, environment: int) -> messages.Token
     return messages.TokenAnswer(question.number, [messages.TokenOpened(environment, False, scope, True)])
 
 
-@asynchronous
-async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
-    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
+@asynccontextmanager
+async def replaced(
+    name: str, flag: str, **present: Any
+) -> AsyncIterator[tuple[Worker, asyncio.Future[Any], messages.TokenQuestion]]:
+    """Run a worker whose only environment for the token gives its place to another one while a caller waits.
+
+    Yield the worker, the answer to the caller, and the second question of the worker.
+    """
     former, other = told(0, "x", **DEVELOPMENT), told(1, "other")
     async with worker(former, other) as made:
         made.serve(0, "dev-flag")
-        made.use(former, other, told(2, "x", current=False, **PRODUCTION))
-        made.serve(2, "prod-flag")
+        made.use(former, other, told(2, name, current=False, **present))
+        made.serve(2, flag)
         asking = asyncio.ensure_future(made.request())
         question = await made.question()
-        made.say(opened(question, 0), messages.Reload(1, [told(2, "x", **PRODUCTION), other]))
-        made.say(messages.TokenAnswer((await made.question(2)).number, [None]))
+        made.say(opened(question, 0), messages.Reload(1, [told(2, name, **present), other]))
+        yield made, asking, await made.question(2)
+        assert len(made.questions) == 2
+
+
+@asynchronous
+async def test_an_environment_that_takes_the_place_of_another_meanwhile() -> None:
+    """The answer about the former one of a name opens nothing of the present one, now or later: the parent is asked again."""
+    async with replaced("x", "prod-flag", **PRODUCTION) as (made, asking, question):
+        made.say(messages.TokenAnswer(question.number, [None]))
         assert await asking == (401, []), "the parent says now that the token opens nothing"
         assert await made.request() == (401, [])
-        assert len(made.questions) == 2
 
 
 @asynchronous
 async def test_an_environment_that_has_another_name_meanwhile() -> None:
     """A valid token is not refused: the second answer of the parent means the environment with its new name."""
-    former, other = told(0, "x", **DEVELOPMENT), told(1, "other")
-    async with worker(former, other) as made:
-        made.serve(0, "dev-flag")
-        made.use(former, other, told(2, "y", current=False, **DEVELOPMENT))
-        made.serve(2, "dev-flag")
-        asking = asyncio.ensure_future(made.request())
-        question = await made.question()
-        made.say(opened(question, 0), messages.Reload(1, [told(2, "y", **DEVELOPMENT), other]))
-        made.say(opened(await made.question(2), 2))
+    async with replaced("y", "dev-flag", **DEVELOPMENT) as (made, asking, question):
+        made.say(opened(question, 2))
         assert await asking == await made.request() == (200, ["dev-flag"])
-        assert len(made.questions) == 2
 
 
 @asynchronous
 async def test_an_environment_that_gets_its_first_configuration() -> None:
-    """The token may open it now, so the parent is asked again. Later configurations ask nobody."""
+    """The token may open it now, so the parent is asked again. Later configurations ask no question."""
     async with worker(told(0, "x", **DEVELOPMENT), told(1, "narrower", **DEVELOPMENT)) as made:
         made.serve(0, "dev-flag")
         made.link.on_switch()

@@ -6,49 +6,29 @@ import asyncio
 import json
 from collections.abc import Awaitable, Mapping
 from itertools import count
-from random import Random
 from typing import Any
 
 import pytest
 
-from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api.readiness import EnvironmentsReadiness
-from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.services import (
     AnyHolder,
     CallersSide,
     join_origins,
     list_keys,
     make_admin_address_service,
-    make_counters,
 )
 from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
 from support.aio import asynchronous
+from support.served import Served
 
 Given = Mapping[str, Mapping[str, object]]
 """Options by name of environment."""
-
-
-class Served:
-    """An environment without an upstream, whose toggle has its name."""
-
-    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide) -> None:
-        self.number = number
-        self.setup = setup
-        self.holder: Holder[Snapshot] = Holder()
-        self.counters = make_counters(setup, self.holder)
-        self.service = callers.make_service(setup, self.holder, self.counters, Random(1))
-
-    def get_ready(self) -> None:
-        """Serve a toggle with the name of the environment."""
-        toggle = {"name": self.setup.name or "only", "enabled": True, "strategies": [{"name": "default"}]}
-        document = {"version": 2, "features": [toggle]}
-        compiled = compile_document(document, self.setup.compile_options)
-        self.holder.replace(compiled.snapshot, ConfigurationDocument(json.dumps(document).encode(), '"t"'), 0)
 
 
 class Side:
@@ -68,7 +48,7 @@ class Side:
     def add(self, setup: ProxySetup) -> Served:
         """Serve an environment, which may take the place of another one of its name."""
         made = self.served[setup.name] = Served(next(self.numbers), setup, self.callers)
-        made.get_ready()
+        get_ready(made)
         return made
 
     def use(self, given: Given, *again: str) -> None:
@@ -81,6 +61,12 @@ class Side:
                 self.served[part.name].setup = part
         self.served = {part.name: self.served[part.name] for part in self.setup.environments}
         self.callers.refresh()
+
+
+def get_ready(served: Served) -> None:
+    """Serve a toggle with the name of the environment."""
+    toggle = {"name": served.setup.name or "only", "enabled": True, "strategies": [{"name": "default"}]}
+    served.serve({"version": 2, "features": [toggle]})
 
 
 def options(given: Given, **more: Any) -> ProxyOptions:
@@ -158,7 +144,7 @@ def test_keys_of_an_environment_that_is_coming() -> None:
     told = ask(contract, "/edge/validate", method="POST", body={"tokens": ["two", "new"]})
     found = [(each["token"], each["environment"]) for each in json.loads(told.body)["tokens"]]
     assert found == [("two", "default"), ("new", "other")], "each with the environment that it opens, now or soon"
-    side.coming[0].get_ready()
+    get_ready(side.coming[0])
     side.served["a"], side.coming = side.coming[0], []
     side.callers.refresh()
     assert [ask(contract, key=key).status for key in ("one", "two", "new")] == [401, 200, 200]
@@ -236,7 +222,7 @@ def test_origins_that_change() -> None:
 
 
 def test_limits_are_those_of_the_process() -> None:
-    """Requests of an address count together, whatever their keys."""
+    """Requests of an address count together, also with different keys."""
     side = Side({"a": {}, "b": {}}, rate_limit_address=2)
     statuses = [ask(side.callers.contract, key=key).status for key in ("key-a", "key-b", "key-a", "nobody")]
     assert statuses == [200, 200, 429, 429]

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from random import Random
 from typing import Any
 
 import pytest
 
-from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy import scoped_services
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.service_finder import MAX_TRIES, ServiceFinder
-from flagsvc.proxy.services import CallersSide, make_counters
+from flagsvc.proxy.services import CallersSide
 from flagsvc.proxy.setup import ProxySetup, make_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from support.aio import asynchronous
 from support.apps_options import options
 from support.evaluating import feature
+from support.served import Served
 
 ALL = Admission(0, False, TokenScope("production", None), True)
 OF_A = Admission(0, False, TokenScope("production", frozenset("a")), False)
@@ -55,19 +52,6 @@ class FakeAdmit:
         return found
 
 
-class Served:
-    """One environment."""
-
-    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide) -> None:
-        self.number = number
-        self.setup = setup
-        self.holder: Holder[Snapshot] = Holder()
-        self.counters = make_counters(setup, self.holder)
-        self.service: Service = callers.make_service(setup, self.holder, self.counters, Random(1))
-        snapshot = compile_document(DOCUMENT, setup.compile_options).snapshot
-        self.holder.replace(snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
-
-
 class Scene:
     """A process with these environments, or with a single one without a name."""
 
@@ -88,6 +72,7 @@ class Scene:
     def serve(self, setup: ProxySetup) -> Served:
         """Serve an environment, which may take the place of another one of its name."""
         made = self.served[setup.name] = Served(next(self.numbers), setup, self.callers)
+        made.serve(DOCUMENT)
         return made
 
     async def find(self, token: str) -> Service | None:
@@ -130,18 +115,18 @@ async def test_a_service_for_some_projects() -> None:
 
 
 @asynchronous
-async def test_tokens_are_placed_anew() -> None:
+async def test_tokens_are_placed_again() -> None:
     """An environment that has its first configuration may be theirs now, also if that comes in the middle of an answer."""
     scene = Scene("a", "b")
     scene.admit.opened["token"] = ALL
     assert await scene.find("token") is scene.served["a"].service
-    scene.callers.route_tokens_anew()
+    scene.callers.reroute_tokens()
     assert scene.opens("token") is None
 
     def get_ready() -> None:
         if len(scene.admit.asked) == 2:
             scene.admit.opened["token"] = ALL._replace(environment=1)
-            scene.callers.route_tokens_anew()
+            scene.callers.reroute_tokens()
 
     scene.admit.meanwhile = get_ready
     assert await scene.find("token") is scene.served["b"].service is scene.opens("token")
@@ -256,10 +241,10 @@ async def test_an_environment_that_is_replaced() -> None:
     scene = Scene()
     scene.admit.opened["token"] = OF_A
     former = await scene.find("token")
-    made_anew = scene.serve(scene.served[""].setup)
+    replacement = scene.serve(scene.served[""].setup)
     scene.callers.refresh()
     assert scene.opens("token") is None
-    scene.admit.opened["token"] = OF_A._replace(environment=made_anew.number)
+    scene.admit.opened["token"] = OF_A._replace(environment=replacement.number)
     made = await scene.find("token")
     assert made is not None and made is not former and made.sources.usage is scene.served[""].counters
 
@@ -298,4 +283,4 @@ async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
         {"token": "[]:x.2", "type": "client", "projects": ["a", "b"], "environment": "x"},
         {"token": "*:x.1", "type": "frontend", "projects": ["*"], "environment": "production"},
     ]
-    assert all(scene.opens(token) is None for token in scene.admit.opened), "a question admits nobody"
+    assert all(scene.opens(token) is None for token in scene.admit.opened), "a question admits no token"

@@ -17,7 +17,7 @@ def replaced(former: Place, coming: Place, *others: Place) -> DirectoryScene:
 
 
 async def is_asked_to_wait(scene: DirectoryScene, token: str) -> bool:
-    """Return whether a token, which opens nothing now, cannot be looked up. Nobody is refused without a question then."""
+    """Return whether a token, which opens nothing now, cannot be looked up. The token is not refused without a question then."""
     try:
         found = await scene.look_up(token)
     except UnavailableError:
@@ -91,4 +91,4 @@ async def test_what_opens_something_now() -> None:
     scene = replaced(former, Place("web", "*:test.new", lookup=lookup))
     assert name_of(await scene.look_up("a:production.1")) == "web"
     with pytest.raises(UnavailableError):
-        await scene.directory.look_up_all(["a:production.1", "a:test.1"])
+        await scene.look_up_all("a:production.1", "a:test.1")

@@ -13,21 +13,7 @@ from flagsvc.proxy.configuration.stores import FileStore, NoStore
 from flagsvc.proxy.token_storage import ProviderTokenStore
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import asynchronous
-
-
-class PlainStore:
-    """A provider whose methods are no coroutines."""
-
-    def __init__(self) -> None:
-        self.data: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        """Return what was stored last."""
-        return self.data.get(key)
-
-    def set(self, key: str, data: bytes) -> None:
-        """Store."""
-        self.data[key] = data
+from support.plain_store import PlainStore
 
 
 class SlowStore(MemoryStore):

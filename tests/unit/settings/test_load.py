@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, Loaded, load, resolve
 from flagsvc.settings.options import advice
 from flagsvc.settings.places import LARGEST_SECRET
 from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.option_samples import SAMPLES
-from support.settings_samples import BASE, base_without, kept_as, toml
+from support.settings_samples import BASE, base_without, kept_as, problems, toml
 
 SECRETS = [option.name for option in OPTIONS if option.secret]
 VARIABLES = [
@@ -36,19 +35,6 @@ def check(loaded: Loaded, name: str, source: str) -> None:
     assert loaded.sources[kept] == source
     advised = advice(loaded.options)
     assert [text for text in loaded.warnings if "deprecated" not in text and text not in advised] == []
-
-
-def problems(environment: dict[str, str], file: Path | None = None, flags: dict[str, str] | None = None) -> list[str]:
-    """Return the problems of a configuration that has some."""
-    with pytest.raises(ConfigurationError) as error:
-        load(environment, file, flags or {})
-    return list(error.value.problems)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return the path of a future configuration file."""
-    return tmp_path / "flagsvc.toml"
 
 
 @every_sample

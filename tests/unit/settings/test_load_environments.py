@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.environments import variable_of
 from flagsvc.settings.load import Loaded, load, resolve
 from flagsvc.settings.load_environments import check_everywhere
@@ -19,7 +18,7 @@ from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.environment_samples import FIRST, HOME, SECOND, as_variable, required, two, write_toml
 from support.option_samples import SAMPLES
-from support.settings_samples import kept_as, needed, toml
+from support.settings_samples import kept_as, needed, problems, toml
 
 VARIABLES = [
     (option.name, variable_of(FIRST, name), variable)
@@ -64,19 +63,6 @@ def tables(option: str, **given: object) -> dict[str, dict[str, object]]:
     """Return the tables of both environments, the first one with something in the place of an option."""
     more = {name: SAMPLES[name][0] for name in (needed(option) if option else ())}
     return {FIRST: {**required(FIRST, option), **more, **given}, SECOND: {**required(SECOND)}}
-
-
-def problems(environment: dict[str, str], file: Path | None = None, flags: dict[str, str] | None = None) -> list[str]:
-    """Return the problems of a configuration that has some."""
-    with pytest.raises(ConfigurationError) as error:
-        load(environment, file, flags or {})
-    return list(error.value.problems)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return the path of a future configuration file."""
-    return tmp_path / "flagsvc.toml"
 
 
 # ---- every option by every way

@@ -22,6 +22,7 @@ from flagsvc.settings.tokens import NamedScope, read_scope
         ("a:.secret", None),
         (":production.secret", None),
         ("production.secret", None),
+        (":.", None),
     ],
 )
 def test_what_a_token_names(token: str, named: NamedScope | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from flagsvc.cli.documents import decode_document, read_file
 from flagsvc.cli.migrating.edge_storage import file_place
-from flagsvc.cli.migrating.edge_tokens import ALL, SEVERAL, EdgeToken, assign_keys, read_token
+from flagsvc.cli.migrating.edge_tokens import EdgeToken, assign_keys, read_token
 from flagsvc.cli.migrating.migration import Migration, Value, read_options
 from flagsvc.core.errors import ConfigurationError, DocumentError
 from flagsvc.engine.compile import compile_document
@@ -23,12 +23,13 @@ from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
 from flagsvc.proxy.upstream_sync import make_storage_key
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS
 
 FEATURES, TOKENS = "unleash_features.json", "unleash_tokens.json"
 SINGLE = "unleash-backup-*.json"
 STORAGE = "storage"
 DECISIVE = ("flagsvcUrl", "flagsvcApiToken")
-"""Options without which nobody knows the key of the storage."""
+"""Options without which the key of the storage is unknown."""
 KEYS = {"frontend": "clientKeys", "client": "expServerSideSdkConfig.tokens", "backend": "expServerSideSdkConfig.tokens"}
 """Type of a token → the option that lists such tokens."""
 VALID = ("Validated", "Trusted", None)
@@ -65,7 +66,7 @@ def read_backup(folder: str) -> Backup:
     if (place / FEATURES).is_file():
         tokens = read_tokens(place / TOKENS) if (place / TOKENS).is_file() else []
         return Backup(read_environments(place / FEATURES), tokens)
-    return Backup({ALL: read_only_document(place)}, [])
+    return Backup({EVERY_ENVIRONMENT: read_only_document(place)}, [])
 
 
 def read_only_document(place: Path) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def count_malformed(document: dict[str, Any]) -> int:
 def document_of(token: str, backup: Backup) -> dict[str, Any]:
     """Return the document that a token would get from the upstream. Raises ConfigurationError if the backup has none."""
     scope = read_token(token)
-    document = backup.documents.get(ALL) or backup.documents.get(scope.environment)
+    document = backup.documents.get(EVERY_ENVIRONMENT) or backup.documents.get(scope.environment)
     if document is None:
         names = ", ".join(f"`{printable(name)}`" for name in backup.documents)
         where = (
@@ -180,7 +181,7 @@ def document_of(token: str, backup: Backup) -> dict[str, Any]:
         )
         raise ConfigurationError([f"the backup has nothing for {where}; it has {names or 'no environment'}"])
     projects = projects_of(token, backup.tokens)
-    if ALL in projects:
+    if EVERY_PROJECT in projects:
         return document
     return document | {"features": [each for each in document["features"] if is_of(each, projects)]}
 
@@ -192,11 +193,11 @@ def is_of(feature: object, projects: frozenset[str]) -> bool:
 
 def projects_of(token: str, known: Iterable[KnownToken]) -> frozenset[str]:
     """Return the projects that a token sees, `*` for all."""
-    project = read_token(token).project or ALL
-    if project != SEVERAL:
+    project = read_token(token).project or EVERY_PROJECT
+    if project != SEVERAL_PROJECTS:
         return frozenset({project})
     listed = [each.projects for each in known if each.text == token]
-    return listed[0] if listed and listed[0] else frozenset({ALL})
+    return listed[0] if listed and listed[0] else frozenset({EVERY_PROJECT})
 
 
 def list_callers(migration: Migration, known: Sequence[KnownToken]) -> int:
@@ -216,5 +217,5 @@ def list_callers(migration: Migration, known: Sequence[KnownToken]) -> int:
 
 def as_edge_token(token: KnownToken) -> EdgeToken:
     """Return a known token with the project that it is for, if it is for one."""
-    project = next(iter(token.projects)) if len(token.projects) == 1 else SEVERAL
+    project = next(iter(token.projects)) if len(token.projects) == 1 else SEVERAL_PROJECTS
     return EdgeToken(token.text, project, token.environment)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from flagsvc.cli.migrating.migration import About, Migration
 from flagsvc.settings.environments import middle_of
 from flagsvc.settings.kinds import printable
+from flagsvc.settings.tokens import EVERY_PROJECT, SEVERAL_PROJECTS
 
-ALL, SEVERAL = "*", "[]"
 SEVERAL_NAME = "several"
 HOMELESS = "a key of environment `{}` is left out, because TOKENS has none for it"
 NAMELESS = "a key is left out, because it names no environment: Edge asks for the form `key@environment`"
@@ -37,13 +37,15 @@ class EdgeToken(NamedTuple):
 def read_token(text: str) -> EdgeToken:
     """Return the parts of a token."""
     found = TOKEN.fullmatch(text)
-    return EdgeToken(text, found[1] or ALL, found[2]) if found else EdgeToken(text)
+    return EdgeToken(text, found[1] or EVERY_PROJECT, found[2]) if found else EdgeToken(text)
 
 
 def read_key(text: str) -> EdgeToken:
     """Return a trusted key: a token, or `secret@environment`, of which callers send the secret."""
     secret, at, environment = text.rpartition("@")
-    return EdgeToken(secret, ALL, environment) if at and secret and not TOKEN.fullmatch(text) else read_token(text)
+    if at and secret and not TOKEN.fullmatch(text):
+        return EdgeToken(secret, EVERY_PROJECT, environment)
+    return read_token(text)
 
 
 def split_list(text: str) -> list[str]:
@@ -83,7 +85,7 @@ def distinct(texts: Iterable[str], migration: Migration) -> list[EdgeToken]:
         if not token.environment:
             form = "project:environment.secret"
             migration.note(About.CHANGED, "TOKENS", f"token {number} is not of the form `{form}`, which Edge asks for")
-        alone = token.project == SEVERAL or not token.environment
+        alone = token.project == SEVERAL_PROJECTS or not token.environment
         scope = (token.text,) if alone else (token.project, token.environment)
         if scope in found:
             where = f"environment `{printable(token.environment)}`"
@@ -98,8 +100,8 @@ def name_environments(tokens: Sequence[EdgeToken]) -> dict[str, EdgeToken]:
     names: dict[str, EdgeToken] = {}
     for token in tokens:
         name = printable(token.environment) or "default"
-        if scopes.count(token.environment) > 1 and token.environment and token.project != ALL:
-            name = f"{name}-{SEVERAL_NAME if token.project == SEVERAL else printable(token.project)}"
+        if scopes.count(token.environment) > 1 and token.environment and token.project != EVERY_PROJECT:
+            name = f"{name}-{SEVERAL_NAME if token.project == SEVERAL_PROJECTS else printable(token.project)}"
         names[unique(name, names)] = token
     return names
 
@@ -112,7 +114,7 @@ def divided_environments(names: Mapping[str, EdgeToken]) -> dict[str, list[str]]
     return {
         printable(environment): [name for name, token in names.items() if token in tokens]
         for environment, tokens in found.items()
-        if environment and len(tokens) > 1 and all(token.project != ALL for token in tokens)
+        if environment and len(tokens) > 1 and all(token.project != EVERY_PROJECT for token in tokens)
     }
 
 

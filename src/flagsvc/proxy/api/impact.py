@@ -15,10 +15,10 @@ from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.reports import IMPACT_METRIC
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource
+from flagsvc.proxy.usage.impact import HISTOGRAM
 
 REPORTED: Final = "impactMetrics"
 """The member of a report that has them."""
-HISTOGRAM: Final = "histogram"
 MAX_HELP: Final = 255
 STATES: Final = frozenset({"enabled", "disabled"})
 """What SDKs give as the value of a flag's label, if it is not the name of a variant."""

@@ -22,6 +22,7 @@ from flagsvc.http.shapes.scalars import Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import MISMATCH, Anything, Named, Nullable, Schema, Shape
 from flagsvc.http.shapes.violation import broken
 from flagsvc.proxy.api.body import MUST_BE_OBJECT
+from flagsvc.proxy.usage.impact import COUNTER, GAUGE, HISTOGRAM
 
 MAX_COUNT: Final = 1_000_000_000
 """The largest count of one toggle in one report."""
@@ -151,7 +152,7 @@ class ReportedImpact(OneOf):
     def examined(self, value: object) -> object:
         """Return the metric if all its values fit."""
         metric = cast("dict[str, object]", value)
-        return self.shapes[1 if metric.get("type") == "histogram" else 0].take(metric)
+        return self.shapes[1 if metric.get("type") == HISTOGRAM else 0].take(metric)
 
 
 def impact_metric(types: Shape, sample: Shape) -> Report:
@@ -182,8 +183,8 @@ DISTRIBUTION: Final = Report(
 IMPACT_METRIC: Final = Named(
     "ImpactMetric",
     ReportedImpact(
-        impact_metric(Enum("counter", "gauge"), MEASUREMENT),
-        impact_metric(Enum("histogram"), DISTRIBUTION),
+        impact_metric(Enum(COUNTER, GAUGE), MEASUREMENT),
+        impact_metric(Enum(HISTOGRAM), DISTRIBUTION),
         base=Record(),
     ),
 )

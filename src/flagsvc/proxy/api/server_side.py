@@ -25,10 +25,9 @@ from flagsvc.proxy.api.impact import REPORTED, add_reported, read_samples
 from flagsvc.proxy.api.paths import named_in
 from flagsvc.proxy.api.reports import BULK, CLIENT_METRICS, CLIENT_REGISTRATION, read, read_metrics, read_usage
 from flagsvc.proxy.usage import UsageSource
-from flagsvc.settings.tokens import EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
+from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
 
 DEFAULT_INSTANCE = "default"
-EVERY_ENVIRONMENT = "*"
 MAX_NAME_LENGTH = 255
 MAX_STRATEGIES = 500
 UNUSABLE = "the request cannot be read"

@@ -97,8 +97,8 @@ class TokenBook:
             yield b"," + part if at else part
         yield b"]}"
 
-    def restore(self, stored: dict[str, KnownToken]) -> int:
-        """Know the stored tokens as well, up to the bound, and take the dictionary over. Returns how many.
+    def restore(self, stored: dict[str, KnownToken]) -> None:
+        """Know the stored tokens as well, up to the bound, and take the dictionary over.
 
         What this process has seen itself is newer, also that a token is unknown. A token that it knows from storage alone is
         known no longer if it is no longer stored: another process has taken it back.
@@ -108,10 +108,8 @@ class TokenBook:
             stored.pop(digest, None)
         for digest in list(islice(stored, max(0, len(stored) + len(own) - MAX_KNOWN))):
             del stored[digest]
-        number = len(stored)
         stored.update(own)
         self.known = stored
-        return number
 
 
 class StoredToken(msgspec.Struct, frozen=True, gc=False):

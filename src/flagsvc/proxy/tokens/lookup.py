@@ -19,7 +19,7 @@ from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.core.log import Logger
 from flagsvc.core.outages import OutageLog
 from flagsvc.proxy.tokens.book import KnownToken, TokenBook, unpack
-from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces, answer_deadline
+from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.grants import TokenGrant, is_plausible, read_grant
 from flagsvc.proxy.tokens.ports import TokenStore, TokenUpstream
 
@@ -41,7 +41,7 @@ class WaitingToken:
 
 
 class TokenLookup:
-    """Looks up the tokens of one upstream, as long as anybody uses it. `is_over` tells that nobody does any more."""
+    """Looks up the tokens of one upstream, as long as they are used. `is_over` tells that they are not any more."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TokenLookup:
         draw: Callable[[], float],
         interval_s: float,
         on_revoke: Callable[[str], object],
-        on_restore: Callable[[list[str]], object] = lambda digests: None,
+        on_restore: Callable[[list[str]], object],
     ) -> None:
         """Take the parts. Known tokens are asked about again every `interval_s` seconds.
 
@@ -128,20 +128,18 @@ class TokenLookup:
     # ---- callers
 
     def is_refused(self, token: str) -> bool:
-        """Return whether a token is known to be unknown, so that nobody needs to wait."""
+        """Return whether a token is known to be unknown, so that no caller needs to wait."""
         return not is_plausible(token) or self.book.is_unknown(token, self._clock.monotonic())
 
     def is_known(self, token: str) -> bool:
         """Return whether the upstream knew a token when it was asked last."""
         return self.book.find(token) is not None
 
-    async def find(self, token: str, network: bytes = b"", deadline: float | None = None) -> TokenGrant | None:
+    async def find(self, token: str, network: bytes, deadline: float) -> TokenGrant | None:
         """Return what a token opens; None if the upstream does not know it. The rest is as in `find_all`."""
         return (await self.find_all([token], network, deadline)).get(token)
 
-    async def find_all(
-        self, tokens: Sequence[str], network: bytes = b"", deadline: float | None = None
-    ) -> dict[str, TokenGrant]:
+    async def find_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
         """Return what each of these tokens opens. Those that the upstream does not know are left out.
 
         A token that was stored counts as known for `interval_s` seconds since it was checked, and longer while the upstream is
@@ -188,9 +186,9 @@ class TokenLookup:
                 old[token] = known
         return found, old, asked
 
-    async def _wait_for(self, tokens: Sequence[str], network: bytes, deadline: float | None) -> dict[str, TokenGrant]:
+    async def _wait_for(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
         """Have the upstream asked about tokens, and return what it says. Raises UnavailableError."""
-        if self.is_over:  # nobody would ask
+        if self.is_over:  # no task would ask
             raise UnavailableError(RETRY_S)
         pause = self._paused_until - self._clock.monotonic()
         if pause > 0:
@@ -198,8 +196,7 @@ class TokenLookup:
         with self._places.requests.hold(network):
             self._enqueue([token for token in tokens if token not in self._waiting], network)
             answers = {token: self._waiting[token].answer for token in tokens}
-            until = answer_deadline() if deadline is None else deadline
-            seconds = until - asyncio.get_running_loop().time()
+            seconds = deadline - asyncio.get_running_loop().time()
             _, late = await asyncio.wait(answers.values(), timeout=max(0.0, seconds))
         if late:
             raise UnavailableError(RETRY_S)
@@ -328,7 +325,7 @@ class TokenLookup:
             answer = self._dequeue(token)
             if answer is not None and not answer.done():
                 answer.set_exception(UnavailableError(seconds))
-                answer.exception()  # nobody may wait any more
+                answer.exception()  # maybe no caller waits any more
 
     # ---- storage
 

@@ -221,9 +221,8 @@ class ParentLink(Generic[S]):
         assert self._commands is not None  # _receive_message waits for the start
         try:
             self._commands.reload(message.environments)
-        except (
-            Exception
-        ) as error:  # the parent has checked the options; the files that they name may have changed since
+        except Exception as error:
+            # The parent has checked the options. The files that they name may have changed since.
             self._give_up(error)
         else:
             self.channel.send(messages.Reloaded(message.number))

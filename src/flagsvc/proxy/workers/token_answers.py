@@ -18,11 +18,11 @@ Raises UnavailableError.
 """
 
 
-async def answer_question(look_up: LookUpTokens | None, question: messages.TokenQuestion) -> messages.TokenAnswer:
+async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestion) -> messages.TokenAnswer:
     """Return the answer to a worker's question about tokens."""
     network = bytes.fromhex(question.network)
     try:
-        found = {} if look_up is None else await look_up(question.tokens, network, question.seconds)
+        found = await look_up(question.tokens, network, question.seconds)
     except UnavailableError as error:
         return messages.TokenAnswer(question.number, retry_s=max(error.seconds, LEAST_RETRY_S))
     return messages.TokenAnswer(question.number, [to_message(found.get(token)) for token in question.tokens])

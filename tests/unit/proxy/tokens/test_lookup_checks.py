@@ -1,4 +1,4 @@
-"""Known tokens are asked about again: on request, and after a restart. Nobody waits for that, and an outage takes nothing back."""
+"""Known tokens are asked about again: on request, and after a restart. Callers do not wait, and an outage takes nothing back."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
 from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, LookupScene, lookup_scene
 
-
-async def know(world: LookupScene, *tokens: str) -> None:
-    """Have the upstream know these tokens, and callers use them; forget the questions."""
-    world.grants |= dict.fromkeys(tokens, FRONTEND)
-    finds = [asyncio.ensure_future(world.find(token)) for token in tokens]
-    await turns()
-    await world.clock.advance(len(tokens) / 100 / RATE)
-    assert await asyncio.gather(*finds) == [FRONTEND] * len(tokens)
-    await world.clock.advance(1)
-    world.questions.clear()
-
-
 # ---- on request
 
 
@@ -31,7 +19,7 @@ async def know(world: LookupScene, *tokens: str) -> None:
 async def test_a_check_on_request() -> None:
     """A revoked token ends at once, the others stay, and the next regular check comes as if nothing had been."""
     async with lookup_scene() as world:
-        await know(world, "a", "b")
+        await world.know("a", "b")
         del world.grants["a"]
         world.lookup.check_now()
         await turns()
@@ -47,7 +35,7 @@ async def test_a_check_on_request() -> None:
 async def test_known_callers_do_not_wait() -> None:
     """They are answered while the question is on its way."""
     async with lookup_scene() as world:
-        await know(world, "a")
+        await world.know("a")
         world.gate = asyncio.Event()
         world.lookup.check_now()
         await turns()
@@ -60,7 +48,7 @@ async def test_known_callers_do_not_wait() -> None:
 async def test_a_request_while_a_question_is_on_its_way() -> None:
     """The answer may be older than the request: the token is asked about once more."""
     async with lookup_scene() as world:
-        await know(world, "a")
+        await world.know("a")
         world.gate = asyncio.Event()
         world.lookup.check_now()
         await turns()
@@ -74,7 +62,7 @@ async def test_a_request_while_a_question_is_on_its_way() -> None:
 async def test_a_check_on_request_while_the_upstream_is_away() -> None:
     """Every token stays known. Each request asks at once, also within a pause; the answer counts when it comes."""
     async with lookup_scene() as world:
-        await know(world, "a", "b")
+        await world.know("a", "b")
         del world.grants["a"]
         world.fault = AWAY
         for number in range(1, 4):
@@ -93,7 +81,7 @@ async def test_many_tokens_are_checked_within_the_budget() -> None:
     """A thousand tokens are ten questions, in the time that the budget gives them, however often they are requested."""
     names = [f"token-{number}" for number in range(1000)]
     async with lookup_scene() as world:
-        await know(world, *names)
+        await world.know(*names)
         await world.clock.advance(5)
         world.lookup.check_now()
         await turns()
@@ -111,7 +99,7 @@ async def test_many_tokens_are_checked_within_the_budget() -> None:
 async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
     """It is not asked about: that would make it known again."""
     async with lookup_scene() as world:
-        await know(world, "a", "b")
+        await world.know("a", "b")
         world.lookup.check_now()
         world.lookup.book.known.clear()
         await turns()
@@ -120,9 +108,9 @@ async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
 
 @asynchronous
 async def test_the_regular_check_obeys_the_upstream() -> None:
-    """Within a pause that the upstream has asked for, whoever caused it, known tokens are not asked about; they stay known."""
+    """Within a pause that the upstream has asked for, for any reason, known tokens are not asked about; they stay known."""
     async with lookup_scene() as world:
-        await know(world, "a")
+        await world.know("a")
         await world.clock.advance(INTERVAL_S - 11)
         world.fault = UpstreamError("throttled", "no", status=429, retry_after=300.0)
         assert await world.find("new") == 300.0
@@ -146,7 +134,7 @@ async def test_a_restart_asks_again() -> None:
     """A stored token works at once when it is used, and is asked about then: one that was revoked ends."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
-        await know(world, "a", "b", "unused")
+        await world.know("a", "b", "unused")
     async with lookup_scene(world.store, clock) as other:
         other.grants["b"] = FRONTEND
         assert (await other.find("a"), await other.find("b")) == (FRONTEND, FRONTEND)
@@ -163,7 +151,7 @@ async def test_a_restart_while_the_upstream_is_away() -> None:
     """Stored tokens work, old ones as well, and are asked about when the upstream is back."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
-        await know(world, "young", "old")
+        await world.know("young", "old")
     for token, age in (("young", 0.0), ("old", INTERVAL_S)):
         await clock.advance(age)
         async with lookup_scene(world.store, clock) as other:
@@ -181,7 +169,7 @@ async def test_an_upstream_that_is_away_is_left_alone() -> None:
     """However many stored tokens are used during an outage, they cause one question in a minute."""
     clock, names = FakeClock(), [f"token-{number}" for number in range(50)]
     async with lookup_scene(clock=clock) as world:
-        await know(world, *names)
+        await world.know(*names)
     async with lookup_scene(world.store, clock) as other:
         other.fault = AWAY
         for name in names:
@@ -202,19 +190,19 @@ async def test_the_moments_of_checks_are_stored() -> None:
     """A token that was checked again is not old after a restart."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
-        await know(world, "a")
+        await world.know("a")
         await clock.advance(INTERVAL_S)
     await clock.advance(INTERVAL_S / 2)
     async with lookup_scene(world.store, clock) as other:
         other.fault = AWAY
-        assert await other.find("a") == FRONTEND and other.questions == [], "nobody waits for a question"
+        assert await other.find("a") == FRONTEND and other.questions == [], "no caller waits for a question"
 
 
 @asynchronous
 async def test_random_tokens_are_not_stored() -> None:
     """Only a change of known tokens writes the record: callers could otherwise have it written all the time."""
     async with lookup_scene() as world:
-        await know(world, "a")
+        await world.know("a")
         await world.clock.advance(STORE_S)
         assert world.store.saved == 1
         for number in range(100):
@@ -234,7 +222,7 @@ async def test_random_tokens_are_not_stored() -> None:
 async def test_each_check_is_stored() -> None:
     """The moments in the record are those of the last check, while the process runs, and not only at its end."""
     async with lookup_scene() as world:
-        await know(world, "a")
+        await world.know("a")
         began = world.clock.now()
         for number in range(1, 4):
             await world.clock.advance(INTERVAL_S + STORE_S)
@@ -248,7 +236,7 @@ async def test_a_store_that_fails_is_tried_again() -> None:
     """The pauses grow to a minute, without another change; then the record is stored."""
     async with lookup_scene() as world:
         world.store.is_full = True
-        await know(world, "a")
+        await world.know("a")
         assert world.store.saved == 1
         await world.clock.advance(20)
         assert 3 <= world.store.saved <= 6
@@ -267,16 +255,16 @@ async def test_processes_that_share_a_record() -> None:
     """Each adds the tokens that it knows, until it has asked again. What one has taken back is stored by no one else."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as one, lookup_scene(one.store, clock) as other:
-        await know(one, "of-one", "of-both")
-        await know(other, "of-other", "of-both")
-        await know(one, "later")
+        await one.know("of-one", "of-both")
+        await other.know("of-other", "of-both")
+        await one.know("later")
         assert known_in(one) == {"of-one", "of-both", "of-other", "later"}
         one.grants.clear()
         one.lookup.check_now()
         await turns()
         await clock.advance(STORE_S)
         assert known_in(one) == {"of-other"}
-        await know(other, "new")
+        await other.know("new")
         assert known_in(one) == {"of-other", "of-both", "new"}, "the other one has not asked about this one yet"
         other.grants.clear()
         other.lookup.check_now()
@@ -302,14 +290,14 @@ async def test_a_token_that_only_storage_knows() -> None:
     """It is stored again as long as it is there, and forgotten when another process has taken it back."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as first:
-        await know(first, "of-one", "of-both")
+        await first.know("of-one", "of-both")
     async with lookup_scene(first.store, clock) as one, lookup_scene(first.store, clock) as other:
-        await know(one, "new")
+        await one.know("new")
         assert known_in(one) == {"of-one", "of-both", "new"}
         other.grants |= {"of-both": FRONTEND, "new": SERVER}
         assert await other.find("of-one") == FRONTEND
         await turns()
         await clock.advance(STORE_S)
         assert other.revoked == ["of-one"] and known_in(one) == {"of-both", "new"}
-        await know(one, "later")
+        await one.know("later")
         assert known_in(one) == {"of-both", "new", "later"} and one.lookup.book.find("of-one") is None

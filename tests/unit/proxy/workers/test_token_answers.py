@@ -49,12 +49,6 @@ async def test_it_cannot_be_said_now(seconds: float, told: float) -> None:
     assert await answer_question(look_up, QUESTION) == messages.TokenAnswer(7, [], told)
 
 
-@asynchronous
-async def test_without_look_ups() -> None:
-    """Where only listed keys count, every token opens nothing."""
-    assert await answer_question(None, QUESTION) == messages.TokenAnswer(7, [None] * 3)
-
-
 def test_the_tokens_are_not_shown() -> None:
     """The repr of a message with tokens does not contain them."""
     assert "secret" not in f"{QUESTION!r} {messages.Revoked('very-secret')!r} {[QUESTION]} {QUESTION}"
