@@ -1,4 +1,4 @@
-"""What a further environment costs: start, memory, and CPU while nobody asks.
+"""What a further environment costs: start, memory, and CPU without a request.
 
 `python benchmarks/environments.py [--idle 60] [--flags 100,1000] [--environments 1,2,10,50] [--workers 1,2]` starts a proxy for
 each case, waits, and prints a table for each number of workers. What a request costs with several environments is a part of

@@ -179,7 +179,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         in_strategies(without_overrides),
     ),
     Exclusion(
-        "nobody sticks to an empty text",
+        "an empty text is no stickiness",
         f"{SERVER}; Edge hashes it",
         "behaviour: Stickiness",
         sticky_to_empty,

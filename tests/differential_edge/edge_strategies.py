@@ -69,7 +69,7 @@ def with_parameter(strategy: Json, name: str, value: str) -> Json:
 
 
 def off(strategy: Json) -> Json:
-    """Return a strategy that admits nobody."""
+    """Return a strategy that admits no user."""
     return strategy | {"constraints": [*(strategy.get("constraints") or ()), NEVER]}
 
 

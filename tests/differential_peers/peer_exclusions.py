@@ -220,7 +220,7 @@ PROBES = Exclusion(
 )
 NO_PAGES_FOR_OPERATORS = Exclusion(
     "pages for operators are elsewhere or not there",
-    "nobody without a key sees configurations and tokens; metrics have their own path",
+    "a caller without a key sees no configuration and no token; metrics have their own path",
     "dialects: Pages of Edge for operators",
     {**ERROR, "status": 404, "etag": None, "again": None},
 )
@@ -255,7 +255,7 @@ TOO_LARGE = Exclusion(
 )
 WITH_SEGMENTS = Exclusion(
     "the configuration has its segments",
-    "the reference forgets them, and its readers would admit nobody",
+    "the reference forgets them, and its readers would admit no user",
     "behaviour: GET /proxy/client/features; decision 0011",
     {"segments": "1"},
 )

@@ -30,7 +30,7 @@ def single(field: str, operator: str, value: str) -> Json:
 
 
 def rollout(share: int, group: str, **more: Any) -> Json:
-    """Return a rollout by user: nobody without a user id."""
+    """Return a rollout by user. It is off without a user id."""
     return strategy(name="flexibleRollout", rollout=str(share), stickiness="userId", groupId=group) | more
 
 

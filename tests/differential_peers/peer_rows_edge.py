@@ -119,7 +119,7 @@ QUERIES = (
     get("a moment that is none", "currentTime=garbage"),
     get("an address", "remoteAddress=192.0.2.1"),
     get("an address of a network", "remoteAddress=10.1.2.3"),
-    get("an address from a gateway that nobody trusts", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("an address from a gateway that is not trusted", headers={"X-Forwarded-For": "10.1.2.3"}),
     get("an application", "appName=shop-web"),
     get("no application", "asking=application", but=(ours.OWN_APPLICATION,)),
     get("an environment", "environment=default&asking=environment"),

@@ -65,7 +65,7 @@ QUERIES = (
     get("a year to come", "currentTime=2031"),
     get("a moment that is none", "currentTime=garbage"),
     get("an address", "remoteAddress=192.0.2.1"),
-    get("an address from a gateway that nobody trusts", headers={"X-Forwarded-For": "10.1.2.3"}),
+    get("an address from a gateway that is not trusted", headers={"X-Forwarded-For": "10.1.2.3"}),
     get("an application", "appName=shop-web"),
     get("no application", "asking=application"),
     get("an environment", "environment=default&asking=environment"),

@@ -47,7 +47,7 @@ def test_the_table_is_written(table: Table, record_property: Callable[[str, obje
 
 @pytest.mark.long
 def test_a_minute_of_refusals() -> None:
-    """Nobody loses a flag, or stops asking, while the upstream refuses the proxy's token for a minute."""
+    """No client loses a flag, or stops asking, while the upstream refuses the proxy's token for a minute."""
     columns = (
         Column("start", start),
         Column("evaluate", evaluate),

@@ -113,7 +113,7 @@ def test_the_reference(as_variables: bool, tmp_path: Path) -> None:
 
 
 def test_a_backup_while_the_upstream_is_away(tmp_path: Path) -> None:
-    """With Edge's backup a proxy starts with flags and answers Edge's callers, although nobody can be asked."""
+    """With Edge's backup a proxy starts with flags and answers Edge's callers, although no upstream can be asked."""
     port, backup, state = free_port(), tmp_path / "backup", tmp_path / "state"
     backup.mkdir()
     (backup / "unleash_features.json").write_text(json.dumps([["development", DOCUMENT]]))

@@ -104,7 +104,7 @@ def test_a_new_certificate_without_a_restart(upstream: FakeUpstream, tmp_path: P
         with line(port, caller) as kept:
             assert status(kept) == 200
             written(tmp_path, "pair.pem", AUTHORITY.issue().both)
-            program.wait(lambda: program.output().count("TLS files read anew") == number, "reading them anew")
+            program.wait(lambda: program.output().count("TLS files read again") == number, "reading them again")
             second = {shown(port, caller) for _ in range(8)}
             assert len(second) == 1 and first not in second
             written(tmp_path, "pair.pem", "nothing")
@@ -114,7 +114,7 @@ def test_a_new_certificate_without_a_restart(upstream: FakeUpstream, tmp_path: P
             program.wait(lambda: program.output().count("the new TLS files are refused") == 2 * number, "asked to")
             written(tmp_path, "pair.pem", AUTHORITY.issue().both)
             os.kill(program.process.pid, signal.SIGHUP)
-            program.wait(lambda: program.output().count("TLS files read anew") >= 2 * number, "asked to")
+            program.wait(lambda: program.output().count("TLS files read again") >= 2 * number, "asked to")
             assert {shown(port, caller) for _ in range(8)}.isdisjoint(second | {first})
             assert status(kept) == 200
         with pytest.raises((OSError, http.client.HTTPException)):
@@ -270,7 +270,7 @@ def test_reloading_certificates_disturbs_no_request(
                 os.replace(tmp_path / "next.pem", pair)
                 os.kill(program.process.pid, signal.SIGHUP)
                 read = partial(anew, program, time * number)
-                program.wait(read, "reading them anew")
+                program.wait(read, "reading them again")
         finally:
             over.set()
             for thread in threads:
@@ -282,4 +282,4 @@ def test_reloading_certificates_disturbs_no_request(
 
 def anew(program: Program, times: int) -> bool:
     """Return whether all processes together have read the files again so often."""
-    return program.output().count("TLS files read anew") >= times
+    return program.output().count("TLS files read again") >= times

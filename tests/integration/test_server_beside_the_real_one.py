@@ -46,7 +46,7 @@ def with_token(token: str, path: str = SWITCH) -> Ask:
 
 
 def question(body: object, path: str = VALIDATE, **headers: str) -> Ask:
-    """Return a question about tokens, which nobody in particular asks."""
+    """Return a question about tokens, asked without a key."""
     return Ask("POST", path, {"Content-Type": JSON, **headers}, json.dumps(body).encode())
 
 

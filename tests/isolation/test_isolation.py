@@ -267,7 +267,7 @@ def side_of(universe: Universe, setup: ProxySetup) -> Side:
 def test_nothing_crosses_from_one_environment_to_another(
     seed: int, kind: type[OneProcess | WithWorkers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever happens, what leaves the proxy has only the marks of the environment that it is for."""
+    """In any order of events, what leaves the proxy has only the marks of the environment that it is for."""
     universe = Universe()
 
     def make_upstream(setup: ProxySetup) -> MarkedUpstream:

@@ -115,7 +115,7 @@ def test_sums_are_conserved(rounds: list[tuple[int, list[tuple[ImpactSample, Usa
 
 @given(st.lists(st.tuples(st.integers(0, 1), NUMBERS, st.booleans()), min_size=1, max_size=10), st.data())
 def test_the_last_value_of_a_gauge_counts(reports: list[tuple[int, float, bool]], data: st.DataObject) -> None:
-    """In whatever order workers send what they measured, and whichever posts fail."""
+    """In any order in which workers send what they measured, and also if posts fail."""
     clock = Clock()
     workers = [UsageCounters(dict, clock) for _ in range(2)]
     parent = UsageCounters(dict, clock)

@@ -78,19 +78,19 @@ def check_result(migration: Migration) -> None:
 
 @given(of_edge, st.sampled_from(("", "edge", "offline")))
 def test_any_values_of_edge(variables: dict[str, str], subcommand: str) -> None:
-    """Whatever Edge's variables hold, there is a result that can be read."""
+    """Any values of Edge's variables give a result that can be read."""
     check_result(translate_edge(variables, subcommand))
 
 
 @given(of_reference)
 def test_any_values_of_the_reference(variables: dict[str, str]) -> None:
-    """Whatever the reference's variables hold, there is a result that can be read."""
+    """Any values of the reference's variables give a result that can be read."""
     check_result(translate_reference(variables))
 
 
 @given(of_edge, st.dictionaries(st.sampled_from(SECRETS), texts.map(lambda text: f"{text}{SECRET}{text}"), min_size=1))
 def test_secrets_are_not_told(variables: dict[str, str], secrets: dict[str, str]) -> None:
-    """No note repeats a secret, whatever stands around it, but for the environment that a token names."""
+    """No note repeats a secret, also with other text around it, but for the environment that a token names."""
     migration = translate_edge(variables | secrets, "")
     check(migration)
     told = "\n".join(map(str, migration.notes))

@@ -1,7 +1,7 @@
 """The real clients of the table: what they are, what they are asked about, and what they tell.
 
 Each runs unmodified, and every client has a relay of its own to the proxy (`http_tap`), so its requests are known. A stranger is
-a second instance of it, with a key that nobody knows. A newcomer is a third one, with a token that the upstream knows later on.
+a second instance of it, with an unknown key. A newcomer is a third one, with a token that the upstream knows later on.
 """
 
 from __future__ import annotations

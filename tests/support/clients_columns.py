@@ -47,7 +47,7 @@ def start(scene: Scene) -> Cells:
 
 
 def evaluate(scene: Scene) -> Cells:
-    """Exactly those flags are on that are on for the context, and a segment admits nobody from elsewhere."""
+    """Exactly those flags are on that are on for the context, and a segment admits no user from elsewhere."""
     expected = enabled_names(scene.rows)
 
     def look(client: Client) -> str:
@@ -247,7 +247,7 @@ def proxy_away(scene: Scene) -> Cells:
 
 
 def nothing_lost(scene: Scene) -> Cells:
-    """From beginning to end nobody lost a flag, heard of an error, saw another status or stopped asking."""
+    """From beginning to end no client lost a flag, heard of an error, saw another status or stopped asking."""
     await_polls(scene)
 
     def look(client: Client) -> str:

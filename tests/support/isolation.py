@@ -1,7 +1,7 @@
 """A process with several environments in memory, whose every part carries a mark of its environment.
 
 Each environment of each upstream has a mark: in the names and payloads of its flags, in its tokens, in what its callers report. So
-whatever leaves the process can be searched for marks that do not belong there.
+all that leaves the process can be searched for marks that do not belong there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A flood of random tokens, as a program of its own: `python token_flood.py PORT SECONDS RATE SOURCE ROUTE`.
 
-It sends RATE requests a second for so long, each with a token that nobody has; with ROUTE `validate` instead of `proxy` each asks
+It sends RATE requests a second for so long, each with an unknown token; with ROUTE `validate` instead of `proxy` each asks
 which of a hundred such tokens are valid. SOURCE is the address of loopback that they come
 from; `many` for a new address in X-Forwarded-For with each. At its end it prints as JSON how many were sent, and the counts of
 statuses.
@@ -23,7 +23,7 @@ LAST_S = 10.0
 
 
 def make_token() -> str:
-    """Return a token that nobody has."""
+    """Return an unknown token."""
     return f"*:production.{random.getrandbits(200):050x}"
 
 
@@ -82,7 +82,7 @@ class Flood:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def request(self) -> bytes:
-        """Return a request with a token that nobody has, or a question about many."""
+        """Return a request with an unknown token, or a question about many."""
         lines = ["GET /proxy HTTP/1.1", "Host: flags", f"Authorization: {make_token()}"]
         body = ""
         if self._asks:

@@ -86,7 +86,7 @@ async def test_all_upstreams_down(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
-    """Its environment goes on with what it has, and gets ready for nobody's harm once it is back."""
+    """Its environment goes on with what it has, and gets ready without harm to the others once it is back."""
     async with both(tmp_path) as around, around.proxy(metrics_interval=0) as proxy:
         around.b.special["features"] = reply(500)
         around.a.served = document(toggle("newer"))

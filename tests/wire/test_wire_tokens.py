@@ -114,7 +114,7 @@ async def test_a_token_that_opens_nothing(path: str, token: str) -> None:
 
 @asynchronous
 async def test_listed_keys_beside_tokens() -> None:
-    """They open the whole environment, and nobody is asked about them; nor is anybody with a token whose list it is on."""
+    """They open the whole environment, and no question is asked about them, nor about a token that is on the list."""
     async with token_scene(client_keys=[LISTED, FRONT_A], exp_server_side_sdk_config_tokens=[BACK_B]) as scene:
         assert await scene.flags("/proxy", LISTED) == EVERY
         assert await scene.flags("/api/frontend", FRONT_A) == EVERY
@@ -124,7 +124,7 @@ async def test_listed_keys_beside_tokens() -> None:
 
 @asynchronous
 async def test_only_listed_keys() -> None:
-    """Without tokenValidation no key leaves the process, whatever it looks like."""
+    """Without tokenValidation no key leaves the process, in any form."""
     async with token_scene(token_validation="static") as scene:
         for token in (FRONT, BACK, UNKNOWN):
             assert [await scene.status(path, token) for path in (*LISTS, *DOCUMENTS)] == [401] * 8

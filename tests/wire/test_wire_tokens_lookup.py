@@ -61,7 +61,7 @@ async def test_the_question() -> None:
 
 @asynchronous
 async def test_the_question_with_another_header_for_the_token() -> None:
-    """Where a gateway reads `authorization`, it gets its own; the proxy's token is left out under whatever name it has."""
+    """Where a gateway reads `authorization`, it gets its own; the proxy's token is left out under any name."""
     async with token_scene(
         upstream_headers="authorization: Basic gateway", upstream_auth_header="x-api-token"
     ) as scene:
@@ -72,7 +72,7 @@ async def test_the_question_with_another_header_for_the_token() -> None:
 
 @asynchronous
 async def test_one_question_for_a_token() -> None:
-    """Callers that come at once wait for the same answer; nobody asks about a token that is known."""
+    """Callers that come at once wait for the same answer; no caller asks about a token that is known."""
     async with token_scene() as scene:
         assert await statuses(scene, "/proxy", *[FRONT] * 30, *[UNKNOWN] * 30) == [200] * 30 + [401] * 30
         assert sorted(token for each in scene.questions() for token in each) == sorted([FRONT, UNKNOWN])

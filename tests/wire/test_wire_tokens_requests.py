@@ -68,7 +68,7 @@ async def test_the_body_comes_first(path: str) -> None:
 @pytest.mark.parametrize("path", ["/proxy", "/api/frontend", "/proxy/client/metrics", "/api/client/metrics"])
 @asynchronous
 async def test_a_body_that_is_refused_by_its_head(path: str) -> None:
-    """What is too large or of another type is refused without a question, whoever sends it."""
+    """What is too large or of another type is refused without a question, from any caller."""
     limits: dict[str, Any] = {"body_limit": "2 kB", "metrics_body_limit": "2 kB"}
     async with token_scene(**limits) as scene:
         for token in (UNKNOWN, FRONT, BACK):
@@ -257,7 +257,7 @@ async def test_the_rate_of_a_token() -> None:
 
 @asynchronous
 async def test_tokens_appear_nowhere() -> None:
-    """No line of the log, no metric and no error has a part of a token, whatever becomes of it."""
+    """No line of the log, no metric and no error has a part of a token, in any outcome."""
     pages: list[httpx.Response] = []
     async with token_scene(log_level="debug", access_log=True) as scene:
         for path in ("/proxy", "/api/frontend", "/api/client/features", "/proxy/client/features", "/nowhere"):

@@ -17,7 +17,7 @@ SALT: Final = urandom(32)
 def salted(key: bytes) -> bytes:
     """Return the digest by which a key is looked up.
 
-    Nobody outside knows it, so the time that a look-up takes tells nothing about a key, however many keys there are.
+    No caller knows it, so the time that a look-up takes tells nothing about a key, however many keys there are.
     """
     return sha256(SALT + key).digest()
 

@@ -120,7 +120,7 @@ class Tls:
             except ConfigurationError as error:
                 self._log.error("the new TLS files are refused", error=error)
                 return False
-        self._log.info("TLS files read anew", certificate=self._certificate.cert)
+        self._log.info("TLS files read again", certificate=self._certificate.cert)
         return True
 
     async def __aenter__(self) -> Self:

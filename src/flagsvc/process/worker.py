@@ -212,7 +212,7 @@ class WorkerEnvironments:
             self._arrange()
         ready = {each.number for each in self._served.values() if each.holder.is_ready}
         if not ready <= self._ready:
-            self.callers.route_tokens_anew()
+            self.callers.reroute_tokens()
         self._ready = ready
 
     def _add(self, number: int, setup: ProxySetup) -> None:

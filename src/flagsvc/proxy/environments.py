@@ -223,7 +223,7 @@ class Environments(Generic[E]):
             task.add_done_callback(self._stopping.discard)
 
     async def _stop_now(self, environment: E) -> None:
-        """Stop an environment. A failure is logged: nobody waits for it."""
+        """Stop an environment. A failure is logged, because no caller waits for it."""
         if environment in self._awaited:
             self._awaited.pop(environment).cancel()
         try:

@@ -90,7 +90,7 @@ class ProxyRuntime:
             self.callers.refresh,
             setup.log,
             self.callers.keep_counts,
-            self.callers.route_tokens_anew,
+            self.callers.reroute_tokens,
         )
         self.callers.refresh()
         for name, environment in self.environments.current.items():

@@ -35,7 +35,7 @@ class AdmittingCallers(Protocol):
 
     @property
     def revocations(self) -> int:
-        """How often tokens were taken back so far, or are to be placed anew."""
+        """How often tokens were taken back so far, or are to be placed again."""
 
     def admit(self, token: str, admission: Admission) -> Service | None:
         """Return the service that a token opens, and pass its requests on to it. None if its environment is no longer there."""
@@ -49,7 +49,7 @@ class ServiceFinder:
         self._admit = admit
 
     def is_refused(self, token: str) -> bool:
-        """Return whether it is known that a token opens nothing, so that nobody needs to wait."""
+        """Return whether it is known that a token opens nothing, so that no caller needs to wait."""
         return self._admit.is_refused(token)
 
     async def find(self, token: str, network: bytes) -> Service | None:

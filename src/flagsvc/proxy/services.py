@@ -141,7 +141,7 @@ class CallersSide:
             service.keys.forget_added()
         self.router.use(list(list_keys(self._list_every())))
 
-    def route_tokens_anew(self) -> None:
+    def reroute_tokens(self) -> None:
         """Have tokens that were looked up placed again: an environment has its first configuration, and they may open it now."""
         self.revocations += 1
         if self.router is not None and self.router.table.admitted:
@@ -159,7 +159,7 @@ class CallersSide:
     def admit(self, token: str, admission: Admission) -> Service | None:
         """Return the service that a token opens, and pass its requests on to it from now on.
 
-        Returns None if the environment is no longer there, whatever has its name now.
+        Returns None if the environment is no longer there, also if another one has its name now.
         """
         found = (each for each in self._list_served().values() if each.number == admission.environment)
         environment = next(found, None)

@@ -21,7 +21,7 @@ class ProviderTokenStore:
     def __init__(
         self, provider: StorageProvider, key: str, log: Logger, close: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Take the provider and the key of the record. `close` closes the provider's connections, if they are nobody else's."""
+        """Take the provider and the key of the record. `close` closes the provider's connections, if no one else uses them."""
         self._close = close
         self._provider = provider
         self._key = key

@@ -149,7 +149,7 @@ def conditions(unfolded: Unfolded, strategy: UnfoldedStrategy) -> dict[str, tupl
 
 
 def try_values(snapshot: Snapshot, whole: WholeExplanation, attempt: Attempt, context: Context) -> FieldChange | None:
-    """Return the first change that turns the answer, whatever is drawn; None if none does."""
+    """Return the first change that turns the answer for any draw; None if none does."""
     for value in dict.fromkeys(attempt.values):
         changed = with_field(context, attempt.field, value)
         if changed is None:

@@ -35,7 +35,7 @@ SHOWN: Final = 3
 LONGEST: Final = 60
 """Characters of a value that a sentence has."""
 TIME: Final = "time"
-"""What a date constraint is about, whatever field it names."""
+"""What a date constraint is about. The field that it names does not matter."""
 EVERYONE: Final = "everyone"
 OFF: Final = " (disabled)"
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

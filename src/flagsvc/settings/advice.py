@@ -32,6 +32,11 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
         "GitLab answers for one environment: set environment (FLAGSVC_ENVIRONMENT) to its name, otherwise flagsvcAppName is taken",
     ),
     (
+        lambda values: "," in (values["environment"] or ""),
+        "environment with a comma is the name of one environment; for several, set FLAGSVC_ENVIRONMENTS=a,b or write a table "
+        "[environments.NAME] for each (docs/how-to/serve-several-environments.md)",
+    ),
+    (
         lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
         "flagsvcUrl holds a user name or password, which are not sent: upstream is asked with flagsvcApiToken alone",
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import Field, FrozenInstanceError, dataclass, fields
-from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.kinds import is_blank, nearest
+from flagsvc.settings.kinds import ask_for, is_blank, nearest_name
 from flagsvc.settings.normalise import CODE, Given, normalise
 from flagsvc.settings.option import Option, Section, option
 
@@ -16,6 +16,14 @@ from flagsvc.settings.option import Option, Section, option
 def rows_of(options: type[Options]) -> tuple[Option, ...]:
     """Return the rows of a class of options and of its base classes, in their order."""
     return tuple(row for each in options.__mro__ for row in vars(each).values() if isinstance(row, Option))
+
+
+class Entries(NamedTuple):
+    """What was given in code by option name, a problem for each unknown name, and the options that such names probably mean."""
+
+    given: dict[str, Given]
+    problems: list[str]
+    meant: set[str]
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option,))
@@ -36,10 +44,10 @@ class Options:
 
     def __init__(self, /, **given: object) -> None:
         rows = rows_of(type(self))
-        entries, problems = self._entries(given)
-        divided = self._divide(given, entries, problems)
-        found = normalise(entries, os.environ, rows, in_code=True, divided=bool(divided))
-        problems += found.problems.values()
+        entries = self._entries(given)
+        divided = self._divide(given, entries)
+        found = normalise(entries.given, os.environ, rows, in_code=True, divided=bool(divided), lost=entries.meant)
+        problems = [*entries.problems, *found.problems.values()]
         if problems:
             del given, entries, found  # secrets are among them, and a traceback keeps what its frames hold
             raise ConfigurationError(problems)
@@ -48,7 +56,7 @@ class Options:
         self._keep({**found.values, "environments": divided})
 
     @classmethod
-    def _divide(cls, given: Mapping[str, object], entries: Mapping[str, Given], problems: list[str]) -> tuple[Any, ...]:
+    def _divide(cls, given: Mapping[str, object], entries: Entries) -> tuple[Any, ...]:
         """Return the environments that have options of their own, and add their problems: here there are none."""
         return ()
 
@@ -60,21 +68,20 @@ class Options:
         return made
 
     @classmethod
-    def _entries(cls, given: Mapping[str, object]) -> tuple[dict[str, Given], list[str]]:
+    def _entries(cls, given: Mapping[str, object]) -> Entries:
         """Return what was given in code by option name, and a problem for each name that no option has."""
         rows = {row.field: row for row in rows_of(cls)}
-        entries: dict[str, Given] = {}
-        problems: list[str] = []
+        found = Entries({}, [], set())
         for field, value in given.items():
             if value is None:
                 continue
             if field not in rows:
-                problems.append(
-                    f"unknown option `{field}`; {nearest(field, list(cls.__dataclass_fields__))}".removesuffix("; ")
-                )
+                near = nearest_name(field, list(cls.__dataclass_fields__))
+                found.problems.append(f"unknown option `{field}`; {ask_for(near)}".removesuffix("; "))
+                found.meant.update(rows[near].name for near in [near] if near in rows)
             elif not is_blank(value):
-                entries[rows[field].name] = Given(value, CODE)
-        return entries, problems
+                found.given[rows[field].name] = Given(value, CODE)
+        return found
 
     def _keep(self, values: Mapping[str, Any]) -> None:
         """Store normalised values, given by option name."""

@@ -32,13 +32,19 @@ VARIABLES = tuple(variable.name for variable in NAMES.variables)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 EXPECTED = "expected letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or a digit"
 MAX_ENVIRONMENTS = 1000
+INHERITED = frozenset(row.name for row in OPTIONS if row.scope is not Scope.OWN)
+"""The options whose values for the process hold for an environment that has none of its own."""
 
 
 class Written(NamedTuple):
-    """Tables of environments as they were written: the values by option name for each environment, and their source."""
+    """Tables of environments as they were written: the values by option name for each environment, and their source.
+
+    `meant` has the options that misspelt keys of an environment probably mean.
+    """
 
     tables: Mapping[str, Mapping[str, object]]
     source: str
+    meant: Mapping[str, Collection[str]] = {}
 
     def source_of(self, name: str) -> str:
         """Return the source of the values of one environment."""
@@ -52,14 +58,15 @@ def read_tables(tree: object, source: str, *, shows_names: bool = True) -> tuple
     given = {str(name): table for name, table in tree.items()}
     names, problems = read_names(given, source, shows_names=shows_names)
     tables: dict[str, Mapping[str, object]] = {}
+    meant: dict[str, Collection[str]] = {}
     for name in names:
         table = given[name]
         if not isinstance(table, Mapping):
             problems.append(f"{TABLE}.{name} ({source}): expected a table of options")
             continue
-        tables[name], wrong = flatten(table, f"{source} [{TABLE}.{name}]", DIVIDED_SETTABLE)
+        tables[name], wrong, meant[name] = flatten(table, f"{source} [{TABLE}.{name}]", DIVIDED_SETTABLE)
         problems += wrong
-    return Written(tables, source), problems
+    return Written(tables, source, meant), problems
 
 
 def read_variable(text: str, source: str) -> tuple[Written, list[str]]:
@@ -164,7 +171,7 @@ def normalise_environment(
 
     A problem of a value of the process is not repeated. The options that are `lost` could not be read, and are not required.
     """
-    inherited = {option: entry for option, entry in process.items() if BY_NAME[option].scope is not Scope.OWN}
+    inherited = {option: entry for option, entry in process.items() if option in INHERITED}
     rows = {row.name: row for row in (*OPTIONS, *rows_for(name))}
     found: Normalised = normalise(inherited | dict(own), environment, list(rows.values()), in_code=in_code, lost=lost)
     return Environment(
@@ -179,14 +186,21 @@ def normalise_environment(
 
 
 def useless_defaults(
-    process: Mapping[str, Given], environments: Collection[tuple[str, Mapping[str, Any]]]
+    process: Mapping[str, Given], environments: Collection[tuple[str, Mapping[str, Any]]], lost: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each option of the process that no environment can use, with the problem: all lack the option that it needs."""
+    """Yield each option of the process that no environment can use, with the problem: all lack the option that it needs.
+
+    An option that is `lost` may be given in a place that could not be read.
+    """
     for row in OPTIONS:
         entry = process.get(row.name)
         if not row.needs or row.scope is not Scope.INHERITED or entry is None or is_blank(entry.value):
             continue
-        if environments and row.needs not in process and all(values[row.needs] is None for _, values in environments):
+        if (
+            environments
+            and row.needs not in {*process, *lost}
+            and all(values[row.needs] is None for _, values in environments)
+        ):
             yield row.name, missing_needed_text(row, entry, BY_NAME[row.needs])
 
 

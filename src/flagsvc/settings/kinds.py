@@ -248,10 +248,17 @@ def choices(words: tuple[str, ...]) -> Kind:
 
 
 def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Return the question `did you mean …?` with the nearest known name, or the empty text if no name is near.
+    """Return the question `did you mean …?` with the nearest known name, or the empty text if no name is near."""
+    return ask_for(nearest_name(name, known))
 
-    If `known` is a mapping, the keys are compared and the question names the value.
-    """
+
+def ask_for(name: str) -> str:
+    """Return the question whether a name was meant; the empty text for the empty name."""
+    return name and f"did you mean `{name}`?"
+
+
+def nearest_name(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
+    """Return the nearest known name, or the empty text if none is near. Of a mapping, compare the keys and return the value."""
     from difflib import get_close_matches
 
     names = {item.lower(): item for item in known}
@@ -259,7 +266,7 @@ def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
     if not found:
         return ""
     match = names[found[0]]
-    return f"did you mean `{known[match] if isinstance(known, Mapping) else match}`?"
+    return known[match] if isinstance(known, Mapping) else match
 
 
 def split(value: object) -> list[object]:

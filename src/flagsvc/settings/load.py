@@ -138,10 +138,10 @@ def _tables(
     environments, wrong = NOTHING, list[str]()
     if not program.serves_flags and TABLE in others:
         environments, wrong = read_tables(others.pop(TABLE), source)
-    found, problems = flatten(others, source, SERVER_SETTABLE if program.serves_flags else SETTABLE)
+    found, problems, meant = flatten(others, source, SERVER_SETTABLE if program.serves_flags else SETTABLE)
     resolved.problems.update({f"<key {number}>": text for number, text in enumerate((*problems, *wrong))})
     complete = all(key in HOLDS_TABLE or not isinstance(value, dict) for key, value in others.items())
-    return Tables(found, source, _folder(path), environments, complete)
+    return Tables(found, source, _folder(path), environments, complete, meant)
 
 
 def _servers(tree: dict[str, object], *, needed: bool) -> dict[str, object]:

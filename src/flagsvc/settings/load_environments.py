@@ -8,6 +8,7 @@ from typing import Any
 
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.environments import (
+    INHERITED,
     NAMES,
     TABLE,
     Environment,
@@ -52,8 +53,12 @@ def written_environments(environment: Mapping[str, str], file: Tables, resolved:
 
 
 def lost_options(rows: Iterable[Option], file: Tables, resolved: Resolved) -> frozenset[str]:
-    """Return the options that may be given in a place that could not be read: all of them for the file or the environments."""
-    return frozenset(row.name for row in rows) if _is_partial(file, resolved) else frozenset(resolved.problems)
+    """Return the options that may be given in a place that could not be read: all of them for the file or the environments.
+
+    A misspelt option is one of them.
+    """
+    is_partial = _is_partial(file, resolved)
+    return frozenset(row.name for row in rows) if is_partial else frozenset((*resolved.problems, *file.meant))
 
 
 def _is_partial(file: Tables, resolved: Resolved) -> bool:
@@ -79,19 +84,22 @@ def add_environments(
     `process` is what is given for the whole process. A warning about it stays only if it holds for any environment.
     """
     found: list[tuple[str, dict[str, Any]]] = []
-    is_partial = _is_partial(file, resolved)
+    lost = BY_NAME.keys() if _is_partial(file, resolved) else INHERITED.intersection(file.meant)
+    every_lost = set(lost)
     advised = set(advice_on(resolved.values))
     for name in written[0].tables:
         part = Resolved({}, {}, {}, [], resolved.files)
         own = choose_own(name, environment, tables_of(name, written, file), part)
-        made = normalise_environment(name, own, process, environment, lost=BY_NAME if is_partial else part.problems)
+        meant = chain.from_iterable(each.meant.get(name, ()) for each in written)
+        own_lost = {*lost, *part.problems, *meant}
+        every_lost |= own_lost
+        made = normalise_environment(name, own, process, environment, lost=own_lost)
         add_to(resolved, name, own, made, part, advised)
         found.append((name, made.values))
     groundless = advised - {text for _, values in found for text in advice_on(values)}
     resolved.warnings[:] = [text for text in resolved.warnings if text not in groundless]
     resolved.values[TABLE] = tuple(found)
-    if not is_partial:
-        resolved.problems.update(dict(useless_defaults(process, found)) | resolved.problems)
+    resolved.problems.update(dict(useless_defaults(process, found, every_lost)) | resolved.problems)
     resolved.problems.update({f"<{TABLE} keys {at}>": text for at, text in enumerate(shared_keys(found))})
     resolved.warnings.extend(shared_scopes(found))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from flagsvc.settings.kinds import nearest, quoted
+from flagsvc.settings.kinds import ask_for, nearest_name, quoted
 from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option, Scope
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
@@ -12,6 +13,14 @@ SERVER_TABLE = "server"
 """The table of a configuration file that holds the flag server's options. All other keys are options of the proxy."""
 ENVIRONMENTS_TABLE = "environments"
 """The table of a configuration file that has a table for each environment."""
+
+
+class Flat(NamedTuple):
+    """The values of tables by option name, a problem for each wrong key, and the options that such keys probably mean."""
+
+    values: dict[str, object]
+    problems: list[str]
+    meant: set[str]
 
 
 def settable(rows: Iterable[Option]) -> Iterator[str]:
@@ -39,49 +48,51 @@ SERVER_SETTABLE = frozenset(settable(SERVER_OPTIONS))
 TABLES = frozenset(_tables())
 
 
-def flatten(
-    tree: Mapping[str, object], source: str, names: Collection[str] = SETTABLE, table: str = ""
-) -> tuple[dict[str, object], list[str]]:
+def flatten(tree: Mapping[str, object], source: str, names: Collection[str] = SETTABLE, table: str = "") -> Flat:
     """Return the values of nested tables by option name, and a problem for each key that is none of `names`.
 
     `source` says in the problems where the tables stand.
     """
-    found: dict[str, object] = {}
-    problems: list[str] = []
+    found = Flat({}, [], set())
     for key, value in tree.items():
         name = f"{table}.{key}" if table else str(key)
         if name in TABLES and isinstance(value, Mapping):
-            inner, complaints = flatten(value, source, names, name)
-            found |= inner
-            problems += complaints
+            inner = flatten(value, source, names, name)
+            found.values.update(inner.values)
+            found.problems.extend(inner.problems)
+            found.meant.update(inner.meant)
         elif name in names and name not in TABLES:
-            found[name] = value
+            found.values[name] = value
         else:
-            problems.append(_wrong_key(name, source, names))
-    return found, problems
+            problem, meant = _wrong_key(name, source, names)
+            found.problems.append(problem)
+            found.meant.update(meant)
+    return found
 
 
-def _wrong_key(name: str, source: str, names: Collection[str]) -> str:
-    """Return what is wrong with a key that holds no option's value."""
+def _wrong_key(name: str, source: str, names: Collection[str]) -> tuple[str, set[str]]:
+    """Return what is wrong with a key that holds no option's value, and the option that it probably means, if any."""
     if names is SERVER_SETTABLE:
         elsewhere = f"it is the proxy's, and stands outside of [{SERVER_TABLE}]" if name in SETTABLE else ""
-        return _unknown(name, source, elsewhere or nearest(name, _spellings(SERVER_OPTIONS, names)))
+        return _unknown(name, source, elsewhere, _spellings(SERVER_OPTIONS, names))
     if names is DIVIDED_SETTABLE and name in SETTABLE:
         return _unknown(
-            name, source, "it holds for the whole process, and stands outside of the tables of environments"
+            name, source, "it holds for the whole process, and stands outside of the tables of environments", {}
         )
     if name in TABLES:
         keys = sorted(known.removeprefix(f"{name}.") for known in names if known.startswith(f"{name}."))
-        return f"{name} ({source}): expected a table with {', '.join(keys)}"
+        return f"{name} ({source}): expected a table with {', '.join(keys)}", set()
     if name in BY_NAME:
-        return f"{name} ({source}) can be given in code only"
+        return f"{name} ({source}) can be given in code only", set()
     elsewhere = f"it is the flag server's, and stands in [{SERVER_TABLE}]" if name in SERVER_SETTABLE else ""
-    return _unknown(name, source, elsewhere or nearest(name, _spellings(OPTIONS, names)))
+    return _unknown(name, source, elsewhere, _spellings(OPTIONS, names))
 
 
-def _unknown(name: str, source: str, hint: str) -> str:
-    """Return the message for a key that is no option, with a hint."""
-    return f"unknown option {quoted(name)} ({source}); {hint}".removesuffix("; ")
+def _unknown(name: str, source: str, elsewhere: str, spellings: Mapping[str, str]) -> tuple[str, set[str]]:
+    """Return the message for a key that is no option: where it stands, or the nearest name. Return the option of that name, too."""
+    meant = "" if elsewhere else nearest_name(name, spellings)
+    text = f"unknown option {quoted(name)} ({source}); {elsewhere or ask_for(meant)}".removesuffix("; ")
+    return text, {meant.removesuffix(FILE_NAME)} if meant else set()
 
 
 def _spellings(rows: Iterable[Option], names: Collection[str]) -> dict[str, str]:

@@ -10,8 +10,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.settings.advice import advice_on
+from flagsvc.settings.base import Entries
 from flagsvc.settings.converted import Converted
-from flagsvc.settings.environments import TABLE, normalise_environment, read_names, shared_keys, useless_defaults
+from flagsvc.settings.environments import (
+    INHERITED,
+    TABLE,
+    normalise_environment,
+    read_names,
+    shared_keys,
+    useless_defaults,
+)
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.names import flatten
 from flagsvc.settings.normalise import CODE, Given
@@ -40,41 +48,40 @@ class ProxyOptions(ProxyRows):
     environments: Environments = without_row()
 
     @classmethod
-    def _divide(
-        cls, given: Mapping[str, object], entries: Mapping[str, Given], problems: list[str]
-    ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    def _divide(cls, given: Mapping[str, object], entries: Entries) -> tuple[tuple[str, Mapping[str, Any]], ...]:
         """Return the environments that were given in code by name, with their values, and add their problems."""
         wanted = given.get(TABLE) or {}
         if isinstance(wanted, tuple) and all(isinstance(each, Environment) for each in wanted):
             wanted = dict(wanted)
         if not isinstance(wanted, Mapping):
-            problems.append(f"{TABLE}: expected a mapping from names to options")
+            entries.problems.append(f"{TABLE}: expected a mapping from names to options")
             return ()
         by_name = {str(name): value for name, value in wanted.items()}
         names, wrong = read_names(by_name, "in code") if by_name else ([], [])
-        problems += wrong
-        made = [(name, cls._one(name, by_name[name], entries, problems)) for name in names]
-        problems += shared_keys(made)
-        problems += [text for _, text in useless_defaults(entries, made)]
+        entries.problems.extend(wrong)
+        made = [(name, cls._one(name, by_name[name], entries)) for name in names]
+        entries.problems.extend(shared_keys(made))
+        entries.problems.extend(text for _, text in useless_defaults(entries.given, made, entries.meant))
         return tuple(made)
 
     @classmethod
-    def _one(cls, name: str, given: object, entries: Mapping[str, Given], problems: list[str]) -> Mapping[str, Any]:
+    def _one(cls, name: str, given: object, entries: Entries) -> Mapping[str, Any]:
         """Return the values of one environment by option name, and add its problems."""
         if isinstance(given, ProxyOptions):
             return {option.name: getattr(given, option.field) for option in OPTIONS}
         if not isinstance(given, Mapping):
-            problems.append(f"{TABLE}.{name}: expected a mapping from options to values")
+            entries.problems.append(f"{TABLE}.{name}: expected a mapping from options to values")
             given = {}
-        own, wrong = cls._entries({str(field): value for field, value in given.items()})
+        own, wrong, meant = cls._entries({str(field): value for field, value in given.items()})
         wrong += ["an environment has no environments"] * (TABLE in given)
         wrong += [
             f"`{BY_NAME[option].field}` holds for the whole process"
             for option in own
             if BY_NAME[option].scope is Scope.PROCESS
         ]
-        found = normalise_environment(name, own, entries, os.environ, in_code=True)
-        problems += [*(f"{TABLE}.{name}: {text}" for text in wrong), *found.problems.values()]
+        lost = meant | INHERITED.intersection(entries.meant)
+        found = normalise_environment(name, own, entries.given, os.environ, in_code=True, lost=lost)
+        entries.problems.extend((*(f"{TABLE}.{name}: {text}" for text in wrong), *found.problems.values()))
         return found.values
 
     def _keep(self, values: Mapping[str, Any]) -> None:
@@ -86,16 +93,17 @@ class ProxyOptions(ProxyRows):
         )
 
     @classmethod
-    def _entries(cls, given: Mapping[str, object]) -> tuple[dict[str, Given], list[str]]:
+    def _entries(cls, given: Mapping[str, object]) -> Entries:
         """Put the parts of exp_bootstrap, a URL or a mapping, where no part of their own is given."""
         others = {field: given[field] for field in given if field not in ("exp_bootstrap", TABLE)}
-        entries, problems = super()._entries(others)
+        entries = super()._entries(others)
         value = given.get("exp_bootstrap")
         if is_blank(value):
-            return entries, problems
+            return entries
         tree = {"expBootstrap": {"url": value} if isinstance(value, str) else value}
-        found, wrong = flatten(tree, "in code", BY_NAME)
-        return {name: Given(part, CODE) for name, part in found.items()} | entries, problems + wrong
+        found = flatten(tree, "in code", BY_NAME)
+        parts = {name: Given(part, CODE) for name, part in found.values.items()}
+        return Entries(parts | entries.given, entries.problems + found.problems, entries.meant | found.meant)
 
 
 class Environment(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from flagsvc.settings.environments import Written
@@ -43,7 +43,8 @@ class Tables(NamedTuple):
     """The content of a configuration file, or of a table in it.
 
     It has the values by option name, the name in messages, the folder that relative paths start from, and the tables of
-    environments. It is not `complete` if the file, or a table in it that no option is in, could not be read.
+    environments. It is not `complete` if the file, or a table in it that no option is in, could not be read. `meant` has the
+    options that misspelt keys probably mean.
     """
 
     values: Mapping[str, object]
@@ -51,6 +52,7 @@ class Tables(NamedTuple):
     folder: str
     environments: Written
     complete: bool = True
+    meant: Collection[str] = ()
 
 
 NOTHING = Written({}, "")

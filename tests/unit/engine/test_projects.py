@@ -138,7 +138,7 @@ def test_a_toggle_without_a_project_belongs_to_all() -> None:
 
 
 def test_a_hidden_toggle_is_an_unknown_one() -> None:
-    """Asked by name, a toggle of another project and a name that nobody has get the same answer."""
+    """Asked by name, a toggle of another project and an unknown name get the same answer."""
     part = restrict(snapshot(feature("q", project="q"), feature("p", project="p")), frozenset("p"))
     body, states = part.named(Context(), ["q", "x"])
     assert states == [False, False]

@@ -90,7 +90,7 @@ def test_a_tally_counts_statuses() -> None:
 
 
 def test_counts_by_route() -> None:
-    """One method of one route has one tally, whoever asks for it; all are listed in the order of the first question."""
+    """One method of one route has one tally for all callers; all are listed in the order of the first question."""
     counts = RouteCounts()
     first, other = counts.of("GET", "/a"), counts.of("POST", "/a")
     counts.of("GET", "/a").add(200)

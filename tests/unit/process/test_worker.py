@@ -139,7 +139,7 @@ def test_another_replacement_while_one_is_late() -> None:
 
 
 def test_a_new_environment_does_not_change_the_readiness() -> None:
-    """Also if nobody has asked for it before: each environment was tried once by then."""
+    """Also if no probe has asked for it before: each environment was tried once by then."""
     worker = Beginning(told(0, "a"), told(1, "b"))
     worker.serve(0, "one")
     assert worker.environments.callers.readiness.find_objection() == "cold"
@@ -184,7 +184,7 @@ async def test_a_start_waits_for_configurations_that_follow() -> None:
 @pytest.mark.parametrize("gone", [0, 1])
 @asynchronous
 async def test_an_environment_that_goes_during_the_start(gone: int, early: bool) -> None:
-    """Nobody waits for its configuration, which never comes. The others are waited for."""
+    """The start does not wait for its configuration, which never comes. It waits for the others."""
     first = [told(0, "a", ready=True), told(1, "b", ready=True)]
     worker = Beginning(*first)
     waiting = asyncio.ensure_future(worker.environments.wait_configured(first))

@@ -127,7 +127,7 @@ async def test_an_environment_that_has_another_name_meanwhile() -> None:
 
 @asynchronous
 async def test_an_environment_that_gets_its_first_configuration() -> None:
-    """The token may open it now, so the parent is asked again. Later configurations ask nobody."""
+    """The token may open it now, so the parent is asked again. Later configurations ask no question."""
     async with worker(told(0, "x", **DEVELOPMENT), told(1, "narrower", **DEVELOPMENT)) as made:
         made.serve(0, "dev-flag")
         made.link.on_switch()

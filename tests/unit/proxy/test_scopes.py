@@ -77,7 +77,7 @@ def test_nothing_is_made_twice(whole: Holder[Snapshot]) -> None:
 
 
 def test_nothing_of_a_former_configuration_is_kept(whole: Holder[Snapshot]) -> None:
-    """A part that nobody asks for any more keeps no memory of what is served no longer, and no answers from it."""
+    """A part that is not asked for any more keeps no memory of what is served no longer, and no answers from it."""
     part = ScopedHolder(whole, frozenset("p"))
     part.cache = AnswerCache(100_000)
     for _ in range(2):

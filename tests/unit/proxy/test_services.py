@@ -222,7 +222,7 @@ def test_origins_that_change() -> None:
 
 
 def test_limits_are_those_of_the_process() -> None:
-    """Requests of an address count together, whatever their keys."""
+    """Requests of an address count together, also with different keys."""
     side = Side({"a": {}, "b": {}}, rate_limit_address=2)
     statuses = [ask(side.callers.contract, key=key).status for key in ("key-a", "key-b", "key-a", "nobody")]
     assert statuses == [200, 200, 429, 429]

@@ -115,18 +115,18 @@ async def test_a_service_for_some_projects() -> None:
 
 
 @asynchronous
-async def test_tokens_are_placed_anew() -> None:
+async def test_tokens_are_placed_again() -> None:
     """An environment that has its first configuration may be theirs now, also if that comes in the middle of an answer."""
     scene = Scene("a", "b")
     scene.admit.opened["token"] = ALL
     assert await scene.find("token") is scene.served["a"].service
-    scene.callers.route_tokens_anew()
+    scene.callers.reroute_tokens()
     assert scene.opens("token") is None
 
     def get_ready() -> None:
         if len(scene.admit.asked) == 2:
             scene.admit.opened["token"] = ALL._replace(environment=1)
-            scene.callers.route_tokens_anew()
+            scene.callers.reroute_tokens()
 
     scene.admit.meanwhile = get_ready
     assert await scene.find("token") is scene.served["b"].service is scene.opens("token")
@@ -241,10 +241,10 @@ async def test_an_environment_that_is_replaced() -> None:
     scene = Scene()
     scene.admit.opened["token"] = OF_A
     former = await scene.find("token")
-    made_anew = scene.serve(scene.served[""].setup)
+    replacement = scene.serve(scene.served[""].setup)
     scene.callers.refresh()
     assert scene.opens("token") is None
-    scene.admit.opened["token"] = OF_A._replace(environment=made_anew.number)
+    scene.admit.opened["token"] = OF_A._replace(environment=replacement.number)
     made = await scene.find("token")
     assert made is not None and made is not former and made.sources.usage is scene.served[""].counters
 
@@ -283,4 +283,4 @@ async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
         {"token": "[]:x.2", "type": "client", "projects": ["a", "b"], "environment": "x"},
         {"token": "*:x.1", "type": "frontend", "projects": ["*"], "environment": "production"},
     ]
-    assert all(scene.opens(token) is None for token in scene.admit.opened), "a question admits nobody"
+    assert all(scene.opens(token) is None for token in scene.admit.opened), "a question admits no token"

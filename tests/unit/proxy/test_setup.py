@@ -32,7 +32,7 @@ class Named:
     [("a.b:production.secret", "production"), ("*:test.sec.ret", "test"), ("secret", "named"), ("se.cret", "named")],
 )
 def test_the_environment_of_the_upstream(token: str, environment: str) -> None:
-    """It is that of the upstream's token, whatever its project is called; else the one that the options name."""
+    """It is that of the upstream's token, with any name of its project; else the one that the options name."""
     setup = make_setup(options(flagsvc_api_token=token, environment="named"))
     assert setup.service_settings.upstream_environment == environment
 

@@ -60,7 +60,7 @@ async def test_a_valid_token_of_something_else(own: str, token: str, told: Token
 
 @asynchronous
 async def test_an_unknown_token() -> None:
-    """It opens nothing, and nobody is told."""
+    """It opens nothing, and the log does not mention it."""
     scene = DirectoryScene(Place("", "*:production.up", lookup=FakeLookup({})))
     assert await scene.look_up("*:production.1") is None
     assert not scene.log.lines

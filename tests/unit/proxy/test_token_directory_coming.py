@@ -17,7 +17,7 @@ def replaced(former: Place, coming: Place, *others: Place) -> DirectoryScene:
 
 
 async def is_asked_to_wait(scene: DirectoryScene, token: str) -> bool:
-    """Return whether a token, which opens nothing now, cannot be looked up. Nobody is refused without a question then."""
+    """Return whether a token, which opens nothing now, cannot be looked up. The token is not refused without a question then."""
     try:
         found = await scene.look_up(token)
     except UnavailableError:

@@ -76,7 +76,7 @@ A, B, AB = frozenset("a"), frozenset("b"), frozenset("ab")
 async def test_which_environment_opens(
     places: list[tuple[str, str, str | None]], expected: dict[str, tuple[str, frozenset[str] | None] | None]
 ) -> None:
-    """The narrowest one that has all projects of the token, in whatever order they are given; none if no one has all."""
+    """The narrowest one that has all projects of the token, in any order; none if no one has all."""
     for order in permutations(places):
         assert await opened([place(*each) for each in order]) == expected, [name for name, _, _ in order]
 
@@ -132,7 +132,7 @@ async def test_an_environment_that_is_not_served() -> None:
 
 @asynchronous
 async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None:
-    """It takes nothing away from environments that are known; what it alone may have is refused by nobody for ever."""
+    """It takes nothing away from environments that are known; what it alone may have is not refused for ever."""
     unknown = Place("unknown", SEVERAL, lookup=FakeLookup({**GRANTS, SEVERAL: grant("production", server=True)}))
     unknown.lookup = FakeLookup({each: told for each, told in GRANTS.items() if each != SEVERAL})
     scene = DirectoryScene(place("x", UP, "a"), unknown, place("z", "*:development.up"))
@@ -149,7 +149,7 @@ async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None
 
 @asynchronous
 async def test_one_server_with_two_addresses() -> None:
-    """If the first one that knows a token has no environment for it, the other one counts; if that is away, nobody is refused."""
+    """If the first one that knows a token has no environment for it, the other one counts; if that is away, no token is refused."""
     one, two = FakeLookup(GRANTS), FakeLookup(GRANTS)
     scene = DirectoryScene(Place("x", UP, "https://1", one, "a"), Place("y", UP, "https://2", two, "b"))
     found = await scene.look_up(OTHER)
@@ -178,7 +178,7 @@ async def test_no_flags_are_missing(
     given_places: list[tuple[frozenset[str] | None, str | None]],
     projects: frozenset[str] | None,
 ) -> None:
-    """Whatever tables there are: what a token opens has all of its projects, nothing narrower has them, in any order."""
+    """With any tables, what a token opens has all of its projects, nothing narrower has them, in any order."""
     token = own_token(99, projects)
     told = {token: grant("production", *(projects or ()))}
     told |= {

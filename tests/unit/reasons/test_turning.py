@@ -107,10 +107,8 @@ def test_a_change_that_loses_the_rollout_is_not_told() -> None:
     assert whole(feature("f", asked), Context(user_id="9")).changes[0].value == "2"
     found = whole(feature("f", asked), Context(user_id="7"))
     assert found.strategies()[0].failing == ("rule",) and found.changes[0].value == "2"
-    nobody = rollout("1", groupId="g", stickiness="userId") | {
-        "constraints": [constraint("IN", "userId", values=["7"])]
-    }
-    assert told(whole(feature("f", nobody), Context(user_id="9"))) == []
+    never = rollout("1", groupId="g", stickiness="userId") | {"constraints": [constraint("IN", "userId", values=["7"])]}
+    assert told(whole(feature("f", never), Context(user_id="9"))) == []
 
 
 def test_a_rollout_without_its_field() -> None:

@@ -59,7 +59,7 @@ def test_a_constraint_with_a_list() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("inverted", [False, True])
 def test_among_means_the_list(operator: str, value: str, among: bool, inverted: bool) -> None:
-    """`among` says whether the list has or matches the value, whatever the constraint makes of it."""
+    """`among` says whether the list has or matches the value. What the constraint makes of it does not matter."""
     step = constrained(constraint(operator, values=["eu"], inverted=inverted, caseInsensitive=True), region(value))
     assert step.among is among
     assert step.inverted is inverted

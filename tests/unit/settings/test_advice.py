@@ -8,6 +8,7 @@ import pytest
 
 from flagsvc.settings.load import resolve
 from flagsvc.settings.server import load_server
+from support.environment_samples import required, write_toml
 
 GOOD = {"FLAGSVC_URL": "http://h/api", "FLAGSVC_API_TOKEN": "t0ken-t0ken", "FLAGSVC_PROXY_CLIENT_KEYS": "k3y"}
 
@@ -37,6 +38,16 @@ def test_a_timeout_below_a_tenth_of_a_second_is_probably_a_mistake() -> None:
     (line,) = warnings(FLAGSVC_UPSTREAM_TIMEOUT="5")
     assert line.startswith("upstreamTimeout: 5 is milliseconds")
     assert warnings(FLAGSVC_UPSTREAM_TIMEOUT="100") == []
+
+
+def test_several_names_in_environment(tmp_path: Path) -> None:
+    """A comma there separates no names: the warning tells each way to serve several environments."""
+    (line,) = warnings(FLAGSVC_ENVIRONMENT="dev,prod")
+    assert line.startswith("environment with a comma is the name of one environment")
+    for way in ("FLAGSVC_ENVIRONMENTS=a,b", "[environments.NAME]", "docs/how-to/serve-several-environments.md"):
+        assert way in line
+    file = write_toml(tmp_path / "flagsvc.toml", {"a": required("a") | {"environment": "dev,prod"}, "b": required("b")})
+    assert resolve({"HOME": "/h"}, file, {}).warnings == [f"environments.a: {line}"]
 
 
 @pytest.mark.parametrize("value", ['"production"', "'production'", ' "production" '])

@@ -172,7 +172,9 @@ def test_tables() -> None:
     written, problems = read_tables(tree, "file f")
     assert problems == []
     assert written == Written(
-        {"a": {"clientKeys": ["k"], "cors.origin": "*"}, "b": {"clientKeysFile": "keys"}}, "file f"
+        {"a": {"clientKeys": ["k"], "cors.origin": "*"}, "b": {"clientKeysFile": "keys"}},
+        "file f",
+        {"a": set(), "b": set()},
     )
     assert written.source_of("a") == "file f [environments.a]"
 
@@ -229,7 +231,7 @@ def test_json_in_the_variable() -> None:
     """An object has a table for each environment, with the same names as in a file."""
     text = json.dumps({"a": {"cors": {"origin": ["https://a"]}}, "b": {}})
     assert read_variable(f"\n {text}", "environment E") == (
-        Written({"a": {"cors.origin": ["https://a"]}, "b": {}}, "environment E"),
+        Written({"a": {"cors.origin": ["https://a"]}, "b": {}}, "environment E", {"a": set(), "b": set()}),
         [],
     )
 

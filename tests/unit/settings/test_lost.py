@@ -123,7 +123,66 @@ def test_what_stands_for_keys(given: dict[str, str], problem: str) -> None:
         assert told.startswith(prefix + problem.replace("FLAGSVC_", "FLAGSVC_A_" if prefix else "FLAGSVC_"))
 
 
-@pytest.mark.parametrize("name", [option.name for option in DIVIDED if option.required])
+REQUIRED = [option.name for option in DIVIDED if option.required]
+
+
+def misspelt(name: str) -> dict[str, str]:
+    """Return what one environment needs, with one name misspelt."""
+    given = required("a")
+    return {(f"{option}l" if option == name else option): text for option, text in given.items()}
+
+
+def unknown(name: str, source: str) -> str:
+    """Return the problem of a misspelt name."""
+    return f"unknown option `{name}l` ({source}); did you mean `{name}`?"
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_misspelt_option_in_a_file(name: str, tmp_path: Path) -> None:
+    """It is one problem, for the process and for an environment that has its value. Another missing option is told, too."""
+    file = tmp_path / "flagsvc.toml"
+    lines = [f"{option} = '{text}'\n" for option, text in misspelt(name).items()]
+    file.write_text("".join(lines))
+    assert problems({}, file) == [unknown(name, f"file {file}")]
+    for other in REQUIRED:
+        file.write_text("".join(line for line in lines if not line.startswith(f"{other} ")))
+        _, *more = problems({}, file)
+        assert [text.split(":")[0] for text in more] == [f"{other} is required"] * (other != name)
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_misspelt_option_of_an_environment(name: str, tmp_path: Path) -> None:
+    """It is one problem, in a table of the file and in JSON. Another missing option is told, also of another environment."""
+    tables = {"a": misspelt(name), "b": required("b")}
+    file = write_toml(tmp_path / "flagsvc.toml", tables)
+    assert problems({}, file) == [unknown(name, f"file {file} [environments.a]")]
+    source = "environment FLAGSVC_ENVIRONMENTS [environments.a]"
+    assert problems(as_variable(tables))[-1] == unknown(name, source)
+    for other in REQUIRED:
+        file = write_toml(
+            tmp_path / "flagsvc.toml", {"a": {key: text for key, text in tables["a"].items() if key != other}}
+        )
+        _, *more = problems({}, file)
+        assert [text.split(" is ")[0] for text in more] == [f"environments.a: {other}"] * (other != name)
+    del tables["b"][name]
+    _, told = problems({}, write_toml(tmp_path / "flagsvc.toml", tables))
+    assert told.startswith(f"environments.b: {name} is required")
+
+
+def test_a_misspelt_option_that_environments_share(tmp_path: Path) -> None:
+    """What environments take from the process is not missing in each. Keys are: the process has none for them."""
+    tables = {"a": required("a", "clientKeys")}
+    del tables["a"]["flagsvcUrl"]
+    file = write_toml(tmp_path / "flagsvc.toml", tables, head="flagsvcUrll = 'http://h/api'\nclientKeysl = 'k'")
+    *wrong, told = problems({}, file)
+    assert wrong == [
+        unknown("flagsvcUrl", f"file {file}"),
+        unknown("clientKeys", f"file {file}"),
+    ]
+    assert told.startswith("environments.a: clientKeys is required")
+
+
+@pytest.mark.parametrize("name", REQUIRED)
 @pytest.mark.parametrize("value", [5, [["s3cret"]], "\x01"])
 def test_a_required_option_with_a_wrong_value(name: str, value: object, tmp_path: Path) -> None:
     """A value that is refused is one problem, in JSON and in a file: the option is not called required as well."""

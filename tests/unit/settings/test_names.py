@@ -37,6 +37,7 @@ def test_nested_and_dotted() -> None:
     assert flatten(tree, "file f") == (
         {"port": 1, "cors.maxAge": 2, "cors.origin": "*", "expBootstrap.urlHeaders.Authorization": "x"},
         [],
+        set(),
     )
 
 
@@ -62,12 +63,27 @@ def test_nested_and_dotted() -> None:
 )
 def test_wrong_keys(tree: dict[str, object], problem: str | None) -> None:
     """An unknown key is a problem that suggests the nearest name and does not show the value."""
-    found, problems = flatten(tree, "file f")
+    found, problems, _ = flatten(tree, "file f")
     assert found == {} and len(problems) == 1
     if problem is None:
         assert problems[0].startswith("expBootstrap (file f): expected a table with url")
     else:
         assert problems == [problem]
+
+
+@pytest.mark.parametrize(
+    ("tree", "meant"),
+    [
+        ({"flagscvUrl": 1, "prot": 1}, {"flagsvcUrl", "port"}),
+        ({"clientKeysFil": 1}, {"clientKeys"}),
+        ({"FLAGSVC_API_TOKEN": 1}, {"flagsvcApiToken"}),
+        ({"cors": {"orgin": 1}}, {"cors.origin"}),
+        ({"nothingLikeIt": 1, "database": 1, "logger": 1, "cors": 1}, set()),
+    ],
+)
+def test_what_misspelt_keys_mean(tree: dict[str, object], meant: set[str]) -> None:
+    """They mean the options that the hints name, also if a hint names the file of a secret."""
+    assert flatten(tree, "file f").meant == meant
 
 
 @pytest.mark.parametrize("name", ["environments", "enviroments", "Environments", "environmnets"])

@@ -82,6 +82,17 @@ def test_every_problem_at_once() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["flagsvc_url", "flagsvc_api_token", "client_keys"])
+def test_a_misspelt_name_is_one_problem(name: str) -> None:
+    """Its option is not called required as well. Another missing option is."""
+    given = {(f"{field}l" if field == name else field): value for field, value in ENOUGH.items()}
+    told = f"unknown option `{name}l`; did you mean `{name}`?"
+    assert problems(given) == (told,)
+    for other in ENOUGH.keys() - {name}:
+        one, missing = problems({field: value for field, value in given.items() if field != other})
+        assert one == told and missing.startswith(f"{other} is required")
+
+
 @pytest.mark.parametrize("empty", [None, "", " "])
 def test_nothing_is_not_given(empty: str | None) -> None:
     """None and blank values count as not set."""

@@ -104,6 +104,20 @@ def test_what_is_wrong(environments: object, problem: str) -> None:
     assert "key-of" not in repr(problems(environments))
 
 
+def test_a_misspelt_name_is_one_problem() -> None:
+    """This holds for a name of an environment, and for one of the process. What else is missing is told."""
+    wrong = {"client_kyes": ["key-of-a"], "flagsvc_api_token": "token-of-a"}
+    told = "environments.a: unknown option `client_kyes`; did you mean `client_keys`?"
+    assert problems({"a": wrong, "b": an_environment("b")}) == (told,)
+    assert problems({"a": {"client_kyes": "k"}}) == (told, "environments.a: flagsvc_api_token is required")
+    shared = problems({"a": an_environment("a")}, flagsvc_url=None, flagsvc_ulr=URL)
+    assert shared == ("unknown option `flagsvc_ulr`; did you mean `flagsvc_url`?",)
+    keys, missing = problems({"a": {"flagsvc_api_token": "t"}}, client_kyes="k")
+    assert keys.startswith("unknown option `client_kyes`") and missing.startswith(
+        "environments.a: client_keys is required"
+    )
+
+
 def test_keys_of_the_process_are_refused() -> None:
     """Each environment has its own."""
     given = {"a": an_environment("a")}

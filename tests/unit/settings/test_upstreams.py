@@ -44,7 +44,7 @@ def test_another_upstream(more: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("more", [{"flagsvc_api_token": "other"}, {"flagsvc_app_name": "x"}, {"upstream_timeout": 1}])
 def test_the_same_upstream(more: dict[str, Any]) -> None:
-    """Whatever token it is asked with, in whatever name, and for how long."""
+    """With any token, any name of the application, and any timeout."""
     assert upstream(**more) == upstream()
 
 

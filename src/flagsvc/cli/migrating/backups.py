@@ -29,7 +29,7 @@ FEATURES, TOKENS = "unleash_features.json", "unleash_tokens.json"
 SINGLE = "unleash-backup-*.json"
 STORAGE = "storage"
 DECISIVE = ("flagsvcUrl", "flagsvcApiToken")
-"""Options without which nobody knows the key of the storage."""
+"""Options without which the key of the storage is unknown."""
 KEYS = {"frontend": "clientKeys", "client": "expServerSideSdkConfig.tokens", "backend": "expServerSideSdkConfig.tokens"}
 """Type of a token → the option that lists such tokens."""
 VALID = ("Validated", "Trusted", None)

@@ -56,7 +56,7 @@ class Note(NamedTuple):
 
 @dataclass
 class Migration:
-    """Options by name, those of each environment, why an option is set that nobody had given, and notes.
+    """Options by name, those of each environment, why an option is set that was not given, and notes.
 
     With several environments `options` holds the defaults of all. With one, or with none that is named, it holds everything.
     """

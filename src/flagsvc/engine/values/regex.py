@@ -1,6 +1,6 @@
 r"""Patterns in RE2's syntax, searched in time linear in the text, and bounded (behaviour: Patterns).
 
-The pattern is found anywhere in the text unless it says otherwise. Nothing is written to standard error, whatever the pattern.
+The pattern is found anywhere in the text unless it says otherwise. No pattern writes to standard error.
 
 The reference's engine is a JavaScript port of RE2; where it and the C++ library differ:
 

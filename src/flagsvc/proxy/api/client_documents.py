@@ -19,10 +19,10 @@ from flagsvc.proxy.api.ports import ServedDocument
 from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
 
 MAX_KEPT = 16
-"""The most documents that are kept. For one more, all are made anew."""
+"""The most documents that are kept. For one more, all are dropped and made again."""
 MARK = b'"segments"'
 IMPOSSIBLE: Mapping[str, object] = {"contextName": "userId", "operator": "IN", "values": []}
-"""The constraint in the place of a segment that the document does not have: it admits nobody."""
+"""The constraint in the place of a segment that the document does not have: it admits no user."""
 
 
 class DocumentFilter(NamedTuple):
@@ -139,7 +139,7 @@ def index_segments(items: Iterable[msgspec.Raw]) -> dict[object, list[object]]:
 
 
 def inline_segments(raw: msgspec.Raw, segments: Mapping[object, list[object]]) -> msgspec.Raw:
-    """Return a feature whose strategies hold the constraints of their segments. A segment that is missing admits nobody."""
+    """Return a feature whose strategies hold the constraints of their segments. A segment that is missing admits no user."""
     feature = value_of(raw) if MARK in bytes(raw) else None
     strategies = feature.get("strategies") if isinstance(feature, dict) else None
     if not isinstance(strategies, list):

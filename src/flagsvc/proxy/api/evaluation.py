@@ -242,7 +242,7 @@ class Lookup(Handler):
 
 
 class SingleLookup(Handler):
-    """One toggle by its name, which is the rest of the path below `prefix`, whatever its state is."""
+    """One toggle by its name, which is the rest of the path below `prefix`, on or off."""
 
     def __init__(self, evaluator: Evaluator, prefix: str) -> None:
         self.evaluator = evaluator

@@ -52,7 +52,7 @@ class TokenFinder(Protocol):
     """Finds the services that tokens open which no option lists."""
 
     def is_refused(self, token: str) -> bool:
-        """Return whether it is known that a token opens nothing, so that nobody needs to wait."""
+        """Return whether it is known that a token opens nothing, so that no caller needs to wait."""
 
     async def find(self, token: str, network: bytes) -> Service | None:
         """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now."""

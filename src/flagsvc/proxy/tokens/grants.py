@@ -68,7 +68,7 @@ def is_plausible(token: str) -> bool:
     """Return whether a text can be a token: printable ASCII without blanks, and not too long.
 
     It has no character that JSON escapes, either. So a question has a bound in bytes, which callers cannot pass: an upstream that
-    refuses it as too long would answer nobody.
+    refuses it as too long would answer no caller.
     """
     if not (0 < len(token) <= LONGEST and token.isascii() and token.isprintable()):
         return False

@@ -41,7 +41,7 @@ class WaitingToken:
 
 
 class TokenLookup:
-    """Looks up the tokens of one upstream, as long as anybody uses it. `is_over` tells that nobody does any more."""
+    """Looks up the tokens of one upstream, as long as they are used. `is_over` tells that they are not any more."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class TokenLookup:
     # ---- callers
 
     def is_refused(self, token: str) -> bool:
-        """Return whether a token is known to be unknown, so that nobody needs to wait."""
+        """Return whether a token is known to be unknown, so that no caller needs to wait."""
         return not is_plausible(token) or self.book.is_unknown(token, self._clock.monotonic())
 
     def is_known(self, token: str) -> bool:
@@ -188,7 +188,7 @@ class TokenLookup:
 
     async def _wait_for(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
         """Have the upstream asked about tokens, and return what it says. Raises UnavailableError."""
-        if self.is_over:  # nobody would ask
+        if self.is_over:  # no task would ask
             raise UnavailableError(RETRY_S)
         pause = self._paused_until - self._clock.monotonic()
         if pause > 0:
@@ -325,7 +325,7 @@ class TokenLookup:
             answer = self._dequeue(token)
             if answer is not None and not answer.done():
                 answer.set_exception(UnavailableError(seconds))
-                answer.exception()  # nobody may wait any more
+                answer.exception()  # maybe no caller waits any more
 
     # ---- storage
 

@@ -218,7 +218,7 @@ class Upstream:
             self._log.error("the new certificates towards the upstream are refused", error=describe_error(failure))
             return
         self._transport = making
-        self._log.info("certificates towards the upstream read anew")
+        self._log.info("certificates towards the upstream read again")
         await asyncio.wait([old])
         if not broken(old):
             await old.result().aclose()

@@ -72,7 +72,7 @@ Impact: TypeAlias = dict[ImpactKey, ImpactSeries]
 
 
 def combine(kind: str, held: list[float], added: list[float]) -> None:
-    """Add the values of a sample to those of the same labels. Of a gauge the later one counts, in whatever order they come.
+    """Add the values of a sample to those of the same labels. Of a gauge the later one counts, in any order of arrival.
 
     A sum that is too large stays at the largest number.
     """

@@ -136,7 +136,7 @@ class TokenOpened(msgspec.Struct):
 
 
 class ValidTokens(Message):
-    """Tokens that the upstream knows, by their digests, so that a worker asks about them whatever else waits."""
+    """Tokens that the upstream knows, by their digests, so that a worker asks about them also while many others wait."""
 
     digests: list[str]
 

@@ -94,7 +94,7 @@ class ParentTokens:
             later = asyncio.get_running_loop().call_later
             later(RETRY_S, self._places.tokens.give_back, question.network, question.places)
             question.answer.set_exception(UnavailableError(answer.retry_s))
-            question.answer.exception()  # nobody may wait any more
+            question.answer.exception()  # maybe no caller waits any more
             return
         self._places.tokens.give_back(question.network, question.places)
         found = zip(question.tokens, answer.opened, strict=True)

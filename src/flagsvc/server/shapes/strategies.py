@@ -66,7 +66,7 @@ OVERRIDE: Final = Named(
     Object(
         {
             "contextName": String(description="Context field that is looked at.", example="userId"),
-            "values": Array(String(), description="Values that get the variant whatever the weights say."),
+            "values": Array(String(), description="Values that get the variant in spite of the weights."),
         },
         required=("contextName", "values"),
         closed=True,

@@ -96,7 +96,7 @@ def test_several_environments(backup: Path, tmp_path: Path) -> None:
 
 
 def test_several_projects_that_no_list_has(backup: Path, tmp_path: Path) -> None:
-    """Without Edge's list of tokens nobody knows the projects of `[]`: all flags are stored."""
+    """Without Edge's list of tokens the projects of `[]` are unknown: all flags are stored."""
     (backup / "unleash_tokens.json").unlink()
     migration = translate_edge(ONE | {"TOKENS": "[]:development.s3cret-two"}, "")
     (result,) = seed(migration, read_backup(str(backup)), tmp_path / "state", force=False)

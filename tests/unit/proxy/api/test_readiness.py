@@ -134,7 +134,7 @@ def test_all_environments_must_have_been_tried() -> None:
 
 
 def test_without_any_configuration_the_process_is_cold() -> None:
-    """Where all have failed, nobody is answered."""
+    """Where all have failed, no caller gets an answer."""
     around = Several()
     around.add(failures=1)
     around.add(failures=3)
@@ -155,7 +155,7 @@ def test_an_environment_that_comes_later_changes_nothing() -> None:
 
 
 def test_the_start_does_not_depend_on_probes() -> None:
-    """Once each environment was tried, one that comes later changes nothing, also if nobody has asked before."""
+    """Once each environment was tried, one that comes later changes nothing, also if no probe has asked before."""
     around = Several()
     around.add(warm=True)
     second = around.add()
@@ -184,7 +184,7 @@ async def test_one_stale_environment_is_not_the_process() -> None:
 
 
 def test_what_is_of_the_process_comes_first() -> None:
-    """Its end and its workers, whatever the environments are."""
+    """Its end and its workers count before the state of any environment."""
     around = Several()
     around.add(warm=True)
     around.answers = False

@@ -22,8 +22,8 @@ class Routed:
     """A router over the environments `a` and `b`, whose toggles have their names, and the process, which has no keys."""
 
     def __init__(self, **settings: Any) -> None:
-        nobody: dict[str, Any] = {"client_keys": (), "server_tokens": ()}
-        self.process = Serving(FakeSnapshot(b"process"), **nobody, **settings)
+        keyless: dict[str, Any] = {"client_keys": (), "server_tokens": ()}
+        self.process = Serving(FakeSnapshot(b"process"), **keyless, **settings)
         self.a = Serving(FakeSnapshot(b"a"), client_keys=("key-a", "ä"), server_tokens=("token-a",), **settings)
         self.b = Serving(
             FakeSnapshot(b"b"), client_keys=("key-b",), server_tokens=(), cors_origin=("https://b.example",), **settings

@@ -162,7 +162,7 @@ async def test_the_other_service_checks_the_call() -> None:
     ],
 )
 def test_what_is_answered_at_once(key: bytes, path: bytes, method: bytes, status: int) -> None:
-    """Nothing is looked up for a request that the process answers whatever its key is."""
+    """Nothing is looked up for a request that the process answers in the same way for any key."""
     scene = Scene()
     headers = [(b"content-type", b"text/html"), (b"content-length", b"9")] if method == b"POST" else []
     answer = scene.begin(key, path, method, headers)

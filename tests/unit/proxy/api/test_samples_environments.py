@@ -190,7 +190,7 @@ def comparable(lines: list[str]) -> list[str]:
 
 
 def test_no_environment_has_samples_of_the_process() -> None:
-    """Each sample is there once, whatever the environments are called."""
+    """Each sample is there once, for any names of environments."""
     lines = [line.rpartition(" ")[0] for line in page(several({"a": one(1), "process": one(1)})) if line[0] != "#"]
     assert len(lines) == len(set(lines))
     assert not [

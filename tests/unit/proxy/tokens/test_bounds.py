@@ -71,7 +71,7 @@ STEPS = st.lists(st.tuples(st.sampled_from([b"", b"a", b"b"]), st.integers(1, 40
 
 @given(STEPS)
 def test_places_are_never_lost(steps: list[tuple[bytes, int, bool]]) -> None:
-    """Whatever is taken and given back in whichever order, the bounds hold, and nothing stays in the end."""
+    """Places are taken and given back in any order: the bounds hold, and nothing stays in the end."""
     places, held = Places(), list[tuple[bytes, int]]()
     for network, number, back in steps:
         if back and held:

@@ -51,7 +51,7 @@ def test_what_a_text_names(token: str, scope: TokenScope | None) -> None:
 
 @given(WORDS, WORDS, WORDS)
 def test_every_token_of_the_usual_form_names_its_environment(project: str, environment: str, secret: str) -> None:
-    """Whatever the secret is, the scope is that of project and environment."""
+    """With any secret, the scope is that of project and environment."""
     found = scope_of_text(f"{project}:{environment}.{secret}")
     assert found == TokenScope(environment, None if project in ("*", "[]") else frozenset([project]))
 
@@ -117,7 +117,7 @@ def test_what_can_be_a_token(text: str, plausible: bool) -> None:
 
 @given(st.text(st.characters(max_codepoint=127), max_size=20))
 def test_what_can_be_a_token_is_as_long_in_json(text: str) -> None:
-    """So callers cannot make a question longer than an upstream takes: with that, nobody's token would be looked up."""
+    """So callers cannot make a question longer than an upstream takes: with that, no caller's token would be looked up."""
     assert not is_plausible(text) or len(json.dumps(text)) == len(text) + 2
 
 
@@ -130,7 +130,7 @@ def test_each_type_of_token(kind: str, is_server: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["admin", "ADMIN", "invalid", "", None, 1, "Frontend", ["client"]])
 def test_other_types_open_nothing(kind: object) -> None:
-    """An admin token opens nothing at a proxy, and neither does a type that nobody knows."""
+    """An admin token opens nothing at a proxy, and neither does an unknown type."""
     assert read_grant(TOLD | {"type": kind}) is None
 
 

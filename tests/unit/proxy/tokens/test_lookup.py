@@ -31,7 +31,7 @@ async def test_one_question_for_a_token() -> None:
 
 @asynchronous
 async def test_what_is_known() -> None:
-    """Only a token that the upstream has confirmed; nobody is asked."""
+    """Only a token that the upstream has confirmed; no question is asked."""
     async with lookup_scene() as world:
         world.grants["a"] = FRONTEND
         assert not world.lookup.is_known("a")
@@ -84,7 +84,7 @@ async def test_many_tokens_in_one_question() -> None:
 
 @asynchronous
 async def test_the_budget() -> None:
-    """Whatever is asked for, a process sends no more requests than its rate, and as many at once as one second allows."""
+    """For any demand, a process sends no more requests than its rate, and as many at once as one second allows."""
     async with lookup_scene() as world:
         for second in range(20):
             for part in range(10):
@@ -272,7 +272,7 @@ async def test_networks_take_turns() -> None:
 
 @asynchronous
 async def test_no_token_is_logged() -> None:
-    """Neither lines of the log nor errors hold a token, whatever happens to it."""
+    """Neither lines of the log nor errors hold a token, in any outcome."""
     async with lookup_scene() as world:
         world.grants["very-secret"] = FRONTEND
         await asyncio.gather(world.find("very-secret"), world.find("unknown-secret"))

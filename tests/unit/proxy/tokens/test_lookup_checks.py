@@ -1,4 +1,4 @@
-"""Known tokens are asked about again: on request, and after a restart. Nobody waits for that, and an outage takes nothing back."""
+"""Known tokens are asked about again: on request, and after a restart. Callers do not wait, and an outage takes nothing back."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_token_that_is_forgotten_before_it_is_checked() -> None:
 
 @asynchronous
 async def test_the_regular_check_obeys_the_upstream() -> None:
-    """Within a pause that the upstream has asked for, whoever caused it, known tokens are not asked about; they stay known."""
+    """Within a pause that the upstream has asked for, for any reason, known tokens are not asked about; they stay known."""
     async with lookup_scene() as world:
         await world.know("a")
         await world.clock.advance(INTERVAL_S - 11)
@@ -195,7 +195,7 @@ async def test_the_moments_of_checks_are_stored() -> None:
     await clock.advance(INTERVAL_S / 2)
     async with lookup_scene(world.store, clock) as other:
         other.fault = AWAY
-        assert await other.find("a") == FRONTEND and other.questions == [], "nobody waits for a question"
+        assert await other.find("a") == FRONTEND and other.questions == [], "no caller waits for a question"
 
 
 @asynchronous

@@ -32,7 +32,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.status}")
 @asynchronous
 async def test_a_failure_is_no_answer(fault: UpstreamError) -> None:
-    """Whatever is wrong with the upstream, an unknown token cannot be looked up for a moment, and a known one goes on."""
+    """With any fault of the upstream, an unknown token cannot be looked up for a moment, and a known one goes on."""
     async with lookup_scene() as world:
         world.grants |= {"known": FRONTEND, "new": SERVER}
         assert await world.find("known") == FRONTEND
@@ -52,7 +52,7 @@ async def test_a_failure_is_no_answer(fault: UpstreamError) -> None:
 
 @asynchronous
 async def test_no_question_within_a_pause() -> None:
-    """After a failure nobody waits and nothing is asked until the pause is over; it grows to a minute."""
+    """After a failure no caller waits and nothing is asked until the pause is over; it grows to a minute."""
     async with lookup_scene() as world:
         world.fault = AWAY
         pauses = []
@@ -112,7 +112,7 @@ async def test_an_upstream_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
 
 @asynchronous
 async def test_an_unexpected_error() -> None:
-    """The loop starts again after a pause, and answers those that still wait; nobody needs to come for that."""
+    """The loop starts again after a pause, and answers those that still wait; no new caller needs to come for that."""
     async with lookup_scene() as world:
         world.grants["a"] = FRONTEND
         world.fault = RuntimeError("no")
@@ -165,7 +165,7 @@ async def test_known_tokens_survive_a_restart() -> None:
 
 @asynchronous
 async def test_what_storage_tells_is_told() -> None:
-    """Once for each token: after the start, and when another process has added some. What is known already is told to nobody."""
+    """Once for each token: after the start, and when another process has added some. What is known already is not told again."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as world:
         world.grants["first"] = FRONTEND
@@ -257,7 +257,7 @@ async def test_the_end() -> None:
 
 @asynchronous
 async def test_a_request_after_the_end() -> None:
-    """It is turned away and takes no place: nobody would ever give that back."""
+    """It is turned away and takes no place: no caller would ever give that back."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         waiting = await world.start_find("a", b"net")

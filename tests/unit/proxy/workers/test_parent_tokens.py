@@ -63,7 +63,7 @@ async def test_each_gets_its_answer() -> None:
 
 @asynchronous
 async def test_one_question_for_a_token() -> None:
-    """Callers with the same token wait for the same answer. A later caller asks anew: the parent knows what is valid now."""
+    """Callers with the same token wait for the same answer. A later caller asks again: the parent knows what is valid now."""
     parent = Parent()
     tasks = await parent.begin(*["known"] * 10)
     assert len(parent.questions) == 1
@@ -94,7 +94,7 @@ async def test_one_question_for_a_request() -> None:
 
 @asynchronous
 async def test_a_refusal_is_kept_for_a_moment() -> None:
-    """The parent is not asked about it again, and nobody waits. The moment is short, because the parent has its own."""
+    """The parent is not asked about it again, and no caller waits. The moment is short, because the parent has its own."""
     parent = Parent()
     [task] = await parent.begin("no")
     parent.tokens.resolve(messages.TokenAnswer(1, [None]))
@@ -134,7 +134,7 @@ async def test_it_cannot_be_said_now() -> None:
 
 @asynchronous
 async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No caller waits for ever. A late answer counts for those that still wait, one without a question for nobody."""
+    """No caller waits for ever. A late answer counts for those that still wait, one without a question for none."""
     monkeypatch.setattr(module, "LATE_S", 0.0)
     parent = Parent()
     with pytest.raises(UnavailableError):
@@ -149,7 +149,7 @@ async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("token", ["", "a b", "\xe9", "x" * 1001])
 @asynchronous
 async def test_what_can_be_no_token(token: str) -> None:
-    """The parent is not asked about it, and nobody waits."""
+    """The parent is not asked about it, and no caller waits."""
     parent = Parent()
     assert parent.tokens.is_refused(token) and await parent.ask(*[token] * 3) == {}
     assert parent.questions == [] and parent.tokens._places.requests.taken == 0
@@ -170,7 +170,7 @@ async def test_nothing_stays_of_a_question() -> None:
 
 @asynchronous
 async def test_a_parent_that_is_slow_gets_no_more_questions() -> None:
-    """Only so many tokens wait, whoever asks and whether callers still wait; of one network only so many of these."""
+    """Only so many tokens wait, of all callers together, and also if these are gone; of one network only so many of these."""
     parent = Parent()
     half = MAX_WAITING // 2
     flood = await parent.begin(*(f"t{each}" for each in range(half + 10)), network=b"bad")
@@ -215,7 +215,7 @@ async def test_a_flood_that_the_parent_turns_away() -> None:
 
 @asynchronous
 async def test_a_flood_does_not_keep_out_valid_tokens() -> None:
-    """The parent is asked about a token that it knows to be valid, whatever else waits; not so any more after it was refused."""
+    """The parent is asked about a token that it knows to be valid, also while many others wait. After a refusal it is not."""
     parent = Parent()
     parent.tokens.note_valid([digest_of("known")])
     for number in range(MAX_WAITING):

@@ -103,7 +103,7 @@ async def test_counts_of_two_environments() -> None:
 
 @asynchronous
 async def test_counts_of_an_environment_that_is_gone() -> None:
-    """Its usage belongs to nobody. The metrics beside it count."""
+    """Its usage belongs to no environment. The metrics beside it count."""
     async with pool_scene(1, names=NAMES) as scene:
         scene.worker_pool.forget_environment(1)
         scene.made[0].channel.send(counts(1, 10, flagsvc_http_requests=1))
@@ -136,7 +136,7 @@ async def test_an_environment_that_takes_the_place_of_another() -> None:
 
 @asynchronous
 async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
-    """It was told the environments in its first message, so that nobody waits for its acknowledgement."""
+    """It was told the environments in its first message, so that the pool does not wait for its acknowledgement."""
     async with pool_scene(1, names=NAMES) as scene:
         scene.made[0].ignores.add(messages.Reload)
         reloading = asyncio.ensure_future(scene.reload(served(1, "b")))
@@ -150,7 +150,7 @@ async def test_a_worker_that_starts_during_a_change_has_it_already() -> None:
 
 @asynchronous
 async def test_a_late_worker_of_an_environment_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that was late with a document is not replaced once nobody expects the document any more."""
+    """A worker that was late with a document is not replaced once the document is not expected any more."""
     async with pool_scene(1, timeouts=SHORT, names=NAMES) as scene:
         late, distribution = scene.made[0], scene.distributions[1]
         replace_if_stuck, looked = distribution._replace_if_stuck, asyncio.Event()
