@@ -41,6 +41,7 @@ GIVEN: dict[str, dict[str, str]] = {
     "expServerSideSdkConfig.tokens": {"EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": SERVER},
     "expBootstrap.urlHeaders.Authorization": {"EXP_BOOTSTRAP_AUTHORIZATION": f"Bearer bootstrap{MARK}"},
     "expBootstrap.url": {"EXP_BOOTSTRAP_URL": f"http://user{MARK}:pass{MARK}@127.0.0.1:9/flags?signature=sig{MARK}"},
+    "adminPageKeys": {"FLAGSVC_ADMIN_PAGE_KEYS": f"pages{MARK}"},
     "httpProxy": {"HTTP_PROXY": f"http://outuser{MARK}:outpass{MARK}@127.0.0.1:9", "NO_PROXY": "127.0.0.1"},
     "httpsProxy": {"HTTPS_PROXY": f"http://outuser{MARK}:outpass{MARK}@127.0.0.1:9"},
 }
