@@ -164,6 +164,13 @@ def app_client(
         yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
 
 
+def what_changed(row: Any) -> Any:
+    """Return what the row of an event holds: both sides of a change, else the one that there is."""
+    if row.before is None or row.data is None:
+        return row.data if row.before is None else row.before
+    return {"before": row.before, "after": row.data}
+
+
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Return one state of two: lists are joined, of anything else the second wins."""
     both = {**first, **second}

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import EDITOR_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, AppClient, app_client, what_changed
 
 URL = "/api/admin/environments"
 PROJECT = "/api/admin/projects/default"
@@ -32,7 +32,7 @@ def recorded(client: AppClient) -> list[tuple[Any, ...]]:
     """Return type, environment and data of every event about an environment itself."""
     with client.server.store.reading() as tx:
         rows = tx.db.execute(select(events).where(events.c.type.startswith("environment-")).order_by(events.c.id))
-        return [(row.type, row.environment, row.data) for row in rows]
+        return [(row.type, row.environment, what_changed(row)) for row in rows]
 
 
 def test_one_is_created_changed_and_deleted(client: AppClient) -> None:

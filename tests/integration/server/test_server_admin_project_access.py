@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, what_changed
 
 SHOP = "/api/admin/projects/shop"
 ACCESS = f"{SHOP}/access"
@@ -56,8 +56,8 @@ def test_an_owner_gives_and_takes_roles(client: AppClient) -> None:
     assert client.delete(place, token=OWNER_SECRET).status == 200
     assert client.post(f"{SHOP}/features", {"name": "b"}, token=VIEWER_SECRET).status == 403
     with client.server.store.reading() as tx:
-        query = select(events.c.type, events.c.data).where(events.c.type.startswith("project-access"))
-        rows = [(row.type, row.data) for row in tx.db.execute(query.order_by(events.c.id))]
+        query = select(events).where(events.c.type.startswith("project-access"))
+        rows = [(row.type, what_changed(row)) for row in tx.db.execute(query.order_by(events.c.id))]
     as_owner = {"roles": [OWNER], "userId": reader}
     assert rows == [
         ("project-access-added", {"roles": [{"roleId": MEMBER, "groupIds": [], "userIds": [reader]}]}),

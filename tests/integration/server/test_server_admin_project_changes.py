@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, what_changed
 
 URL = "/api/admin/projects"
 TOKENS = "/api/admin/api-tokens"
@@ -32,8 +32,8 @@ def client(database_url: str) -> Iterator[AppClient]:
 def recorded(client: AppClient, project: str = "shop") -> list[tuple[str, Any]]:
     """Return type and data of every event of a project."""
     with client.server.store.reading() as tx:
-        query = select(events.c.type, events.c.data).where(events.c.project == project).order_by(events.c.id)
-        return [(row.type, row.data) for row in tx.db.execute(query)]
+        query = select(events).where(events.c.project == project).order_by(events.c.id)
+        return [(row.type, what_changed(row)) for row in tx.db.execute(query)]
 
 
 def test_one_is_created_changed_and_deleted(client: AppClient) -> None:

@@ -16,6 +16,7 @@ from support.flagservers import (
     VIEWER_SECRET,
     AppClient,
     app_client,
+    what_changed,
 )
 
 PATH = "/api/admin/user-admin"
@@ -80,7 +81,7 @@ def numbers(client: AppClient) -> dict[str, int]:
 def recorded(client: AppClient) -> list[tuple[str, object]]:
     """Return type and data of every event."""
     with client.server.store.reading() as tx:
-        return [(row.type, row.data) for row in tx.db.execute(select(events).order_by(events.c.id))]
+        return [(row.type, what_changed(row)) for row in tx.db.execute(select(events).order_by(events.c.id))]
 
 
 def test_a_changed_role_holds_at_once(client: AppClient) -> None:
