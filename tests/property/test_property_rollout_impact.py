@@ -57,7 +57,7 @@ def test_percentages_agree_with_drawn_identifiers() -> None:
 
 
 def test_a_changed_share_agrees_with_drawn_identifiers() -> None:
-    """Where only the share changes, nobody is drawn again: exactly those between the two shares get it or lose it."""
+    """Where only the share changes, no user is drawn again: exactly those between the two shares get it or lose it."""
     sums = joint_sums()
     for p in range(101):
         for q in range(101):

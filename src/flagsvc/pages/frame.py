@@ -15,7 +15,7 @@ class Section(NamedTuple):
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where nobody signs in.
+    `who` is empty where pages need no sign-in.
     """
 
     pages: str

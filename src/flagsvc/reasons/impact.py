@@ -163,7 +163,7 @@ def share_words(impact: Impact) -> list[str]:
         return ["The rule changes. Who gets it and who loses it depends on what contexts have."] * (
             share.drawn == UNKNOWN
         )
-    whom = (
+    of_users = (
         "of the requests"
         if RANDOM in (before.sticks_to, after.sticks_to)
         else f"of the users {by_words(after if is_drawn(after) else before)}"
@@ -172,9 +172,9 @@ def share_words(impact: Impact) -> list[str]:
     if share.drawn == AGAIN:
         told.append("All users are drawn again, because the group or what it sticks to changes.")
     if share.gained:
-        told.append(f"{percent(share.gained)} {whom} get it.")
+        told.append(f"{percent(share.gained)} {of_users} get it.")
     if share.lost:
-        told.append(f"{percent(share.lost)} {whom} lose it.")
+        told.append(f"{percent(share.lost)} {of_users} lose it.")
     if share.drawn == SAME and before.sticks_to != after.sticks_to and min(before.share, after.share) > 0:
         told += stickiness_words(before, after)
     return told

@@ -108,7 +108,7 @@ def test_a_name_that_ends_like_data(visitor: Visitor) -> None:
 
 
 def test_hostile_texts_are_texts(visitor: Visitor) -> None:
-    """Whatever a text of a flag has, it is shown and never becomes a part of the page."""
+    """Any text of a flag is shown as it is, and never becomes a part of the page."""
     for path in (
         "/flags",
         "/flags/new",

@@ -150,7 +150,7 @@ def test_a_user_has_a_bound_of_sessions(client: AppClient) -> None:
     "goal", ["//evil.example", "https://evil.example", "/\\evil", "evil", "/sign-in", "/a\nb", "/ä"]
 )
 def test_the_way_back_stays_here(client: AppClient, goal: str) -> None:
-    """Whatever the form says, signing in leads to a page of this server."""
+    """Signing in always leads to a page of this server."""
     assert Visitor(client, None).sign_in(USER_SECRET, next=goal).headers["location"] == "/ui/flags"
 
 
@@ -170,7 +170,7 @@ FORMS = [each for each in PAGE_ROUTES if each.method == "POST"]
 @pytest.mark.parametrize("headers", FOREIGN)
 @pytest.mark.parametrize("route", FORMS, ids=lambda each: each.path)
 def test_forms_of_other_origins_change_nothing(client: AppClient, route: object, headers: dict[str, str]) -> None:
-    """Every form of the pages refuses what another site, or no page, has sent, whoever is signed in."""
+    """Every form of the pages refuses what another site, or no page, has sent, also for a user who is signed in."""
     path = str(getattr(route, "path", "")).removeprefix("/ui").replace(":", "")
     answer = Visitor(client).send(path, headers=headers, token=USER_SECRET)
     assert answer.status == 403 and "did not come from a page of this server" in answer.text

@@ -24,7 +24,7 @@ MARK = "contextmarkxyz"
 BOTH = [("environment", "development"), ("environment", "production")]
 GROUP = Prefix("a", STRATEGY_SEED, False)
 USER = next(user for user in map(str, range(100)) if GROUP.bucket(Identifier(user, False), 100) <= 30)
-"""A user whom the rollout admits."""
+"""A user that the rollout admits."""
 BUCKET = GROUP.bucket(Identifier(USER, False), 100)
 ROLLOUT = {"rollout": "30", "stickiness": "userId", "groupId": "a"}
 GIVEN: dict[str, Any] = {

@@ -93,7 +93,7 @@ class Authorization:
         return Caller(token=found)
 
     def _identify_session(self, secret: str) -> Caller:
-        """Return the user of a session, or nobody in particular: the route says whether it needs one."""
+        """Return the user of a session, or ANONYMOUS: the route says whether it needs a user."""
         actor = self._keyring.find_session(secret) if secret else None
         return ANONYMOUS if actor is None else Caller(actor, session=secret)
 

@@ -30,7 +30,7 @@ PERSONAL, SESSION, LINK = "personal", "session", "link"
 """The kinds of tokens that a user owns. A session opens pages only, and a link only the sign-in."""
 OF_USERS = (PERSONAL, SESSION, LINK)
 IDLE_S = 12 * 3600.0
-"""Seconds after which a session ends that nobody uses."""
+"""Seconds after which an unused session ends."""
 
 
 def hash_secret(secret: str) -> str:

@@ -1,4 +1,4 @@
-"""`/api/admin/events` and `/api/admin/search/events`: what was changed, by whom and how (decision 0054)."""
+"""`/api/admin/events` and `/api/admin/search/events`: what was changed, who changed it and how (decision 0054)."""
 
 from __future__ import annotations
 
