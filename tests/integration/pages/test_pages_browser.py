@@ -33,6 +33,8 @@ PATHS = (
     "/segments/new",
     "/segments/1",
     "/proxies",
+    "/history",
+    "/history?feature=new",
     "/nowhere",
 )
 GIVEN = {

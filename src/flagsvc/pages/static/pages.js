@@ -15,7 +15,7 @@ function isTyping(target) {
   return target.closest("input, select, textarea, [contenteditable]") !== null;
 }
 
-const GOES_TO = { f: "/flags", t: "/try", s: "/segments" };
+const GOES_TO = { f: "/flags", h: "/history", t: "/try", s: "/segments" };
 let afterG = false;
 
 document.addEventListener("keydown", (event) => {

@@ -28,6 +28,7 @@ SEE_OTHER = 303
 SECTIONS = (
     Section("Flags", "/flags"),
     Section("Try", "/try"),
+    Section("History", "/history"),
     Section("Proxies", "/proxies"),
     Section("Segments", "/segments"),
 )

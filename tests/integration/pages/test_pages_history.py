@@ -1,0 +1,85 @@
+"""The page of the history: sentences, before and after, filters in the address, and who may see what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from support.page_scene import Visitor
+
+HOSTILE = "<script>alert(1)</script>"
+FLAG = "/api/admin/projects/default/features/a"
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server on which a few things were changed, by pages and by the API."""
+    with app_client(database_url, given={"features": [{"name": "a"}, {"name": "b"}]}) as client:
+        Visitor(client).send("/flags/a/development/on")
+        client.put(FLAG, {"name": "a", "description": HOSTILE})
+        client.post("/api/admin/projects/default/features/b/environments/production/on")
+        yield client
+
+
+def told(client: AppClient, query: str = "") -> list[Any]:
+    """Return type and way of the events of the page, the newest first."""
+    return [(each["type"], each["way"]) for each in Visitor(client).data(f"/history?{query}")["events"]]
+
+
+def test_what_happened(client: AppClient) -> None:
+    """Each change is a sentence, with the way it came about; what was done together is one group."""
+    found = told(client, "feature=a")
+    assert found[0] == ("feature-metadata-updated", "api")
+    assert ("feature-environment-enabled", "page") in found
+    page = Visitor(client).see("/history?feature=a").text
+    assert "switched a on in development" in page and "done together" in page
+    group = Visitor(client).data("/history?feature=b")["events"][0]["groupId"]
+    together = Visitor(client).data(f"/history?groupId={group}")["events"]
+    assert {each["featureName"] for each in together} == {"b"} and len(together) > 1
+
+
+def test_before_and_after(client: AppClient) -> None:
+    """A change shows only what is different. Hostile texts are texts."""
+    [event] = Visitor(client).data("/history?type=feature-metadata-updated")["events"]
+    assert event["changes"] == [{"name": "description", "before": None, "after": HOSTILE}]
+    page = Visitor(client).see("/history").text
+    assert "<script>alert" not in page and "Before and after" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "some"),
+    [
+        ("feature=b", True),
+        ("feature=nosuch", False),
+        ("environment=production", True),
+        ("environment=nowhere", False),
+        ("q=alert", True),
+        ("q=nothing-has-this", False),
+        ("project=default", True),
+        ("from=2020-01-01&to=2099-01-01", True),
+        ("to=2020-01-01", False),
+        ("page=1000", False),
+    ],
+)
+def test_filters(client: AppClient, query: str, some: bool) -> None:
+    """Each filter of the address narrows the events, and an empty page says so."""
+    assert bool(told(client, query)) is some
+    assert ("No event fits" in Visitor(client).see(f"/history?{query}").text) is not some
+
+
+@pytest.mark.parametrize("query", ["from=2026-02-30", "to=x", "from=%3Cscript%3E"])
+def test_a_day_that_is_none(client: AppClient, query: str) -> None:
+    """It is refused with a sentence that names the filter."""
+    answer = Visitor(client).see(f"/history?{query}")
+    assert answer.status == 400 and "must be a day" in answer.text and "<script>" not in answer.text
+
+
+def test_a_viewer_sees_events_of_projects(client: AppClient) -> None:
+    """As in the API, what belongs to no project is for administrators."""
+    client.post("/api/admin/user-admin", {"username": "new", "rootRole": 3})
+    seen = [each["type"] for each in Visitor(client, VIEWER_SECRET).data("/history")["events"]]
+    assert "user-created" not in seen and "feature-metadata-updated" in seen
+    assert told(client)[0][0] == "user-created"
