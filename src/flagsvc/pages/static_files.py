@@ -29,14 +29,13 @@ class StaticFile(NamedTuple):
 
 
 class StaticFiles:
-    """All files, read once."""
+    """All files, read once. Raises KeyError for one of no kind that MEDIA has."""
 
     def __init__(self) -> None:
         self._files: dict[str, StaticFile] = {}
         for each in files(__package__).joinpath(FOLDER).iterdir():
-            dot = each.name.rfind(".")
-            if each.name[dot:] in MEDIA:
-                self._files[each.name] = _read(each.name, MEDIA[each.name[dot:]], each.read_bytes())
+            media = MEDIA[each.name[each.name.rfind(".") :]]
+            self._files[each.name] = _read(each.name, media, each.read_bytes())
 
     def find(self, digest: str, name: str) -> StaticFile | None:
         """Return the file of an address; None if there is none, or another version."""

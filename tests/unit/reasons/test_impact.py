@@ -131,6 +131,16 @@ def test_shares(
             ["No user gets it or loses it by this."],
         ),
         (
+            rollout(10, constraints=[None]),
+            rollout(10),
+            ["Removed: never: a constraint that is null.", "No user loses it."],
+        ),
+        (
+            rollout(100, "random"),
+            rollout(25, "default"),
+            ["75 % of the requests lose it.", "No user gets it who does not have it now."],
+        ),
+        (
             spec({"name": "mine"}),
             rollout(10),
             ["The rule changes. Who gets it and who loses it depends on what contexts have."],
