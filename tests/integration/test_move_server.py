@@ -84,8 +84,8 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         source, target = moving.ours(first), moving.ours(second)
         moving.filled(source, 12)
 
-        code, _, err = moving.move(source, target, folder=tmp_path)
-        assert code == 2 and f"`{target.root}` has no project `small` and cannot create projects over its API" in err
+        code, out, _ = moving.move(source, target, "--dry-run", folder=tmp_path)
+        assert code == 0 and "+ new: project small\n" in out
         chosen = ("--project", "default,shop")
         code, out, _ = moving.move(
             source, target, *chosen, "--environment", "development", "--dry-run", folder=tmp_path
@@ -108,6 +108,11 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         turn_around(source, "flag-1")
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and "environment `development`: 1 changed, 11 same\n" in out, out
+        code, out, err = moving.move(source, target, folder=tmp_path)
+        assert code == 0 and "moved: 1 project\n" in out, (out, err)
+        assert "small" in [row["id"] for row in target.admin("/projects")["projects"]]
+        code, out, _ = moving.move(source, target, folder=tmp_path)
+        assert code == 0 and ALL_THERE in out
 
 
 def test_archived_and_revived(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import FormerCounts, Sources
 from flagsvc.proxy.environments import Environments
 from flagsvc.proxy.runtime import list_notices, make_directory
-from flagsvc.proxy.services import AnyHolder, make_admin_address_service, make_counters
+from flagsvc.proxy.services import AnyHolder, make_admin_address_service, make_counters, make_shown_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, renew_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.token_lookups import TokenLookups
@@ -56,7 +56,7 @@ class ParentEnvironment(UpstreamSync):
 
     def __init__(self, setup: ProxySetup, number: int, worker_pool: WorkerPool, lookups: TokenLookups) -> None:
         holder: SharedHolder[Snapshot] = SharedHolder()
-        counters = make_counters(setup, holder)
+        counters = make_shown_counters(setup, holder)
         self.number = number
         self.setup = setup
         self._worker_pool = worker_pool

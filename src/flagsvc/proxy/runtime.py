@@ -21,7 +21,7 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.environments import Environments
-from flagsvc.proxy.services import CallersSide, make_admin_address_service, make_counters
+from flagsvc.proxy.services import CallersSide, make_admin_address_service, make_shown_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts
 from flagsvc.proxy.token_directory import TokenDirectory, TokenEnvironment
 from flagsvc.proxy.token_lookups import TokenLookups
@@ -38,7 +38,7 @@ class EnvironmentRuntime(UpstreamSync):
     def __init__(self, setup: ProxySetup, number: int, callers: CallersSide, lookups: TokenLookups) -> None:
         """Make the parts. `callers` makes the service, and `lookups` what looks up tokens."""
         holder: Holder[Snapshot] = Holder()
-        super().__init__(setup, holder, make_counters(setup, holder), Random(), tokens=lookups.find(setup))
+        super().__init__(setup, holder, make_shown_counters(setup, holder), Random(), tokens=lookups.find(setup))
         self.number = number
         self.setup = setup
         tokens = None if setup.name or self.tokens is None else lookups

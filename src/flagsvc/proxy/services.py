@@ -314,9 +314,14 @@ class AnyHolder(Holder[Snapshot]):
 def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
     """Return usage counters for the toggles that are served."""
     max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
-    made = UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
-    if setup.options.admin_address is not None:
-        made.sums = {}  # the pages show them
+    return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
+
+
+def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+    """Return usage counters of the process that has the pages, which show their sums."""
+    made = make_counters(setup, holder)
+    if setup.options.admin_address is not None and setup.options.admin_pages:
+        made.sums = {}
     return made
 
 

@@ -20,7 +20,7 @@ from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.pages.page import error_page
+from flagsvc.server.pages.page import TEMPLATES, error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.start import initialize
 from flagsvc.server.store.cleanup import Cleanup
@@ -90,6 +90,7 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         keyring = load_keyring(store, clock, log)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
+        TEMPLATES.load()
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
             server,

@@ -15,9 +15,7 @@ from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
 
 FIRST_START_TEXT = """
-First start. Sign in at the pages, within 15 minutes:
-
-  {url}/ui/sign-in#{link}
+First start. Sign in at the pages within 15 minutes: {url}/ui/sign-in#{link}
 
 This is the token of an administrator. It signs in, too, and is shown only this once:
 

@@ -133,6 +133,19 @@ def test_switching(client: AppClient, visitor: Visitor) -> None:
     assert not visitor.data("/flags/plain")["flag"]["environments"][0]["enabled"]
 
 
+@pytest.mark.parametrize("done", ["off:production", "on:development", "on:nowhere", "on", ":", "<script>:development"])
+def test_an_address_tells_no_false_news(visitor: Visitor, done: str) -> None:
+    """A link cannot make a page say what is not so, or offer a button for it."""
+    page = visitor.see(f"/flags/new?done={done}").text
+    assert 'class="done"' not in page and "Undo" not in page
+
+
+def test_undo_in_production_asks_too(visitor: Visitor) -> None:
+    """The way back of a switch in a protected environment is the question."""
+    page = visitor.see("/flags/new?done=on:production").text
+    assert "new is on in production." in page and "/new/production/off" not in page
+
+
 def test_a_protected_environment_asks_first(visitor: Visitor) -> None:
     """Its switch leads to a question that says what will happen."""
     assert 'action="/ui/flags/new/production/switch"' in visitor.see("/flags/new").text
@@ -165,6 +178,7 @@ def test_maintenance(client: AppClient, visitor: Visitor) -> None:
     client.post("/api/admin/maintenance", {"enabled": True})
     answer = visitor.send("/flags/plain/development/on")
     assert answer.status == 503 and "maintenance mode" in answer.text
+    assert visitor.send("/try", fields={"environment": "production"}).status == 200
     assert Visitor(client).see("/flags").status == 200
 
 
@@ -172,9 +186,8 @@ def test_maintenance(client: AppClient, visitor: Visitor) -> None:
 def test_every_answer_is_guarded(visitor: Visitor, path: str) -> None:
     """Pages allow nothing of another origin, and no cache keeps them. None has a CORS header."""
     headers = visitor.see(path, origin="https://evil.example").headers
-    if not path.endswith(".json"):
-        assert headers["content-security-policy"] == POLICY and headers["cache-control"] == "no-store"
-        assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"] == POLICY and headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
     assert not [name for name in headers if name.startswith("access-control")]
 
 

@@ -65,6 +65,14 @@ def test_nothing_else_signs_in(client: AppClient, secret: str) -> None:
     assert "no token of a user" in answer.text and (not secret or secret not in answer.text)
 
 
+def test_a_wrong_secret_changes_nothing(client: AppClient) -> None:
+    """Guesses make no new revision, so they cost neither clients nor other users anything."""
+    before = client.server.store.revision()
+    for secret in ("guess", BACKEND_SECRET, ADMIN_SECRET):
+        assert Visitor(client, None).sign_in(secret).status == 403
+    assert client.server.store.revision() == before
+
+
 def test_a_link_works_once(client: AppClient, clock: FakeClock) -> None:
     """The form uses it up. Reading the sign-in page does not, and after 15 minutes it is void."""
     first = link_of(client)
@@ -195,3 +203,5 @@ def test_https(database_url: str) -> None:
         cookie = visitor.sign_in(VIEWER_SECRET).headers["set-cookie"]
         assert cookie.startswith("__Host-flagsvc=") and "; Secure" in cookie and "Path=/;" in cookie
         assert visitor.see("/flags").status == 200
+        visitor.cookie = (visitor.cookie or "").removeprefix("__Host-")
+        assert visitor.see("/flags").status == 303, "another host of the domain could have set this one"

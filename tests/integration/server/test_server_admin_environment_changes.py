@@ -123,6 +123,7 @@ def test_a_protected_one_stays(client: AppClient) -> None:
         ({"name": "", "type": "test"}, 400, '"name" is not allowed to be empty.'),
         ({"name": "x", "type": ""}, 400, '"type" is not allowed to be empty.'),
         ({"name": "x", "type": "t" * 256}, 400, '"type" length must be less than or equal to 255 characters long.'),
+        ({"name": "*", "type": "test"}, 400, '"name" must not be *, which stands for all environments'),
         ({"name": "x"}, 400, "The `/body/type` property is required. It was not present on the data you sent."),
     ],
 )

@@ -103,7 +103,7 @@ def test_who_may(client: AppClient) -> None:
         (ACCESS, {"roles": [9], "users": [1]}, 400, "There is no project role 9: 4 is the owner, 5 a member"),
         (ACCESS, {"roles": [1], "users": [1]}, 400, "There is no project role 1: 4 is the owner, 5 a member"),
         (ACCESS, {"roles": [MEMBER], "users": [999]}, 404, "No user found"),
-        (ACCESS, {"roles": [MEMBER], "users": [2**63]}, 404, "No user found"),
+        (ACCESS, {"roles": [MEMBER], "users": [2**63]}, 400, "The `/body/users/0` property must be <="),
         (ACCESS, {"roles": [MEMBER], "users": [1], "groups": [3]}, 400, "This server has no groups"),
         ("/api/admin/projects/nosuch/access", {"roles": [MEMBER], "users": [1]}, 404, "No project found"),
         (ACCESS, {"roles": [MEMBER]}, 400, "The `/body/users` property is required"),

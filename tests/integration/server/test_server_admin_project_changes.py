@@ -127,6 +127,7 @@ def test_an_id_is_derived_from_the_name(client: AppClient, name: str, number: st
             400,
             "These environments do not exist: 'no', 'none'",
         ),
+        ({"id": "*", "name": "x"}, 400, '"id" must not be *, which stands for all projects'),
         ({}, 400, "The `/body/name` property is required. It was not present on the data you sent."),
         ({"name": "x", "mode": "secret"}, 400, "The `mode` property must be equal to one of the allowed values"),
     ],

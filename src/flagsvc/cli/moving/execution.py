@@ -11,9 +11,11 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.pieces import Piece
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, ProjectEnvironment
-from flagsvc.cli.moving.steps import MoveStep
+from flagsvc.cli.moving.steps import AdminRequest, MoveStep
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.kinds import printable
+
+CONFLICT = 409
 
 
 class StoppedError(FlagsvcError):
@@ -39,12 +41,21 @@ def send_steps(steps: Iterable[MoveStep], target: AdminClient) -> None:
     for step in steps:
         try:
             for request in step.requests:
-                target.send(request.method, request.path, request.body)
+                send_request(request, target)
         except AdminApiError as error:
             raise stop(f"{step.title} `{printable(step.name)}`", error) from None
         done[step.title] += 1
     for title, count in done.items():
         print(f"moved: {tables.format_count(count, title)}")
+
+
+def send_request(request: AdminRequest, target: AdminClient) -> None:
+    """Send a request. Raises AdminApiError, but not if what it adds is there already and may be."""
+    try:
+        target.send(request.method, request.path, request.body)
+    except AdminApiError as error:
+        if not (request.may_exist and error.status == CONFLICT):
+            raise
 
 
 def import_pieces(place: ProjectEnvironment, target: AdminClient) -> None:

@@ -155,8 +155,9 @@ def choose_project_environments(
 
 
 def project_environment_step(project: str, name: str) -> MoveStep:
-    """Return the step that adds an environment to a project."""
-    request = AdminRequest("POST", f"{PROJECTS}/{quote_path_part(project)}/environments", {"environment": name})
+    """Return the step that adds an environment to a project. One that was created just now may have it by itself."""
+    path = f"{PROJECTS}/{quote_path_part(project)}/environments"
+    request = AdminRequest("POST", path, {"environment": name}, may_exist=True)
     return MoveStep("project environment", f"{name} of {project}", "new", (request,))
 
 

@@ -8,11 +8,12 @@ Json = dict[str, Any]
 
 
 class AdminRequest(NamedTuple):
-    """One request of the admin API."""
+    """One request of the admin API. With `may_exist`, a 409 is fine: what it adds is there already."""
 
     method: str
     path: str
     body: Json | None = None
+    may_exist: bool = False
 
 
 class MoveStep(NamedTuple):

@@ -9,11 +9,11 @@ from flagsvc.core.log import locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import COOKIE, FETCH_SITE, HOST, KEY, Answer, Call
 from flagsvc.http.contract import Contract
-from flagsvc.http.first_page import qualities
+from flagsvc.http.first_page import LONGEST, qualities
 from flagsvc.http.messages import GET, HEAD, POST, Headers, HttpError, Request, Response
 from flagsvc.pages.forms import FORM, parse_form
 from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
-from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.page import (
     FILES,
@@ -85,6 +85,7 @@ class PagesContract(Contract):
         """Return the call of a page, or its answer if the head already decides that."""
         head = call.head
         try:
+            head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS
             self.service.check_size(head)
             self.access.check_host(head.host)
             row = self.find_row(call)
@@ -100,9 +101,9 @@ class PagesContract(Contract):
 
     def find_row(self, call: PageCall) -> PageRow | None:
         """Return the row of a page, None for a file. Raises HttpError (404, 405)."""
-        if call.segments[:1] == (STATIC,) and len(call.segments) == 3:
-            return None
         method = GET if call.head.request.method == HEAD else call.head.request.method
+        if call.segments[:1] == (STATIC,) and len(call.segments) == 3 and method == GET:
+            return None
         fitting = [(row, params) for row in self.rows if (params := row.match(call.segments)) is not None]
         if not fitting:
             raise HttpError(404, "there is no such page", [])
@@ -187,7 +188,9 @@ class NeedsKeyError(Exception):
 
 def wants_html(accept: bytes | None) -> bool:
     """Return whether an Accept header names HTML, as that of a browser does."""
-    return any(media == "text/html" and weight > 0 for media, weight in qualities((accept or b"").decode("latin-1")))
+    return any(
+        media == "text/html" and weight > 0 for media, weight in qualities((accept or b"")[:LONGEST].decode("latin-1"))
+    )
 
 
 def may_send(head: Call) -> bool:

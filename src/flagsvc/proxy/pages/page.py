@@ -36,7 +36,8 @@ HTML_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", HTML)]
 JSON_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", JSON)]
 FIXED_OF_FILES: Final[Headers] = [*FILE_HEADERS, VARIES]
 PACKED: Final = (b"content-encoding", b"gzip")
-ENCODER: Final = json.JSONEncoder(ensure_ascii=False, indent=2)
+ENCODER: Final = json.JSONEncoder(ensure_ascii=False, indent=2, default=str)
+"""An enricher may set values that are no JSON."""
 NEGOTIATOR: Final = Negotiator()
 
 Values = dict[str, Any]
@@ -55,9 +56,9 @@ class PageCall:
         self.root = root
         self.wants_data = below.endswith(DATA_SUFFIX)
         path = below.removesuffix(DATA_SUFFIX) if self.wants_data else below
-        self.segments = tuple(unquote(each, errors="surrogatepass") for each in path.split("/")[1:])
+        self.segments = tuple(decode(each) for each in path.split("/")[1:])
         self.params: tuple[str, ...] = ()
-        self.query = parse_qs(head.request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
+        self.query = parse_qs(head.request.query.decode("latin-1"), keep_blank_values=True)
         self.form = Form()
         self.slices = Slices()
         self.sees_all = False
@@ -81,6 +82,14 @@ class PageCall:
         pages = f"{self.root}{PAGES}"
         path = f"{pages}/{self.segments[0] if self.segments else ''}"
         return Frame(pages, f"{pages}/static", path, self.who, SECTIONS)
+
+
+def decode(segment: str) -> str:
+    """Return a segment of a path, decoded. Half a surrogate pair may be in the name of a flag; other bytes are replaced."""
+    try:
+        return unquote(segment, errors="surrogatepass")
+    except UnicodeDecodeError:
+        return unquote(segment)
 
 
 class Redirect(NamedTuple):

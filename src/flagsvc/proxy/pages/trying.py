@@ -36,6 +36,7 @@ OFFERED: Final = 40
 """The most fields that the form offers by name."""
 FREE_ROWS: Final = 2
 """Empty rows for other fields."""
+MAX_FIELDS: Final = 300
 MAX_BODY: Final = 100 * 1024
 ENTROPY_BITS: Final = 62
 OF_FIELD: Final = "field."
@@ -49,7 +50,7 @@ ENRICHER_SECONDS: Final = 60.0
 
 def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[PageRow, ...]:
     """Return the rows of the form and of its answer."""
-    throttle, reached = Throttle(scene.clock, ENRICHER_SECONDS), Reached()
+    enrichments = Enrichments(scene)
 
     async def show(call: PageCall) -> Shown:
         shown = call.environment(call.given("environment"))
@@ -63,8 +64,10 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
         flag, fields = call.form.text("flag"), read_fields(call)
         form = await describe_form(call, shown, kept, flag, fields)
         try:
-            given = complete(read_context(shown, fields), scene, shown)
-            context = await enrich(given, scene, shown, throttle, reached)
+            given = read_context(shown, fields)
+            given.now = scene.clock.now() * 1000.0
+            context = complete(await enrich(given, shown, enrichments), scene, shown)
+            given = complete(given, scene, shown)
         except HttpError as refused:
             problems = [f"{place.rpartition('/')[2]} {rule}" for place, rule in refused.problems] or [refused.message]
             return Shown(form | {"result": None, "problems": problems}, status=refused.status)
@@ -123,11 +126,14 @@ def fields_of(every: Iterable[Reads]) -> list[str]:
 
 
 def read_fields(call: PageCall) -> dict[str, str]:
-    """Return the fields of the form that are not empty, by name."""
+    """Return the fields of the form that are not empty, by name. Raises HttpError (400) for too many."""
     form = call.form
     pairs = [(name.removeprefix(OF_FIELD), values[0]) for name, values in form.items() if name.startswith(OF_FIELD)]
     pairs += zip((each.strip() for each in form.texts("name")), form.texts("value"), strict=False)
-    return {name: value for name, value in pairs if name and value}
+    found = {name: value for name, value in pairs if name and value}
+    if len(found) > MAX_FIELDS:
+        raise HttpError(400, f"the form has more than {MAX_FIELDS} fields", [])
+    return found
 
 
 def read_context(shown: ShownEnvironment, fields: dict[str, str]) -> Context:
@@ -143,30 +149,45 @@ def read_context(shown: ShownEnvironment, fields: dict[str, str]) -> Context:
 def complete(context: Context, scene: Scene, shown: ShownEnvironment) -> Context:
     """Return a context with what a caller need not send, and the moment and the draw of this evaluation."""
     settings = shown.settings
-    context.app_name = context.app_name or settings.app_name
+    context.app_name = settings.app_name if context.app_name is None else context.app_name
     context.environment = settings.environment or context.environment or DEFAULT_ENVIRONMENT
     context.now = scene.clock.now() * 1000.0
     context.entropy = secrets.randbits(ENTROPY_BITS)
     return context
 
 
-async def enrich(
-    context: Context, scene: Scene, shown: ShownEnvironment, throttle: Throttle, reached: Reached
-) -> Context:
+class Enrichments:
+    """The enrichers of each environment. They are kept, so that the bound on those that hang holds over all requests."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._throttle, self._reached = Throttle(scene.clock, ENRICHER_SECONDS), Reached()
+        self._made: dict[str, tuple[ShownEnvironment, Enrichment]] = {}
+
+    def find(self, shown: ShownEnvironment) -> Enrichment:
+        """Return the enrichers of an environment. Those of its former configuration are forgotten."""
+        settings = shown.settings
+        known = self._made.get(shown.name)
+        if known is not None and known[0].enrichers is shown.enrichers and known[0].settings is settings:
+            return known[1]
+        made = Enrichment(
+            shown.enrichers,
+            self._scene.log,
+            self._throttle,
+            self._reached,
+            seconds=settings.enricher_timeout / 1000.0,
+            lenient=settings.enricher_failure == CONTEXT,
+        )
+        self._made[shown.name] = shown, made
+        return made
+
+
+async def enrich(context: Context, shown: ShownEnvironment, enrichments: Enrichments) -> Context:
     """Return a context after every enricher, which get a copy. Raises HttpError (500) if one fails; the log says why."""
     if not shown.enrichers:
-        return context
-    settings = shown.settings
-    enrichment = Enrichment(
-        shown.enrichers,
-        scene.log,
-        throttle,
-        reached,
-        seconds=settings.enricher_timeout / 1000.0,
-        lenient=settings.enricher_failure == CONTEXT,
-    )
+        return context.replace()
     try:
-        found = await enrichment.apply(context.replace(properties=dict(context.properties)))
+        found = await enrichments.find(shown).apply(context.replace(properties=dict(context.properties)))
     except EnricherError as error:
         raise HttpError(500, f"the context enricher {error} failed; the log says why", []) from None
     return found.replace()
@@ -185,8 +206,8 @@ async def explain(call: PageCall, kept: Kept, context: Context, flag: str) -> di
     for name in kept.names:
         answers[name] = snapshot.decide(context, name)[0]
         on += answers[name]
+        snapshot.take_faults()  # before callers are served again: these are not theirs
         await call.slices.rest()
-    snapshot.take_faults()
     explained = []
     for name in fitting[:EXPLAINED]:
         [whole] = explain_whole(kept.unfolded, context, [name])

@@ -63,7 +63,6 @@ class UnfoldedConfigurations:
             kept.timer.cancel()
         unfolded = kept.unfolded
         lists: list[list[object]] = [list(unfolded.raw.values()), list(unfolded.known.values())]
-        unfolded.raw, unfolded.known = {}, {}
         release_in_slices(lists)
         if unfolded.compiled.snapshot is not shown.holder.current:
             retire(unfolded.compiled.snapshot)

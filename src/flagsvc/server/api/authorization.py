@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import (
     forbidden,
@@ -30,7 +31,6 @@ API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", 
 PAGES = "/ui"
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
 SECURE_COOKIE, PLAIN_COOKIE = "__Host-flagsvc", "flagsvc"
-COOKIES = (SECURE_COOKIE, PLAIN_COOKIE)
 """The names of the cookie with a session. The first one is for TLS: browsers bind it to the host and send it with TLS only."""
 PERSONAL = "user:"
 BACKEND = ("client", "backend")
@@ -58,9 +58,17 @@ class Authorization:
         self._base = base
 
     def identify(
-        self, authorization: bytes | None, path: str, *, repeated: bool = False, cookie: bytes | None = None
+        self,
+        authorization: bytes | None,
+        path: str,
+        *,
+        repeated: bool = False,
+        cookie: bytes | None = None,
+        secure: bool = False,
     ) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
+
+        `cookie` is the Cookie header, and `secure` tells that browsers reach the server by TLS.
 
         Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
         frontend API.
@@ -71,7 +79,7 @@ class Authorization:
         if part == FRONTEND_API:
             raise no_frontend_api()
         if part == PAGES and authorization is None:
-            return self._identify_session(read_cookie(cookie))
+            return self._identify_session(read_cookie(cookie, secure=secure))
         if repeated:
             raise two_tokens()
         secret = read_secret(authorization)
@@ -128,10 +136,18 @@ def api_area(path: str) -> str:
     )
 
 
-def read_cookie(cookie: bytes | None) -> str:
-    """Return the secret of a session in a Cookie header; empty without one. A cookie for this host alone comes first."""
+def read_cookie(cookie: bytes | None, *, secure: bool) -> str:
+    """Return the secret of a session in a Cookie header; empty without one.
+
+    With TLS only the cookie for this host counts: another host of the domain could have set the other one.
+    """
     pairs = dict(each.strip().partition("=")[::2] for each in (cookie or b"").decode("latin-1").split(";"))
-    return next((pairs[name] for name in COOKIES if pairs.get(name)), "")
+    return pairs.get(SECURE_COOKIE if secure else PLAIN_COOKIE, "")
+
+
+def is_secure(request: Request, url: str) -> bool:
+    """Return whether browsers reach the server by TLS: its own, or that of a proxy at its public address `url`."""
+    return request.scheme == "https" or url.startswith("https:")
 
 
 def read_secret(authorization: bytes | None) -> str:

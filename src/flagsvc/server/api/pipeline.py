@@ -21,11 +21,11 @@ from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.pages.forms import Form
-from flagsvc.pages.headers import is_own_request
+from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.templates import DATA_SUFFIX
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
-from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, PAGES, Authorization, Caller, api_area
+from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, PAGES, Authorization, Caller, api_area, is_secure
 from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.counts import UNKNOWN
@@ -40,8 +40,8 @@ OF_PAGES = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}
 OF_POLLS = {b"unleash-appname": APP_NAME, b"unleash-instanceid": INSTANCE_ID, b"unleash-sdk": SDK}
 HEADER_TABLE = HEADERS | OF_PAGES | OF_POLLS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that the server reads."""
-SIGN_IN = f"{PAGES}/sign-"
-"""The paths of signing in and out begin so."""
+UNCHANGING = (f"{PAGES}/sign-", f"{PAGES}/try")
+"""The paths of forms that change no flag begin so."""
 CHANGING_METHODS = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode rejects; as on the real server, PATCH is not among them."""
 DISCARDED_DIGITS = 7
@@ -119,7 +119,11 @@ class Pipeline:
                 raise http_errors.query_too_long(QUERY_LIMIT)
             path = self._strip_base(plain_path(head.request.path))
             head.found = self._authorization.identify(
-                head.key, path, repeated=head.keyed_twice, cookie=head.other(COOKIE)
+                head.key,
+                path,
+                repeated=head.keyed_twice,
+                cookie=head.other(COOKIE),
+                secure=is_secure(head.request, self._server.url),
             )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
@@ -196,7 +200,7 @@ class Pipeline:
         if answer.status == 200 and route.status != 200:
             answer = replace(answer, status=route.status)
         if admitted.call.as_data:
-            media = PLAIN_JSON
+            media, answer = PLAIN_JSON, replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
         elif route.render is not None and answer.body is not None:
             answer = route.render(admitted.call, answer)
         return self._count_response(admitted.head, self._answers.respond(admitted.head, answer, media), route)
@@ -219,7 +223,7 @@ class Pipeline:
         if (
             method not in CHANGING_METHODS
             or api_area(path) not in (ADMIN_API, PAGES)
-            or path.lower().startswith(SIGN_IN)
+            or path.lower().startswith(UNCHANGING)
             or path.lower().rstrip("/") == f"{ADMIN_API}/maintenance"
         ):
             return

@@ -6,6 +6,7 @@ any further message of the instances.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
@@ -15,6 +16,8 @@ from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 Who: TypeAlias = tuple[bytes | None, bytes | None, bytes | None]
 MAX_POLLERS = 10_000
 """The most instances that are remembered. The one that has been silent longest is forgotten first."""
+MAX_QUERY = 1000
+"""The most characters of the filters of a query that is remembered."""
 MAX_NAME = 100
 """The most characters of a name that an instance gives itself."""
 SILENT_S = 60.0
@@ -43,35 +46,49 @@ class Poller(NamedTuple):
 
 
 class Pollers:
-    """Every instance that polls. Handlers call `note` in any thread: each step on the dictionary is atomic."""
+    """Every instance that polls. Safe to use from any thread."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._found: OrderedDict[tuple[object, ...], Poller] = OrderedDict()
 
     def note(self, query: DocumentQuery, who: Who, document: ClientDocument, now: float) -> None:
-        """Note that an instance gets a document now, or has it already. An instance without any name is not noted."""
-        if not any(who):
+        """Note that an instance gets a document now, or has it already.
+
+        An instance without any name is not noted, and neither is one with a very long query.
+        """
+        if not any(who) or size_of(query) > MAX_QUERY:
             return
         app_name, instance_id, sdk = ((each or b"").decode("latin-1")[:MAX_NAME] for each in who)
-        key = query, app_name, instance_id
-        before = self._found.pop(key, None)
-        kept = before is not None and before.digest == document.digest
-        since = before.since if before is not None and kept else now
-        interval = None if before is None else now - before.polled
-        revision = before.revision if before is not None and kept else document.revision
-        self._found[key] = Poller(query, app_name, instance_id, sdk, revision, document.digest, since, now, interval)
-        while len(self._found) > MAX_POLLERS:
-            self._found.popitem(last=False)
+        with self._lock:
+            key = query, app_name, instance_id
+            before = self._found.pop(key, None)
+            kept = before is not None and before.digest == document.digest
+            since = before.since if before is not None and kept else now
+            interval = None if before is None else now - before.polled
+            revision = before.revision if before is not None and kept else document.revision
+            self._found[key] = Poller(
+                query, app_name, instance_id, sdk, revision, document.digest, since, now, interval
+            )
+            while len(self._found) > MAX_POLLERS:
+                self._found.popitem(last=False)
 
     def list_all(self) -> list[Poller]:
         """Return every instance, the one that polled last first."""
-        return list(self._found.values())[::-1]
+        with self._lock:
+            return list(self._found.values())[::-1]
+
+
+def size_of(query: DocumentQuery) -> int:
+    """Return the characters of the filters of a query."""
+    tags = sum(len(kind) + len(value) for kind, value in query.tags or ())
+    return len(query.prefix or "") + sum(map(len, query.projects or ())) + tags
 
 
 def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], now: float) -> tuple[int, int]:
     """Return how many instances have the newest document that they ask for, and how many there are, without those that are gone.
 
-    `digests` has the digest of the newest document of each query.
+    `digests` has the digest of the newest document of each query; an instance with another query is left out.
     """
-    there = [each for each in pollers if not each.is_gone(now)]
+    there = [each for each in pollers if each.query in digests and not each.is_gone(now)]
     return sum(digests.get(each.query) == each.digest for each in there), len(there)

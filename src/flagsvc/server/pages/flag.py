@@ -36,7 +36,25 @@ def show(call: ApiCall) -> ApiAnswer:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
-    return ApiAnswer({"flag": flag, "done": call.first_value("done") or "", "saved": call.first_value("saved") or ""})
+    notice = find_notice(flag, call.first_value("done") or "")
+    return ApiAnswer({"flag": flag, "notice": notice, "saved": call.first_value("saved") or ""})
+
+
+def find_notice(flag: Json, done: str) -> Json | None:
+    """Return what an address says was switched: `on:development`. None if that is not the state of the flag.
+
+    `may_undo` tells that the user may switch it back at once; a protected environment asks first.
+    """
+    turned, _, environment = done.partition(":")
+    state = next((each for each in flag["environments"] if each["name"] == environment), None)
+    if state is None or turned != ("on" if state["enabled"] else "off"):
+        return None
+    return {
+        "turned": turned,
+        "environment": environment,
+        "protected": state["protected"],
+        "may_undo": state["may_switch"],
+    }
 
 
 def read_flag(tx: Tx, name: str) -> Json:

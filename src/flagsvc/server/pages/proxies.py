@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -10,6 +11,8 @@ from flagsvc.server.api.pollers import Poller, count_arrived
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.documents import DocumentQuery
 
+MAX_QUERIES = 100
+"""The most different queries whose newest document is looked at."""
 SHOWN = 500
 """The most instances on the page. The counts are of all."""
 
@@ -18,7 +21,7 @@ def show(call: ApiCall) -> ApiAnswer:
     """Return the instances, those without the newest flags first."""
     now = call.server.clock.now()
     every = call.server.pollers.list_all()
-    newest = newest_digests(call, every)
+    newest = newest_digests(call, [each for each in every if not each.is_gone(now)])
     arrived, there = count_arrived(every, newest, now)
     rows = [describe(each, newest, now) for each in every]
     rows.sort(key=lambda each: (each["gone"], each["newest"]))
@@ -26,8 +29,12 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def newest_digests(call: ApiCall, pollers: Iterable[Poller]) -> dict[DocumentQuery, str]:
-    """Return the digest of the newest document of each query that an instance asks for. Raises DatabaseError."""
-    return {query: call.server.documents.get(query).digest for query in {each.query for each in pollers}}
+    """Return the digest of the newest document of each query that an instance asks for. Raises DatabaseError.
+
+    Of very many queries only the first ones count: each may have to be made for this.
+    """
+    queries = islice(dict.fromkeys(each.query for each in pollers), MAX_QUERIES)
+    return {query: call.server.documents.get(query).digest for query in queries}
 
 
 def describe(poller: Poller, newest: dict[DocumentQuery, str], now: float) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE
+from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import change, page, redirect
@@ -20,12 +20,20 @@ def show(call: ApiCall) -> ApiAnswer:
 def sign_in(call: ApiCall) -> ApiAnswer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
-    with call.store.writing(None) as tx:
-        opened = sessions.sign_in(tx, call.form.text("token"))
+    opened = open_session(call, call.form.text("token"))
     if opened is None:
         problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
         return ApiAnswer({"next": goal, "problem": problem}, status=403)
     return redirect(f"{call.root}{PAGES}{goal}", cookie(call, opened, int(sessions.SESSION_TIME.total_seconds())))
+
+
+def open_session(call: ApiCall, secret: str) -> str | None:
+    """Return the secret of a new session; None for a secret that opens none. Only one that does changes the database."""
+    with call.store.reading() as tx:
+        if not sessions.can_sign_in(tx, secret):
+            return None
+    with call.store.writing(None) as tx:
+        return sessions.sign_in(tx, secret)
 
 
 def sign_out(call: ApiCall) -> ApiAnswer:
@@ -38,7 +46,7 @@ def sign_out(call: ApiCall) -> ApiAnswer:
 
 def cookie(call: ApiCall, secret: str, seconds: int) -> tuple[bytes, bytes]:
     """Return the header that sets the cookie of a session. With TLS the cookie is for this host and for TLS only."""
-    secure = call.request.scheme == "https" or call.server.url.startswith("https:")
+    secure = is_secure(call.request, call.server.url)
     name, path = (SECURE_COOKIE, "/") if secure else (PLAIN_COOKIE, call.root or "/")
     text = f"{name}={secret}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{'; Secure' if secure else ''}"
     return b"set-cookie", text.encode()

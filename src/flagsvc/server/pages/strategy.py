@@ -69,7 +69,9 @@ def save(call: ApiCall, shown: Json) -> ApiAnswer:
             place = read_place(tx, call)
             stored = find_strategy(tx, place, identity)
             if identity is not None:
-                require_unchanged(None if stored is None else content_of(stored), shown["base"])
+                if stored is None:  # its form never makes a new one: that needs another permission
+                    raise ChangedMeanwhileError
+                require_unchanged(content_of(stored), shown["base"])
             shape = feature_bodies.CREATE_STRATEGY if stored is None else feature_bodies.UPDATE_STRATEGY
             body = check(shape, body_of(shown, stored))
             assert isinstance(body, dict)

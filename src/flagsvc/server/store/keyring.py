@@ -74,7 +74,8 @@ class Keyring:
             with self._store.reading() as tx:
                 self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
             sessions = {key.id for key in self._entries.values() if key.kind == SESSION}
-            self._session_times = {number: at for number, at in self._session_times.items() if number in sessions}
+            for number in [each for each in list(self._session_times) if each not in sessions]:
+                self._session_times.pop(number, None)
 
     def find(self, secret: str) -> TokenOwner | None:
         """Return the owner of a token; None for an unknown or expired one. Sessions and links are no tokens."""

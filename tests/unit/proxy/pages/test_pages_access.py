@@ -9,6 +9,8 @@ import pytest
 from flagsvc.pages.headers import POLICY
 from flagsvc.proxy.pages.access import MAX_SESSIONS, SESSION_S
 from flagsvc.proxy.pages.desk import PagesContract
+from flagsvc.proxy.pages.page import FILES
+from flagsvc.testing import RecordingLog
 from support.aio import asynchronous
 from support.desk_scene import ELSEWHERE, KEY, LOCAL, DeskScene, header
 
@@ -40,6 +42,17 @@ async def test_every_answer_has_the_policy_and_no_cors() -> None:
             assert (method != "HEAD") or answer.body == b""
     assert header(await desk.ask(style), "cache-control") == "public, max-age=31536000, immutable"
     assert header(await desk.ask("/ui/status"), "cache-control") == "no-store"
+
+
+@asynchronous
+async def test_odd_addresses_are_no_errors() -> None:
+    """Bytes that are no text, many parameters and other methods get an answer of the pages, and no line in the log."""
+    log = RecordingLog()
+    desk = DeskScene(logger=log)
+    assert (await desk.ask("/ui/%FF")).status == 404
+    assert (await desk.ask("/ui/status?" + "&".join("a" * 200))).status == 200
+    assert (await desk.ask(f"/ui/static/{FILES.address('style.css')}", "DELETE")).status in (404, 405)
+    assert not [line for line in log.lines if "unexpected" in repr(line)]
 
 
 @asynchronous

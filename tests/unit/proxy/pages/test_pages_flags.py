@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +12,7 @@ from flagsvc.pages.templates import segment
 from flagsvc.proxy.pages import unfolding
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.flags import PAGE_SIZE
+from flagsvc.reasons.unfolded import Unfolded
 from support.aio import asynchronous, until
 from support.desk_scene import DOCUMENT, HOSTILE, DeskScene, serve
 
@@ -131,17 +134,18 @@ async def test_a_new_configuration_is_shown() -> None:
 async def test_what_is_kept_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A while after the last use, nothing of the unfolded document is left, and the next use makes it again."""
     monkeypatch.setattr(unfolding, "KEEP_S", 0.01)
-    made: list[unfolding.Kept] = []
+    made: list[weakref.ref[Unfolded]] = []
     original = unfolding.unfold
 
     async def noted(*given: object) -> unfolding.Kept:
-        made.append(await original(*given))  # type: ignore[arg-type]
-        return made[-1]
+        kept = await original(*given)  # type: ignore[arg-type]
+        made.append(weakref.ref(kept.unfolded))
+        return kept
 
     monkeypatch.setattr(unfolding, "unfold", noted)
     desk = DeskScene()
     await desk.text("/ui/flags")
-    await until(lambda: not made[0].unfolded.raw)
+    await until(lambda: gc.collect() >= 0 and made[0]() is None)
     await desk.text("/ui/flags")
     assert len(made) == 2 and isinstance(desk.desk, PagesContract)
     assert (await desk.ask("/metrics")).status == 200 and desk.only.holder.current is not None

@@ -119,6 +119,28 @@ async def test_custom_strategies_and_enrichers_take_part() -> None:
 
 
 @asynchronous
+async def test_enrichers_get_what_callers_sent() -> None:
+    """As for callers, the forced environment and the defaults come after the enrichers."""
+    seen: list[str | None] = []
+
+    def move(context: Context) -> Context:
+        seen.append(context.app_name)
+        return context.replace(environment="staging")
+
+    desk = DeskScene(document=CUSTOM, exp_custom_enrichers=[move], environment="production")
+    result = (await desk.data("/ui/try.json", method="POST", form={"field.userId": "7"}))["result"]
+    assert seen == [None] and result["context"]["environment"] == "production"
+    assert result["context"]["appName"]
+
+
+@asynchronous
+async def test_too_many_fields() -> None:
+    """They are refused, and not shown again."""
+    answer = await DeskScene().ask("/ui/try", "POST", {f"field.n{each}": "v" for each in range(400)})
+    assert answer.status == 400 and b"more than 300 fields" in answer.body and b"n399" not in answer.body
+
+
+@asynchronous
 async def test_an_enricher_that_fails() -> None:
     """The page says so, the log says where, and neither has the context."""
 

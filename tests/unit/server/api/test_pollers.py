@@ -52,6 +52,14 @@ def test_names_and_numbers_are_bounded() -> None:
     assert {len(each.app_name) for each in every} == {len(each.sdk) for each in every} == {MAX_NAME}
 
 
+def test_a_very_long_query_is_not_kept() -> None:
+    """A caller that makes up filters cannot fill the memory with them."""
+    pollers = Pollers()
+    for query in (DocumentQuery("a", prefix="x" * 1001), DocumentQuery("a", tags=(("t", "x" * 1001),))):
+        pollers.note(query, (b"app", None, None), document(1), 0.0)
+    assert pollers.list_all() == []
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=40))
 def test_what_has_arrived(polls: list[tuple[int, int]]) -> None:
     """Of the instances that still poll, those count that have the newest document of their query."""

@@ -13,13 +13,14 @@ from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import row_id
 from flagsvc.server.store.resources import project_access
 
+MAX_ID = 2**53
 ROLES = Array(Integer(minimum=0), description="Roles by number: 4 owner, 5 member.", example=[5])
 ADD = Named(
     "projectAddAccessSchema",
     Object(
         {
             "roles": ROLES,
-            "users": Array(Integer(minimum=0), description="Users by id."),
+            "users": Array(Integer(minimum=0, maximum=MAX_ID), description="Users by id."),
             "groups": Array(Anything(), description="Must be absent or empty: there are no groups."),
         },
         required=("roles", "users"),

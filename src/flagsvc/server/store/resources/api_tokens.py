@@ -54,7 +54,8 @@ def list_for_project(tx: Tx, project: str) -> list[dict[str, Any]]:
 
 
 def _rows_of_project(tx: Tx, project: str) -> list[Row[Any]]:
-    rows = tx.db.execute(select(tokens).order_by(tokens.c.id)).all()
+    of_clients = tokens.c.kind.not_in(("admin", *OF_USERS))
+    rows = tx.db.execute(select(tokens).where(of_clients).order_by(tokens.c.id)).all()
     return [row for row in rows if project in row.projects]
 
 

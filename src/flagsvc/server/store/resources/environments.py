@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select, update
 
-from flagsvc.server.store.checks import Json, check_name, invalid
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.schema import (
     environments,
@@ -92,6 +92,8 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 def check_new_name(tx: Tx, name: str) -> None:
     """Raise CallerError for a name that a new environment cannot have: invalid (400) or in use (409)."""
     check_name(name)
+    if name == ALL:  # in the scope of a token
+        raise invalid(make_detail('"name" must not be *, which stands for all environments', name))
     if environment_exists(tx, name):
         raise CallerError("NameExistsError", f"There already exists an environment with the name {name}")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from flagsvc.server.store.checks import Json, invalid, name_problem
+from flagsvc.server.store.actors import ALL
+from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
 from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.naming_pattern import pattern_problems
 from flagsvc.server.store.resources import api_tokens, context_fields, feature_archive, projects, segments
@@ -71,6 +72,8 @@ def check_new_id(tx: Tx, project: str) -> None:
     problem = name_problem(project, "id")
     if problem is not None:
         raise invalid(problem)
+    if project == ALL:  # in the scope of a token
+        raise invalid(make_detail('"id" must not be *, which stands for all projects', project))
     if _exists(tx, project):
         raise CallerError("NameExistsError", "A project with this id already exists.")
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
+from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Row, delete, insert, select
 
 from flagsvc.server.store.actors import ALL
 from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
@@ -23,14 +24,24 @@ MAX_SESSIONS = 20
 """The most sessions of a user. A further one ends the oldest."""
 
 
+def can_sign_in(tx: Tx, secret: str) -> bool:
+    """Return whether a secret is that of a personal token or a link that has not expired. It changes nothing."""
+    return _find(tx, secret) is not None
+
+
+def _find(tx: Tx, secret: str) -> Row[Any] | None:
+    query = select(tokens).where(tokens.c.hash == hash_secret(secret), tokens.c.kind.in_((PERSONAL, LINK)))
+    row = tx.db.execute(query).first()
+    return None if row is None or (row.expires_at is not None and row.expires_at <= tx.now) else row
+
+
 def sign_in(tx: Tx, secret: str) -> str | None:
     """Return the secret of a new session for a personal token or a link; None if that is unknown or has expired.
 
     A link is used up by this. The session ends with the token that opened it.
     """
-    query = select(tokens).where(tokens.c.hash == hash_secret(secret), tokens.c.kind.in_((PERSONAL, LINK)))
-    row = tx.db.execute(query).first()
-    if row is None or (row.expires_at is not None and row.expires_at <= tx.now):
+    row = _find(tx, secret)
+    if row is None:
         return None
     if row.kind == LINK:
         tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
