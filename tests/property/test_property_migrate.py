@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tomllib
 from argparse import Namespace
 
@@ -96,7 +97,7 @@ def test_secrets_are_not_told(variables: dict[str, str], secrets: dict[str, str]
     told = "\n".join(map(str, migration.notes))
     for name in migration.environments:
         told = told.replace(name, "")
-    assert SECRET not in told.replace(f"environment `{SECRET}", "")
+    assert SECRET not in re.sub(r"environment `[^`]*", "", told), "the name of an environment in a token is no secret"
 
 
 @given(texts, st.booleans(), st.booleans())
