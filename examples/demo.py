@@ -297,6 +297,7 @@ def of_server(server_url: str) -> dict[str, str]:
         "the flags as a file, to change and to import again": f"{command()} export {' '.join(PLACE)} \\\n      "
         f"--url {server_url} --token {ADMIN_TOKEN}",
         "its API in a browser": f"{server_url}/docs/openapi",
+        f"its pages in a browser: sign in with {ADMIN_TOKEN}": f"{server_url}/ui/sign-in",
     }
 
 

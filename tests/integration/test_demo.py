@@ -117,9 +117,10 @@ def test_what_the_demo_tells_to_try() -> None:
     needs.program("curl")
     with scratch() as folder, demo(folder) as program:
         told = steps(program.output())
-        assert len(told) == 13
+        assert len(told) == 14
         pages = {title for title, line in told.items() if line.startswith("http")}
-        assert pages == {"the API in a browser", "its API in a browser"}
+        signing_in = "its pages in a browser: sign in with user:demo-admin-token"
+        assert pages == {"the API in a browser", "its API in a browser", signing_in}
         for title in pages:
             assert "<html" in shell(f"curl --fail {told[title]}").lower()
         answers = {title: shell(line) for title, line in told.items() if title not in pages | SWITCHING}
