@@ -257,3 +257,15 @@ def test_what_is_no_form(client: AppClient, body: bytes, media: str, status: int
     headers = {"content-type": media, **SAME_ORIGIN}
     answer = client.post("/ui/sign-in", body, token=None, headers=headers)
     assert answer.status == status and "set-cookie" not in answer.headers
+
+
+def test_pages_of_a_long_list(database_url: str) -> None:
+    """More flags than one page shows are on further pages, whose links keep the filters."""
+    with app_client(database_url, given={"features": [{"name": f"flag-{each:02}"} for each in range(51)]}) as client:
+        visitor = Visitor(client)
+        first, second = (visitor.see(f"/flags?q=flag&page={number}").text for number in (1, 2))
+        assert 'rel="next" href="/ui/flags?q=flag&amp;page=2"' in first and 'rel="prev"' not in first
+        assert 'rel="prev" href="/ui/flags?q=flag&amp;page=1"' in second and 'rel="next"' not in second
+        assert "Page 2 of 2" in second and [each["name"] for each in visitor.data("/flags?page=2")["flags"]] == [
+            "flag-50"
+        ]
