@@ -115,6 +115,12 @@ class Browser:
         loaded = {"name": "load", "loaderId": loader}.items()
         self.wait(lambda: any(loaded <= each.items() for each in self.told("Page.lifecycleEvent")), f"`{url}`")
 
+    def follow(self, selector: str) -> None:
+        """Click on the link or button that leads to another page, and wait until that page and its scripts are loaded."""
+        before = len(self.told("Page.loadEventFired"))
+        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+        self.wait(lambda: len(self.told("Page.loadEventFired")) > before, f"the page behind `{selector}`")
+
     def run(self, script: str) -> Any:
         """Return what an expression is in the page; a promise is waited for."""
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

@@ -49,16 +49,13 @@ def test_from_the_root_to_an_explanation(tmp_path: Path) -> None:
     with desk(tmp_path) as (_, address), browser() as page:
         page.go(address)
         page.wait_for("document.querySelector('h2 .word') !== null && location.pathname === '/ui/status'")
-        page.run("document.querySelector('nav a[href$=\"/flags\"]').click()")
-        page.wait_for("document.getElementById('search') !== null")
+        page.follow("nav a[href$='/flags']")
         page.run(
             "(s => { s.value = 'new'; s.dispatchEvent(new Event('input', {bubbles: true})) })(document.getElementById('search'))"
         )
         page.wait_for("document.querySelectorAll('#list tbody tr').length === 1")
-        page.run("document.querySelector('#list tbody a').click()")
-        page.wait_for("document.querySelector('main a.button') !== null")
-        page.run("document.querySelector('main a.button').click()")
-        page.wait_for("document.querySelector('main form button.main') !== null")
+        page.follow("#list tbody a")
+        page.follow("main a.button")
         page.run("document.querySelector('[name=\"field.userId\"]').value = '7'")
         page.run("document.querySelector('main form button.main').click()")
         page.wait_for("document.getElementById('result') !== null")
