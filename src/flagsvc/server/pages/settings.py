@@ -1,0 +1,27 @@
+"""What else is kept on the server: a row for each of the pages that are not in the menu."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.page import page
+
+
+class Setting(NamedTuple):
+    """A page below the settings: its title, its path below the pages, and what it is for."""
+
+    title: str
+    path: str
+    words: str
+
+
+SETTINGS: tuple[Setting, ...] = ()
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the pages below the settings."""
+    return ApiAnswer({"settings": [each._asdict() for each in SETTINGS]})
+
+
+ROUTES = (page("/settings", show, "settings.html", "What else is kept on the server."),)
