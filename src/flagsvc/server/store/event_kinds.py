@@ -170,6 +170,8 @@ ROWS = (
     EventKind("user-created", "User created", "{by} created the user {name}"),
     EventKind("user-updated", "User changed", "{by} changed the user {name}"),
     EventKind("user-deleted", "User deleted", "{by} deleted the user {name}"),
+    EventKind("user-link-created", "Sign-in link made", "{by} made a sign-in link for the user {name}"),
+    EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}"),
     EventKind("setting-created", "Setting made", "{by} made the setting {name}"),
     EventKind("setting-updated", "Setting changed", "{by} changed the setting {name}"),
 )

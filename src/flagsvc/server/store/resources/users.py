@@ -53,10 +53,11 @@ def list_users(tx: Tx) -> Json:
 
 def get(tx: Tx, number: int) -> Json:
     """Return a user. Raises CallerError (404)."""
-    return _without_link(_find(tx, number))
+    return _without_link(find(tx, number))
 
 
-def _find(tx: Tx, number: int) -> Row[Any]:
+def find(tx: Tx, number: int) -> Row[Any]:
+    """Return the row of a user. Raises CallerError (404)."""
     row = tx.db.execute(select(users).where(users.c.id == number)).first()
     if row is None:
         raise not_found("No user found")
@@ -66,6 +67,14 @@ def _find(tx: Tx, number: int) -> Row[Any]:
 def _without_link(row: Row[Any]) -> Json:
     """Return a user as the API answers a single one."""
     return {key: each for key, each in _to_json(row).items() if key != "inviteLink"} | {"seatType": None}
+
+
+def list_names(tx: Tx) -> list[Json]:
+    """Return the names of every user, in order of creation, for those who give roles in a project."""
+    rows = tx.db.execute(select(users).order_by(users.c.id))
+    return [
+        {"id": row.id, "accountType": "User"} | {key: text for key, text in _names(row).items() if text} for row in rows
+    ]
 
 
 def count_administrators(tx: Tx) -> int:
@@ -113,7 +122,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
 
     Raises CallerError: 400, 403 for the last administrator's role, 404.
     """
-    row = _find(tx, number)
+    row = find(tx, number)
     texts = _checked_texts({key: wanted.get(key) for key in ("name", "email")})
     changed: dict[str, Any] = {key: text for key, text in texts.items() if text}
     if "email" in changed:
@@ -125,7 +134,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     if changed:
         tx.db.execute(update(users).where(users.c.id == number).values(changed))
     after = get(tx, number)
-    before, data = shown(row), shown(_find(tx, number))
+    before, data = shown(row), shown(find(tx, number))
     if before != data:
         tx.record_event("user-updated", before=before, data=data)
     return {key: each for key, each in after.items() if key != "rootRole"} | (
@@ -135,7 +144,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, number: int) -> None:
     """Delete a user with all personal tokens. Raises CallerError: 403 for the last administrator, 404."""
-    row = _find(tx, number)
+    row = find(tx, number)
     _keep_an_administrator(tx, row, None)
     tx.db.execute(delete(users).where(users.c.id == number))
     tx.record_event("user-deleted", before=shown(row))
