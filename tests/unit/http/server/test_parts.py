@@ -6,6 +6,8 @@ import asyncio
 import gc
 import random
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -207,10 +209,10 @@ async def test_any_order_of_events(seed: int) -> None:
     draw, scene = random.Random(seed), Scene()
     for _ in range(20):
         line, parts = await scene.stream(takes=draw.choice([None, 300]))
-        events = [
-            lambda parts=parts: parts.send(draw.randbytes(draw.randrange(200))),
-            lambda line=line: line.connection.data_received(b"GET / HTTP/1.1\r\n\r\n"),
-            lambda line=line: line.tick(),
+        events: list[Callable[[], object]] = [
+            partial(parts.send, draw.randbytes(draw.randrange(200))),
+            partial(line.connection.data_received, b"GET / HTTP/1.1\r\n\r\n"),
+            line.tick,
             parts.end,
             line.lose,
             line.connection.shutdown,
