@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Way: TypeAlias = Literal["api", "page", "import", "seed", "start"]
-"""How a change comes about: by the admin API, a page, an import, a seed, or the first start."""
+Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command"]
+"""How a change comes about: by the admin API, a page, an import, a seed, the first start, or a command on the database."""
 
 Side: TypeAlias = Mapping[str, Any] | None
 View: TypeAlias = Callable[[Side, Side], tuple[Side, Side]]

@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, Row, delete, func, insert, or_, select, tr
 from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.people import NO_PICTURE
-from flagsvc.server.store.schema import users
+from flagsvc.server.store.schema import project_roles, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
+from flagsvc.settings.kinds import printable
 
 MAX_LENGTH = 255
 """UTF-16 code units of a name and of an email address."""
@@ -51,6 +52,20 @@ def list_users(tx: Tx) -> Json:
     return {"users": [_to_json(row) for row in rows], "rootRoles": list(ROLES)}
 
 
+def list_with_roles(tx: Tx) -> list[Json]:
+    """Return every user with the names of the roles, in order of creation."""
+    roles: dict[int, list[Json]] = {}
+    query = select(project_roles).order_by(project_roles.c.project, project_roles.c.role)
+    for row in tx.db.execute(query):
+        roles.setdefault(row.user_id, []).append({"project": row.project, "role": row.role})
+    return [
+        {"id": row.id, "user": row.username or row.email, "role": row.root_role, "projectRoles": roles.get(row.id, [])}
+        | {"name": row.name, "email": row.email}
+        | {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
+        for row in tx.db.execute(select(users).order_by(users.c.id))
+    ]
+
+
 def get(tx: Tx, number: int) -> Json:
     """Return a user. Raises CallerError (404)."""
     return _without_link(find(tx, number))
@@ -62,6 +77,18 @@ def find(tx: Tx, number: int) -> Row[Any]:
     if row is None:
         raise not_found("No user found")
     return row
+
+
+def find_by_name(tx: Tx, name: str) -> Row[Any]:
+    """Return the user with a username, an email address or, if no user has that name, an id. Raises CallerError (404)."""
+    number = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else None
+    same = or_(users.c.username == name, func.lower(users.c.email) == name.lower(), users.c.id == number)
+    found = tx.db.execute(
+        select(users).where(same).order_by(users.c.username.is_distinct_from(name), users.c.id)
+    ).first()
+    if found is None:
+        raise not_found(f"There is no user `{printable(name)}`")
+    return found
 
 
 def _without_link(row: Row[Any]) -> Json:
