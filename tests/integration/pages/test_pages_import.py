@@ -193,7 +193,9 @@ def read_cases() -> Iterator[tuple[Path, dict[str, Any]]]:
             yield path, case
 
 
-@pytest.mark.parametrize(("path", "case"), list(read_cases()), ids=lambda each: each.stem if isinstance(each, Path) else "")
+@pytest.mark.parametrize(
+    ("path", "case"), list(read_cases()), ids=lambda each: each.stem if isinstance(each, Path) else ""
+)
 def test_recorded_cases(path: Path, case: dict[str, Any], scene: tuple[str, Scene]) -> None:
     """The page finds what the real server's validation found, or shows its message."""
     database, fresh = scene
