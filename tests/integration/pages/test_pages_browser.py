@@ -92,7 +92,7 @@ def test_switch_and_undo(server: OurFlagServer, page: Browser) -> None:
     page.go(address(server, "/flags/old"))
     page.run("document.querySelector('.switch').click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
-    assert "old is on in development." in page.run("document.getElementById('notice').innerText")
+    assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
     assert page.run("document.querySelector('.switch').ariaChecked") == "true"
     page.run("document.querySelector('#notice button').click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
