@@ -42,6 +42,8 @@ OPEN_TO_ALL = {
     "/api/admin/archive/:featureName",
     "/api/admin/archive/revive/:featureName",
     "/api/admin/constraints/validate",
+    "/api/admin/events/:id/undo",
+    "/api/admin/events/actions/:groupId/undo",
     "/api/admin/features/validate",
     "/api/admin/projects/:projectId/features/:featureName/variants-batch",
     "/api/admin/features-batch/validate",
