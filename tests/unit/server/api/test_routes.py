@@ -54,6 +54,8 @@ OPEN_TO_ALL = {
     "/api/admin/segments/validate",
     "/api/admin/tag-types/validate",
     "/api/admin/tags",
+    "/api/admin/user/sessions",
+    "/api/admin/user/sessions/:id",
     "/api/admin/user/tokens",
     "/api/admin/user/tokens/:id",
 }
