@@ -20,6 +20,7 @@ from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
+from flagsvc.http.metrics import Readings
 from flagsvc.process import process
 from flagsvc.process.admin_address import AdminAddressServer, listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
@@ -223,7 +224,14 @@ class ParentProcess:
         """What answers at the operators' address: their service, and pages."""
         from flagsvc.proxy.desk import make_desk  # most proxies have no such address
 
-        return make_desk(self.setup, self.operators, self.sources, lambda: self.environments.current)
+        return make_desk(
+            self.setup, self.operators, self.sources, lambda: self.environments.current, self.gather_counts
+        )
+
+    async def gather_counts(self) -> Readings:
+        """Return the present counters of all processes together."""
+        await self.worker_pool.gather_counts()
+        return self.worker_pool.metric_sums.total(readings(self.sources))
 
     async def gather_metrics(self) -> bytes:
         """Return the present metrics of all processes."""

@@ -14,6 +14,7 @@ from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.page import TEMPLATES
+from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.proxy.pages.rows import make_rows
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 from flagsvc.proxy.setup import ProxySetup
@@ -23,8 +24,13 @@ ListSynced = Callable[[], Mapping[str, UpstreamSync]]
 """Returns the upstream sides of the environments that answer requests, by name."""
 
 
-def make_desk(setup: ProxySetup, service: Service, sources: Sources, list_synced: ListSynced) -> Contract:
-    """Return the contract of the operators' address: the service for operators, and pages unless the option is off."""
+def make_desk(
+    setup: ProxySetup, service: Service, sources: Sources, list_synced: ListSynced, read_counts: ReadCounts
+) -> Contract:
+    """Return the contract of the operators' address: the service for operators, and pages unless the option is off.
+
+    `read_counts` returns the counters of all processes that answer callers.
+    """
     options = setup.options
     if options.admin_address is None or not options.admin_pages:
         return service
@@ -38,6 +44,7 @@ def make_desk(setup: ProxySetup, service: Service, sources: Sources, list_synced
         readiness=service.readiness,
         workers=sources.worker_pool,
         list_environments=lambda: {name: show(each) for name, each in list_synced().items()},
+        read_counts=read_counts,
         resolved=setup.resolved,
         started=setup.clock.now(),
     )
@@ -54,6 +61,7 @@ def show(synced: UpstreamSync) -> ShownEnvironment:
         holder=synced.holder,
         notes=synced.poller.notes,
         asked=synced.counters,
+        changes=synced.changes,
         fleet=synced.fleet,
         settings=setup.service_settings,
         compile_options=setup.compile_options,

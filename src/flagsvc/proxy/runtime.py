@@ -17,6 +17,8 @@ from flagsvc.core.notices import Notice
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
+from flagsvc.http.metrics import Readings
+from flagsvc.proxy.api.samples import readings
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
@@ -121,7 +123,11 @@ class ProxyRuntime:
         """What answers at the operators' address: their service, and pages."""
         from flagsvc.proxy.desk import make_desk  # most proxies have no such address
 
-        return make_desk(self.setup, self.operators, self.sources, lambda: self.environments.current)
+        return make_desk(self.setup, self.operators, self.sources, lambda: self.environments.current, self.read_counts)
+
+    async def read_counts(self) -> Readings:
+        """Return the present counters."""
+        return readings(self.sources)
 
     @property
     def sources(self) -> Sources:

@@ -31,6 +31,7 @@ from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, keys_of_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage.sums import UsageSums
 from flagsvc.settings.network import Origin
 
 SCOPED_CACHE_SHARE = 16
@@ -320,8 +321,8 @@ def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
 def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
     """Return usage counters of the process that has the pages, which show their sums."""
     made = make_counters(setup, holder)
-    if setup.options.admin_address is not None and setup.options.admin_pages:
-        made.sums = {}
+    if setup.has_pages:
+        made.sums = UsageSums()
     return made
 
 

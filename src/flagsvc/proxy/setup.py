@@ -79,6 +79,11 @@ class ProxySetup:
     resolved: Resolved | None = field(default=None, repr=False)
 
     @property
+    def has_pages(self) -> bool:
+        """Whether the process has pages, which show what is kept for them alone."""
+        return self.options.admin_address is not None and self.options.admin_pages
+
+    @property
     def parts(self) -> tuple[ProxySetup, ...]:
         """The setups of the environments: this one, if there is a single environment."""
         return self.environments or (self,)

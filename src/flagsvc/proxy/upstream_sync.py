@@ -23,6 +23,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.changes import has_other_scope
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
+from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import (
@@ -91,6 +92,9 @@ class UpstreamSync:
         self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
         self.http = None if self.upstream is None else HttpSource(self.upstream)
         shared = self.shared
+        self.changes = ChangeLog(setup.clock.now, counters.forget_sums)
+        if setup.has_pages:
+            self.changes.watch(holder)
         self.document_storage = (
             DocumentStorage(self.storage, self.storage_key, setup.log)
             if shared is None

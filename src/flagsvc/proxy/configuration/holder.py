@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 from weakref import WeakSet
@@ -41,7 +42,7 @@ class Holder(Generic[S]):
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
     configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
-    `parts` are told when another configuration is served.
+    `parts` are told when another configuration is served, and `on_state` the former and the new state when that changes.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class Holder(Generic[S]):
         self.failures = 0
         self.event_counts: dict[str, int] = {str(event): 0 for event in POLL_EVENTS}
         self.parts: WeakSet[Part] = WeakSet()
+        self.on_state: Callable[[str, str], object] | None = None
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()
@@ -83,6 +85,8 @@ class Holder(Generic[S]):
 
     def set_state(self, state: State) -> None:
         """Set the state. The first FRESH one, which the upstream has confirmed, ends `wait_synchronised`."""
+        if self.on_state is not None and state != self.state:
+            self.on_state(self.state, state)
         self.state = state
         if state is State.FRESH:
             self._synchronised.set()

@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from flagsvc.http.messages import HttpError
+from flagsvc.proxy.pages.moments import moment
 from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
 from flagsvc.proxy.pages.scene import ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
@@ -77,6 +78,7 @@ def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dic
     outcome = toggle.outcomes[toggle.constant].enabled if toggle.constant >= 0 else None
     feature = unfolded.feature(name)
     yes, no = shown.asked.since_start(name)
+    changed = shown.changes.changed_in(name)
     raw = unfolded.raw.get(name, [{}])[-1]
     told = raw if isinstance(raw, dict) else {}
     return {
@@ -91,6 +93,9 @@ def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dic
             else rule(unfolded, feature)
         ),
         "asked": {"yes": yes, "no": no},
+        "changedIn": None
+        if changed is None
+        else {"revision": changed.revision, "when": moment(changed.since), "first": changed.is_first},
     }
 
 

@@ -25,6 +25,8 @@ SECTIONS: Final = (
     Section("Status", "/status"),
     Section("Flags", "/flags"),
     Section("Try", "/try"),
+    Section("Traffic", "/traffic"),
+    Section("Changes", "/changes"),
     Section("Config", "/config"),
 )
 SEE_OTHER: Final = 303

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from flagsvc.proxy.pages import config, status
+from flagsvc.proxy.pages import changes, config, status
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.flags import flag_rows
 from flagsvc.proxy.pages.page import PageRow
 from flagsvc.proxy.pages.scene import Scene
 from flagsvc.proxy.pages.sign_in import sign_in_rows
+from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations
 
@@ -19,6 +20,8 @@ def make_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
         *status.ROWS,
         *flag_rows(configurations),
         *try_rows(configurations, scene),
+        *traffic_rows(scene),
+        *changes.ROWS,
         *config.ROWS,
         *sign_in_rows(access),
     )

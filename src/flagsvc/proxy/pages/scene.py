@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from flagsvc.core.clock import Clock
@@ -13,8 +13,10 @@ from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import ReplicaStatus, WorkerProcesses
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poll_notes import PollNotes
 from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.settings.places import Resolved
 
 
@@ -28,6 +30,9 @@ class Asked(Protocol):
     def since_start(self, name: str) -> tuple[int, int]:
         """Return how often a toggle was on and off since the start."""
 
+    def sum_all(self) -> Iterator[dict[str, list[int]]]:
+        """Yield the same of every toggle, as `[yes, no]`: after each step what is known so far."""
+
 
 class ShownEnvironment(NamedTuple):
     """One environment. `name` is empty if the process has a single one; `upstream` is its address without credentials."""
@@ -37,6 +42,7 @@ class ShownEnvironment(NamedTuple):
     holder: Holder[Snapshot]
     notes: PollNotes
     asked: Asked
+    changes: ChangeLog
     fleet: ReplicaStatus | None
     settings: ServiceSettings
     compile_options: CompileOptions
@@ -54,5 +60,6 @@ class Scene(NamedTuple):
     readiness: Readiness
     workers: WorkerProcesses
     list_environments: Callable[[], Mapping[str, ShownEnvironment]]
+    read_counts: ReadCounts
     resolved: Resolved | None
     started: float

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from flagsvc.core.version import version_text
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
+from flagsvc.proxy.pages.moments import moment
 from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Redirect, Shown
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
@@ -88,11 +88,6 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "fleet": None if shown.fleet is None else shown.fleet.role,
         "usageWaiting": shown.asked.entries,
     }
-
-
-def moment(seconds: float) -> str | None:
-    """Return a moment as ISO text; None for 0, which is never."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
 async def home(call: PageCall) -> Redirect:

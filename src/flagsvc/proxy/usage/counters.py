@@ -6,7 +6,7 @@ a toggle (behaviour: Usage metrics; POST /proxy/client/metrics).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +25,7 @@ from flagsvc.proxy.usage.impact import (
     sample_size,
     text_size,
 )
+from flagsvc.proxy.usage.sums import UsageSums
 
 MAX_ENTRIES: Final = 100_000
 """The most toggles, variants and samples of impact metrics that are kept at the same time; further ones are left out."""
@@ -96,7 +97,7 @@ class UsageCounters:
     `refused` by the upstream for ever. Counts of server-side applications are kept apart by source, and so are their
     `registrations`. `on_report` is called when a client's report is counted, because the client deletes it when it is answered.
 
-    With `sums`, what `drain` and `drain_sources` return is also added up by toggle, as `[yes, no]`, for `since_start`.
+    With `sums`, what `drain` and `drain_sources` return is also added up by toggle, for `since_start`.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class UsageCounters:
         self._impact: dict[UsageSource | None, Impact] = {}
         self.registrations: dict[UsageSource, dict[str, Any]] = {}
         self._discarded = ToggleCounts()
-        self.sums: dict[str, list[int]] | None = None
+        self.sums: UsageSums | None = None
 
     def count(self, name: str, enabled: bool) -> None:
         """Count one answer for one toggle."""
@@ -287,8 +288,7 @@ class UsageCounters:
 
     def since_start(self, name: str) -> tuple[int, int]:
         """Return how often a toggle was on and off since the start, as far as `sums` are kept."""
-        kept = None if self.sums is None else self.sums.get(name)
-        yes, no = (0, 0) if kept is None else (kept[0], kept[1])
+        yes, no = (0, 0) if self.sums is None else self.sums.find(name)
         for toggles in [self._toggles, *self._sources.values()]:
             counts = toggles.get(name)
             if counts is not None:
@@ -296,16 +296,19 @@ class UsageCounters:
                 no += counts.no
         return yes, no
 
+    def sum_all(self) -> Iterator[dict[str, list[int]]]:
+        """Yield how often each toggle was on and off since the start, as `[yes, no]`: after each step what is known so far."""
+        return (self.sums or UsageSums()).total([self._toggles, *self._sources.values()])
+
+    def forget_sums(self, names: Sequence[str]) -> None:
+        """Drop the sums of toggles that the configuration no longer has."""
+        if self.sums is not None:
+            self.sums.forget(names)
+
     def _sum_up(self, toggles: dict[str, ToggleCounts], sign: int) -> None:
         """Add counts to the sums, or with -1 take them away."""
-        if self.sums is None:
-            return
-        for name, counts in toggles.items():
-            kept = self.sums.get(name)
-            if kept is None:
-                kept = self.sums[name] = [0, 0]
-            kept[0] += sign * counts.yes
-            kept[1] += sign * counts.no
+        if self.sums is not None:
+            self.sums.add(toggles, sign, self._names())
 
     def refuse(self, bucket: UsageBucket) -> None:
         """Discard a bucket that the upstream will never accept, and count its entries."""

@@ -1,0 +1,139 @@
+"""Traffic: requests per second and since the start, limits that were reached, and how often each flag was on and off."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from flagsvc.http import reached_limits as limits
+from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
+from flagsvc.proxy.pages.flags import PAGE_SIZE, read_number
+from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
+from flagsvc.proxy.pages.recorder import SECONDS, Figures, Recorder, figures_of
+from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+
+HEIGHT: Final = 20
+"""The height of the line, in units of its drawing. Its width is a unit for each second."""
+WHY: Final[dict[str, str]] = {
+    limits.HEADERS: "the header block was too large (431)",
+    limits.QUERY: "the query was too long (414)",
+    limits.BODY: "the body was too large (413)",
+    limits.DEPTH: "the JSON was nested too deeply (400)",
+    limits.PROPERTIES: "the context had too many properties (400)",
+    limits.VALUE: "a value of the context was too long (400)",
+    limits.TOGGLES: "too many flags were asked for at once (400)",
+    limits.ANSWER: "the answer would have been too large (400)",
+    limits.KEY_RATE: "too many requests with one key (429)",
+    limits.ADDRESS_RATE: "too many requests from one address (429)",
+    limits.CONNECTIONS: "too many connections (503)",
+    limits.MEMORY: "the requests under way held too much memory (503)",
+    limits.HEADER_TIME: "the head of a request came too slowly",
+    limits.BODY_TIME: "the body of a request came too slowly",
+    limits.WRITE_TIME: "the caller took the answer too slowly",
+    limits.ENRICHER_TIME: "a context enricher took too long",
+    limits.ENRICHER_STUCK: "too many calls of a context enricher hung",
+}
+"""Limit → what happened when it was reached."""
+
+Order = Callable[[list[int], str], tuple[Any, ...]]
+ORDERS: Final[dict[str, Order]] = {
+    "": lambda pair, name: (-pair[0] - pair[1], name),
+    "on": lambda pair, name: (-pair[0], name),
+    "off": lambda pair, name: (-pair[1], name),
+    "name": lambda _, name: (name.casefold(), name),
+}
+"""Order of the flags → what they are sorted by: all requests, those that got yes or no, or their names."""
+
+
+def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
+    """Return the row of the page."""
+    recorder = Recorder(scene.read_counts, scene.clock, scene.log)
+
+    async def show(call: PageCall) -> Shown:
+        readings = await recorder.look()
+        shown = call.environment(call.given("environment"))
+        rates = recorder.rates()
+        return Shown(
+            {
+                "environment": shown.name,
+                "environments": [name for name in call.scene.list_environments() if name],
+                "live": call.given("live") == "yes",
+                "now": rates[-1]._asdict() if rates else None,
+                "seconds": [round(each.requests, 1) for each in rates],
+                "line": draw_line(rates),
+                "since": figures_of(readings)._asdict(),
+                "routes": list_routes(readings),
+                "limits": list_limits(readings),
+                "usageWaiting": sum(each.asked.entries for each in call.scene.list_environments().values()),
+                **await describe_usage(call, shown),
+            }
+        )
+
+    return (PageRow("/traffic", "traffic.html", show),)
+
+
+def draw_line(rates: Sequence[Figures]) -> dict[str, Any]:
+    """Return the line of the requests: its points, its size and the highest number in it."""
+    highest = max((each.requests for each in rates), default=0.0)
+    first = SECONDS - len(rates)
+    points = [f"{first + at},{HEIGHT - each.requests / (highest or 1.0) * HEIGHT:.1f}" for at, each in enumerate(rates)]
+    return {"points": " ".join(points), "width": SECONDS, "height": HEIGHT, "highest": round(highest, 1)}
+
+
+def list_routes(readings: Readings) -> list[dict[str, Any]]:
+    """Return the routes that were asked for, with the number of answers of each status; those with most requests come first."""
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for key, value in readings.items():
+        if key[0] == REQUESTS and value:
+            route, method, status = key[-3:]
+            found[route, method][status] += value
+    rows = [
+        {
+            "route": route,
+            "method": method,
+            "requests": sum(statuses.values()),
+            "statuses": dict(sorted(statuses.items())),
+        }
+        for (route, method), statuses in found.items()
+    ]
+    return sorted(rows, key=lambda row: -row["requests"])
+
+
+def list_limits(readings: Readings) -> list[dict[str, Any]]:
+    """Return the limits that were reached, with why; those that were reached most often come first."""
+    found: dict[str, float] = defaultdict(float)
+    for key, value in readings.items():
+        if key[0] == LIMITS_REACHED and value:
+            found[key[-1]] += value
+    rows = [{"limit": limit, "why": WHY[limit], "count": count} for limit, count in found.items()]
+    return sorted(rows, key=lambda row: -row["count"])
+
+
+async def describe_usage(call: PageCall, shown: ShownEnvironment) -> dict[str, Any]:
+    """Return one page of the flags by how often they were asked for."""
+    counts: dict[str, list[int]] = {}
+    for counts in shown.asked.sum_all():  # noqa: B007 - the last one is complete
+        await call.slices.rest()
+    query, order, number = call.given("q"), call.given("sort"), read_number(call.given("page"))
+    known = () if shown.holder.current is None else shown.holder.current.names
+    wanted = query.casefold()
+    names = [name for name in counts if name in known and wanted in name.casefold()]
+    await call.slices.rest()
+    place = ORDERS.get(order, ORDERS[""])
+    names.sort(key=lambda name: place(counts[name], name))
+    await call.slices.rest()
+    kept = {"q": query, "sort": order, "environment": shown.name, "live": call.given("live")}
+    return {
+        "flags": [
+            {"name": name, "yes": counts[name][0], "no": counts[name][1]}
+            for name in names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+        ],
+        "total": len(names),
+        "page": number,
+        "pages": max(1, -(-len(names) // PAGE_SIZE)),
+        "q": query,
+        "sort": order if order in ORDERS else "",
+        "address": urlencode({name: text for name, text in kept.items() if text}),
+    }
