@@ -15,7 +15,7 @@ class Section(NamedTuple):
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in.
+    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for who may not have them.
     """
 
     pages: str
@@ -23,3 +23,4 @@ class Frame(NamedTuple):
     path: str
     who: str
     sections: tuple[Section, ...]
+    stream: str = ""
