@@ -32,6 +32,8 @@ PATHS = (
     "/segments",
     "/segments/new",
     "/segments/1",
+    "/tokens",
+    "/tokens/new",
     "/proxies",
     "/history",
     "/history?feature=new",
