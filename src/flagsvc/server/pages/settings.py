@@ -16,7 +16,10 @@ class Setting(NamedTuple):
     words: str
 
 
-SETTINGS: tuple[Setting, ...] = ()
+SETTINGS: tuple[Setting, ...] = (
+    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
+    Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+)
 
 
 def show(call: ApiCall) -> ApiAnswer:
