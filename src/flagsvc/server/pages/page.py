@@ -33,6 +33,7 @@ SECTIONS = (
     Section("History", "/history"),
     Section("Proxies", "/proxies"),
     Section("Segments", "/segments"),
+    Section("Tokens", "/tokens"),
     Section("Settings", "/settings"),
 )
 
