@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -15,8 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from flagsvc.cli import main
-from flagsvc.cli.commands import BY_NAME
-from flagsvc.cli.parser import CommandParser
+from flagsvc.cli.parser import find_command, open_command, split_command
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
@@ -90,10 +88,9 @@ SHOWN = [(page, shown) for page in PAGES for shown in commands(page)]
 
 def understood(command: str, *arguments: str) -> bool:
     """Return whether the parser of a command takes these arguments; what it does not take raises."""
-    parser = CommandParser(prog=command)
-    module = import_module(BY_NAME[command].module)
-    module.add_arguments(parser)
-    return parser.parse_args(arguments) is not None
+    name, rest = split_command([command, *arguments])
+    _, parser = open_command(find_command(name, *rest[:1]))
+    return parser.parse_args(rest) is not None
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from flagsvc.cli.commands import BY_NAME, Command
+from flagsvc.cli.commands import BY_NAME, PREFIXES, Command
 from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json, wants_json
-from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command
+from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command, split_command
 from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, MissingExtraError, SeedError
 from flagsvc.core.version import version_text
 
@@ -49,7 +49,7 @@ def process() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv`, by default that of the process, and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    program = " ".join(["flagsvc", *(word for word in arguments[:1] if word in BY_NAME)])
+    program = " ".join(["flagsvc", *(name for name in split_command(arguments)[:1] if name in PREFIXES)])
     _escape_unencodable_characters()
     try:
         code = _run(arguments)
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run the command named by the first argument."""
-    first, rest = (arguments or [""])[0], arguments[1:]
+    first, rest = split_command(arguments)
     if first in ("--version", "-V"):
         print(f"flagsvc {version_text()}")
         return 0
@@ -81,8 +81,11 @@ def _run(arguments: list[str]) -> int:
     if not first:
         print(format_overview(), file=sys.stderr)
         return 2
+    if first in PREFIXES and first not in BY_NAME and rest[:1] in (["--help"], ["-h"]):
+        print(format_overview(first))
+        return 0
     others = [word for word in rest if word in ELSEWHERE] if first.startswith("-") else []  # Edge's options come first
-    return _dispatch(find_command((others or [first])[0]), rest)
+    return _dispatch(find_command((others or [first])[0], *rest[:1]), rest)
 
 
 def _dispatch(command: Command, arguments: list[str]) -> int:

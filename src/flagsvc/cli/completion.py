@@ -11,7 +11,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescription
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
+from flagsvc.cli.commands import BY_NAME, PREFIXES, Command, words_after
 from flagsvc.cli.parser import OptionFormatter, UsageError, open_command
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
@@ -59,18 +59,22 @@ def run(args: Namespace) -> int:
     """Print the script of a shell and return 0. Raises UsageError for a shell that has none."""
     if args.shell not in WRITERS:
         raise UsageError(f"unknown shell `{printable(args.shell)}`; expected one of {', '.join(WRITERS)}")
-    print(WRITERS[args.shell]([build_page(command) for command in COMMANDS]))
+    print(WRITERS[args.shell]([build_page(name) for name in PREFIXES]))
     return 0
 
 
-def build_page(command: Command) -> CommandPage:
-    """Return what can be completed after a command, from its arguments."""
+def build_page(name: str) -> CommandPage:
+    """Return what can be completed after the name of a command, or the beginning of one, from its arguments."""
+    following = tuple(words_after(name))
+    if name not in BY_NAME:
+        return CommandPage(Command(name, "", f"commands: {', '.join(following)}"), (), following, files=False)
+    command = BY_NAME[name]
     _, parser = open_command(command)
     actions = [action for action in parser._actions if action.help != SUPPRESS]
     flags = tuple(build_flag(action) for action in actions if action.option_strings)
     positional = [action for action in actions if not action.option_strings]
     words = tuple(str(word) for action in positional for word in action.choices or ())
-    words = {"help": tuple(BY_NAME), "completion": tuple(WRITERS)}.get(command.name, words)
+    words = {"help": tuple(words_after("")), "completion": tuple(WRITERS)}.get(command.name, (*following, *words))
     return CommandPage(command, flags, words, any(action.metavar in FILES for action in positional))
 
 
@@ -94,25 +98,32 @@ def bash(pages: list[CommandPage]) -> str:
     """Return the script for bash."""
     cases = "\n".join(line for each in pages for line in _bash_values(each))
     commands = "\n".join(
-        f'    {each.command.name}) words="{" ".join((*each.words, *(flag.name for flag in each.flags)))}"'
+        f'    {_single(each.command.name)}) words="{" ".join((*each.words, *(flag.name for flag in each.flags)))}"'
         f"{' files=1' if each.files else ''} ;;"
         for each in pages
     )
+    known = "|".join(_single(each.command.name) for each in pages)
     return f"""\
 # Completion of flagsvc in bash: source <(flagsvc completion bash)
 _flagsvc() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} words= files=
+  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} words= files= name=${{COMP_WORDS[1]}} at
   COMPREPLY=()
   if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W "{" ".join((*BY_NAME, "--help", "--version"))}" -- "$cur"))
+    COMPREPLY=($(compgen -W "{" ".join((*words_after(""), "--help", "--version"))}" -- "$cur"))
     return
   fi
+  for ((at = 2; at < COMP_CWORD; at++)); do
+    case "$name ${{COMP_WORDS[at]}}" in
+      {known}) name="$name ${{COMP_WORDS[at]}}" ;;
+      *) break ;;
+    esac
+  done
   if [[ $cur == = ]]; then cur=
   elif [[ $prev == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-2]}}; fi
-  case "${{COMP_WORDS[1]}} $prev" in
+  case "$name $prev" in
 {cases}
   esac
-  case "${{COMP_WORDS[1]}}" in
+  case "$name" in
 {commands}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -146,7 +157,9 @@ def _bash_values(page: CommandPage) -> Iterator[str]:
 
 def zsh(pages: list[CommandPage]) -> str:
     """Return the script for zsh."""
-    commands = "\n".join(f"      {_single(f'{each.command.name}:{each.command.summary}')}" for each in pages)
+    first = [each for each in pages if " " not in each.command.name]
+    commands = "\n".join(f"      {_single(f'{each.command.name}:{each.command.summary}')}" for each in first)
+    known = "|".join(_single(each.command.name) for each in pages)
     cases = "\n".join(_zsh_case(each) for each in pages)
     return f"""\
 #compdef flagsvc
@@ -162,6 +175,12 @@ _flagsvc() {{
   local name=$words[2]
   shift words
   (( CURRENT-- ))
+  while (( CURRENT > 2 )); do
+    case "$name $words[2]" in
+      {known}) name="$name $words[2]"; shift words; (( CURRENT-- )) ;;
+      *) break ;;
+    esac
+  done
   case $name in
 {cases}
   esac
@@ -176,7 +195,7 @@ def _zsh_case(page: CommandPage) -> str:
         lines.append("'*:file:_files'")
     elif page.words:
         lines.append(_single(f"1:name:({' '.join(page.words)})"))
-    return f"    {page.command.name}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
+    return f"    {_single(page.command.name)}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
 
 
 def _zsh_flag(flag: CommandFlag) -> str:
@@ -192,12 +211,22 @@ def _zsh_flag(flag: CommandFlag) -> str:
 
 def fish(pages: list[CommandPage]) -> str:
     """Return the script for fish."""
+    known = " ".join(_fish(each.command.name) for each in pages)
     lines = [
         "# Completion of flagsvc in fish: flagsvc completion fish | source",
+        "function __flagsvc_command",
+        "  set -l name",
+        "  for word in (commandline -opc)[2..-1]",
+        f'    contains -- (string trim "$name $word") {known}; or break',
+        '    set name (string trim "$name $word")',
+        "  end",
+        "  echo $name",
+        "end",
         "complete -c flagsvc -f",
         *(
             f"complete -c flagsvc -n __fish_use_subcommand -a {each.command.name} -d {_fish(each.command.summary)}"
             for each in pages
+            if " " not in each.command.name
         ),
     ]
     return "\n".join([*lines, *(line for each in pages for line in _fish_lines(each))])
@@ -205,7 +234,7 @@ def fish(pages: list[CommandPage]) -> str:
 
 def _fish_lines(page: CommandPage) -> Iterator[str]:
     """Yield the lines of a command."""
-    head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {page.command.name}'"
+    head = f"complete -c flagsvc -n 'test (__flagsvc_command) = \"{page.command.name}\"'"
     if page.files:
         yield f"{head} -F"
     if page.words:

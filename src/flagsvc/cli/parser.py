@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
+from flagsvc.cli.commands import BY_NAME, COMMANDS, PREFIXES, Command, Subcommand, words_after
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.environments import TABLE, VARIABLES
 from flagsvc.settings.kinds import nearest, printable
@@ -142,16 +142,16 @@ class CommandParser(ArgumentParser):
         raise UsageError(message)
 
 
-def format_overview() -> str:
-    """Return the help of `flagsvc` itself."""
-    width = max(len(command.name) for command in COMMANDS)
-    lines = [f"  {command.name:{width}}  {command.summary}" for command in COMMANDS]
+def format_overview(prefix: str = "") -> str:
+    """Return the help of `flagsvc` itself, or of all commands with these first words."""
+    shown = [command for command in COMMANDS if not prefix or f"{command.name} ".startswith(f"{prefix} ")]
+    width = max(len(command.name) for command in shown)
+    lines = [f"  {command.name:{width}}  {command.summary}" for command in shown]
     return "\n".join(
         [
-            "usage: flagsvc COMMAND [options]",
+            f"usage: flagsvc {'COMMAND' if not prefix else f'{prefix} COMMAND'} [options]",
             "",
-            "Evaluates feature flags for client applications: server-side, results only.",
-            "",
+            *(() if prefix else ("Evaluates feature flags for client applications: server-side, results only.", "")),
             "commands",
             *lines,
             "",
@@ -161,22 +161,45 @@ def format_overview() -> str:
     )
 
 
-def find_command(word: str) -> Command:
-    """Return a command by its name; raise `UsageError` with the nearest name for an unknown one, or what it is called here."""
-    if word in ELSEWHERE:
-        raise UsageError(f"`{word}` is a command of Unleash Edge: {ELSEWHERE[word]}")
-    if word not in BY_NAME:
-        hint = nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
-        raise UsageError(f"unknown command `{printable(word)}`; {hint}")
-    return BY_NAME[word]
+def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name of a command at the beginning of a command line, or the beginning of one, and the other words."""
+    count = 1
+    while " ".join(words[: count + 1]) in PREFIXES and count < len(words):
+        count += 1
+    return " ".join(words[:count]), list(words[count:])
 
 
-def open_command(command: Command) -> tuple[ModuleType, CommandParser]:
-    """Import the module of a command; return it and the parser of its arguments."""
-    module = import_module(command.module)
-    parser = CommandParser(prog=f"flagsvc {command.name}", description=module.__doc__)
-    module.add_arguments(parser)
-    return module, parser
+def find_command(name: str, following: str = "") -> Command:
+    """Return a command by its name; raise `UsageError` with the nearest name for an unknown one, or what it is called here.
+
+    `following` is the word after the name. It is not repeated in the message, because it may be a secret.
+    """
+    if name in ELSEWHERE:
+        raise UsageError(f"`{name}` is a command of Unleash Edge: {ELSEWHERE[name]}")
+    if name not in PREFIXES:
+        raise UsageError(f"unknown command `{printable(name)}`; {_hint(name, '')}")
+    if words_after(name) and following and not following.startswith("-"):
+        raise UsageError(f"unexpected argument; {_hint(following, name)}")
+    if name not in BY_NAME:
+        raise UsageError(f"`{name}` needs another word; {_hint('', name)}")
+    return BY_NAME[name]
+
+
+def _hint(word: str, prefix: str) -> str:
+    """Return the nearest word of a command's name, or all that may follow the first words."""
+    known = words_after(prefix)
+    names = ", ".join(f"{prefix} {each}".strip() for each in known)
+    return nearest(word, known) or f"the commands are {names}"
+
+
+def open_command(command: Command) -> tuple[ModuleType | Subcommand, CommandParser]:
+    """Import the module of a command; return it, or the part of it, and the parser of its arguments."""
+    name, _, part = command.module.partition(":")
+    module = import_module(name)
+    found: ModuleType | Subcommand = getattr(module, part) if part else module
+    parser = CommandParser(prog=f"flagsvc {command.name}", description=found.__doc__)
+    found.add_arguments(parser)
+    return found, parser
 
 
 def explain_environments(parser: ArgumentParser) -> None:

@@ -27,6 +27,7 @@ PATHS = (
     "/flags/new/production/switch",
     "/flags/new/production/strategies/new",
     "/new-flag",
+    "/import",
     "/flags/new/edit",
     "/try",
     "/segments",

@@ -47,7 +47,7 @@ def test_an_administrator_makes_a_user(client: AppClient, token: str) -> None:
 
 @pytest.mark.parametrize("token", [EDITOR_SECRET, VIEWER_SECRET, BACKEND_SECRET])
 def test_others_may_not(client: AppClient, token: str) -> None:
-    """Only administrators see mail addresses."""
+    """Only administrators list and make users."""
     for answer in (client.get(PATH, token=token), client.post(PATH, ANNA, token=token)):
         assert answer.status == 403
     assert "anna" not in client.get(PATH).body.decode()

@@ -14,6 +14,8 @@ from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.deadlines import run_until_gone
 from flagsvc.http.messages import Headers, Request, Response
+from flagsvc.http.parts import PartsResponse
+from flagsvc.http.server.mounted_parts import send_parts
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -64,6 +66,9 @@ class AsgiApp:
             headers.append((b"connection", b"close"))
         try:
             await send({"type": "http.response.start", "status": admitted.status, "headers": headers})
+            if isinstance(admitted, PartsResponse):
+                await run_until_gone(send_parts(admitted.parts, send), lambda: gone(receive))
+                return
             await send({"type": "http.response.body", "body": admitted.body})
         except OSError:  # how ASGI servers say that the caller is gone
             return

@@ -16,56 +16,33 @@ from mypy_extensions import i64, u8
 from flagsvc.core.log import locate_error
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
+from flagsvc.http.parts import PartsResponse
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.server import request_parser as parsing
 from flagsvc.http.server import states
+from flagsvc.http.server.base_connection import MEMORY_GONE, BaseConnection
 from flagsvc.http.server.encoder import CLOSE, CONTINUE, KEEP, KEEP_1_0
 from flagsvc.http.server.header_names import HeaderNames
-from flagsvc.http.server.memory_budget import SMALL
+from flagsvc.http.server.outlet import CHUNKED, ConnectionOutlet
 from flagsvc.http.server.shared import SharedState
-from flagsvc.http.server.stream import ENDED, Stream
+from flagsvc.http.server.stream import ENDED
 
 REQUESTS_A_TURN: Final = 8
 """Requests of one connection that are answered before other connections get their turn."""
-MEMORY_GONE: Final = 0
-"""All connections together hold too much. This reason to refuse stands beside the parser's, which are not 0."""
 CONNECT: Final = b"CONNECT"
 
 
-class Connection(Stream):
-    """The protocol of one connection. `contract` answers requests, and `shared` is what all connections of a server share.
+class Connection(BaseConnection):
+    """The protocol of one connection.
 
-    `state` is one of states.WAITING to CLOSED; `since` is the tick at which the current step began. `parser` has the request
-    and the bytes that are not parsed yet. `task` is the answer that is being made. `turn` is how many requests are answered
-    before other connections get their turn; 0 outside of `parse`.
+    `task` is the answer that is being made. `turn` is how many requests are answered before other connections get their turn; 0
+    outside of `parse`.
     """
 
     def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
-        super().__init__()
-        self.shared: Final = shared
-        self.contract: Final = contract
-        self.parser: Final = parsing.RequestParser(names)
+        super().__init__(shared, contract, names)
         self.task: asyncio.Future[Response] | None = None
-        self.state: u8 = states.WAITING
         self.turn: u8 = 0
-        self.since: i64 = shared.now
-
-    def step(self, event: i64) -> i64:
-        """Change to the state that follows from an event, and return the action."""
-        found = states.cell(self.state, event)
-        self.state = states.state_of(found)
-        return states.action_of(found)
-
-    def handshake_begins(self) -> bool:
-        """Count the connection before its TLS handshake. Returns whether there is room for it."""
-        if self.shared.begin_handshake(self):
-            return True
-        self.contract.reached.add(CONNECTIONS)
-        return False
-
-    def handshake_over(self) -> None:
-        """Stop counting it if the handshake failed."""
-        self.shared.end_handshake(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the connection."""
@@ -90,6 +67,7 @@ class Connection(Stream):
         if self.charged:
             self.shared.budget.charge(self, 0)
         self.cancel_answer()
+        self.lose_parts()
         self.shared.remove(self)
         self.parser.close()
         self.transport = None
@@ -140,22 +118,15 @@ class Connection(Stream):
             self.charge()
 
     def shutdown(self) -> None:
-        """End after the answer to the current request; at once if there is none."""
+        """End after the answer to the current request; at once if there is none, or if it comes in parts."""
         self.shared.draining = True
         self.shared.times.stopping = True
+        if self.parts is not None:
+            self.parts.end()
         parser = self.parser
         begun = self.state == states.WAITING and parser.unfinished()
         if not (begun or parser.held or parser.idle) and self.step(states.SHUTDOWN) == states.SETTLE:
             self.settle()
-
-    def charge(self) -> None:
-        """Charge what it holds: an incomplete request, one that is being answered, unparsed bytes, an answer that is not read."""
-        size: i64 = self.untaken + self.pending
-        if self.state < states.LAST:
-            size += self.parser.memory()
-        if self.charged == 0 and size >= SMALL:
-            self.network = self.contract.network(self.parser.peer)
-        self.shared.budget.charge(self, size)
 
     def free_memory(self) -> None:
         """End, because all connections together hold too much. Say so if an answer can still be written."""
@@ -208,10 +179,6 @@ class Connection(Stream):
             self.contract.log.error("an unexpected error", error=locate_error(error))
             self.abort()
         return end - parser.unread
-
-    def blocked(self) -> bool:
-        """Return whether no request may be answered now."""
-        return self.paused or self.state > states.DISCARDING
 
     def pause(self) -> None:
         """Stop reading. If nothing else blocks the connection, continue when other connections have had their turn."""
@@ -279,15 +246,6 @@ class Connection(Stream):
         if self.step(states.BAD_REQUEST) == states.REPLY:
             self.reply(self.refusal(why))
 
-    def refusal(self, why: u8) -> Response:
-        """Return the answer to a refused request."""
-        if why == MEMORY_GONE:
-            return self.contract.early_refusal(503, crowded=True)
-        if why & parsing.TLS_CAME:
-            self.shared.count_tls_caller(self.contract.log)
-            return self.contract.tls_refusal()
-        return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
-
     def answer(self, body: bytes) -> None:
         """Have the contract answer the current request."""
         answer = self.contract.answer(self.parser.call, body)
@@ -316,10 +274,40 @@ class Connection(Stream):
             self.contract.log.error("an unexpected error", error=locate_error(error))
             self.abort()
         elif action == states.REPLY:
-            self.reply(task.result())
+            made = task.result()
+            if isinstance(made, PartsResponse):
+                self.begin_parts(made)
+                return
+            self.reply(made)
             if self.state == states.LAST:
                 self.settle()
             self.go_on()
+
+    def begin_parts(self, response: PartsResponse) -> None:
+        """Write the head of an answer in parts, which is the last one. What the caller still sends is discarded."""
+        shared, parser = self.shared, self.parser
+        shared.answered += 1
+        chunked = not parser.speaks("1.0")
+        if chunked:
+            response.own.append(CHUNKED)
+        self.step(states.PARTS_BEGUN)
+        shared.writer.write(self, response, CLOSE)
+        parser.close()
+        self.resume_reading()
+        self.parts = response.parts
+        response.parts.open(ConnectionOutlet(self, response.parts, chunked))
+        if shared.draining:
+            response.parts.end()
+
+    def end_parts(self) -> None:
+        """End after the last part."""
+        self.step(states.ANSWERED_LAST)
+        self.settle()
+
+    def drop_slow_reader(self) -> None:
+        """End at once, because the caller does not read the parts of its answer."""
+        self.contract.reached.add(WRITE_TIME)
+        self.abort()
 
     def cancel_answer(self) -> None:
         """Cancel the task that makes an answer for a caller that has gone. Work in a thread continues."""

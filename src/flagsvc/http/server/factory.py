@@ -50,10 +50,13 @@ class ConnectionFactory:
         return 0 if self._shared is None else self._shared.answered
 
     def drain(self) -> None:
-        """Make every answer from now on the last of its connection, so that callers move to another server."""
+        """Make every answer from now on the last of its connection, so that callers move to another server.
+
+        Answers in parts end now.
+        """
         self._draining = True
         if self._shared is not None:
-            self._shared.draining = True
+            self._shared.drain()
 
     def _shared_by(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> SharedState:
         """Return the shared state of a server's connections. Only one server runs at a time."""

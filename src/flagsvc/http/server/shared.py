@@ -100,6 +100,13 @@ class SharedState:
         self.connections.discard(connection)
         self.rejected.discard(connection)
 
+    def drain(self) -> None:
+        """Make every answer from now on the last of its connection, and end those that come in parts."""
+        self.draining = True
+        for connection in list(self.connections):
+            if connection.parts is not None:
+                connection.parts.end()
+
     def tick(self) -> None:
         """Advance the clock, and have every connection check its time."""
         self.now += 1

@@ -25,7 +25,8 @@ COMPLETE: Final = 4
 BROKEN: Final = 5
 """The bytes are not HTTP, or too many. The start of the next request is unknown, so nothing more is parsed."""
 
-# The connection. They are in order: up to DISCARDING bytes are parsed, up to ANSWERING the connection is open.
+# The connection. They are in order: up to DISCARDING bytes are parsed, up to ANSWERING the connection is open. From LAST on no
+# request follows.
 WAITING: Final = 0
 """The connection waits for a request, or for the rest of a request whose body is needed."""
 DISCARDING: Final = 1
@@ -36,11 +37,13 @@ ANSWERING: Final = 3
 """The answer is being made, and the request is complete."""
 LAST: Final = 4
 """The last answer is written, or there is none. The connection is to end in order."""
-LINGERING: Final = 5
+IN_PARTS: Final = 5
+"""The head of the last answer is written. Its body comes in parts, for as long as the program and the caller want."""
+LINGERING: Final = 6
 """Nothing more is written. Received bytes are discarded, so that the caller can read the answer."""
-CLOSED: Final = 6
+CLOSED: Final = 7
 """The transport is closed, or will be when everything is sent."""
-STATES: Final = 7
+STATES: Final = 8
 
 # What can happen to it.
 DATA: Final = 0
@@ -75,14 +78,16 @@ LOST: Final = 14
 """The transport is lost."""
 TICK: Final = 15
 """Time has passed."""
-EVENTS: Final = 16
+PARTS_BEGUN: Final = 16
+"""The head of an answer in parts is written."""
+EVENTS: Final = 17
 
 # What the connection does then.
 NOTHING: Final = 0
 PARSE: Final = 1
 """Parse the bytes; hold those that must wait."""
 COUNT: Final = 2
-"""Count the discarded bytes."""
+"""Discard the bytes, and count them."""
 REPLY: Final = 3
 """Write the answer that is ready."""
 FINISH: Final = 4
@@ -107,41 +112,50 @@ _MASK: Final = 15
 
 _Row = tuple[int, tuple[int, ...], tuple[int, ...]]
 
-_STAYS: Final = (WAITING, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED)
-_CLOSES: Final = (CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED)
-_NOTHING: Final = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+_STAYS: Final = (WAITING, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED)
+_CLOSES: Final = (CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED)
+_NOTHING: Final = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
 # A row: the event; the state after it and the action, for each state before it.
 _ROWS: Final[tuple[_Row, ...]] = (
-    # state before:    WAITING, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED
-    (DATA, _STAYS, (PARSE, PARSE, PARSE, PARSE, NOTHING, COUNT, NOTHING)),
-    (ANSWER_BEGUN, (ANSWERING_EARLY, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED), _NOTHING),
-    (ANSWER_MADE, _STAYS, (NOTHING, NOTHING, REPLY, REPLY, NOTHING, NOTHING, NOTHING)),
-    (ANSWERED, (DISCARDING, DISCARDING, DISCARDING, WAITING, LAST, LINGERING, CLOSED), _NOTHING),
-    (ANSWERED_LAST, (LAST, LAST, LAST, LAST, LAST, LINGERING, CLOSED), _NOTHING),
-    (REQUEST_COMPLETE, (WAITING, WAITING, ANSWERING, ANSWERING, LAST, LINGERING, CLOSED), _NOTHING),
-    (TOO_MUCH_DISCARDED, (WAITING, LAST, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED), _NOTHING),
+    # state before:    WAITING, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED
+    (DATA, _STAYS, (PARSE, PARSE, PARSE, PARSE, NOTHING, COUNT, COUNT, NOTHING)),
+    (
+        ANSWER_BEGUN,
+        (ANSWERING_EARLY, DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED),
+        _NOTHING,
+    ),
+    (ANSWER_MADE, _STAYS, (NOTHING, NOTHING, REPLY, REPLY, NOTHING, NOTHING, NOTHING, NOTHING)),
+    (ANSWERED, (DISCARDING, DISCARDING, DISCARDING, WAITING, LAST, IN_PARTS, LINGERING, CLOSED), _NOTHING),
+    (ANSWERED_LAST, (LAST, LAST, LAST, LAST, LAST, LAST, LINGERING, CLOSED), _NOTHING),
+    (REQUEST_COMPLETE, (WAITING, WAITING, ANSWERING, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED), _NOTHING),
+    (TOO_MUCH_DISCARDED, (WAITING, LAST, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED), _NOTHING),
     (
         BAD_REQUEST,  # a request that has its answer gets no second one
-        (WAITING, LAST, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED),
-        (REPLY, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
+        (WAITING, LAST, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED),
+        (REPLY, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
     ),
-    (MEMORY_SHORT, _STAYS, (REPLY, REPLY, ABORT, ABORT, ABORT, ABORT, ABORT)),
-    (EOF, _STAYS, (CLOSE, CLOSE, FINISH, FINISH, CLOSE, CLOSE, CLOSE)),
-    (EOF_AHEAD, _STAYS, (FINISH, FINISH, FINISH, FINISH, CLOSE, CLOSE, CLOSE)),
+    (MEMORY_SHORT, _STAYS, (REPLY, REPLY, ABORT, ABORT, ABORT, ABORT, ABORT, ABORT)),
+    (EOF, _STAYS, (CLOSE, CLOSE, FINISH, FINISH, CLOSE, CLOSE, CLOSE, CLOSE)),
+    (EOF_AHEAD, _STAYS, (FINISH, FINISH, FINISH, FINISH, CLOSE, CLOSE, CLOSE, CLOSE)),
     (
         SHUTDOWN,
-        (LAST, LAST, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED),
-        (SETTLE, SETTLE, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
+        (LAST, LAST, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED),
+        (SETTLE, SETTLE, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
     ),
-    (LINGER_BEGUN, (LINGERING, LINGERING, LINGERING, LINGERING, LINGERING, LINGERING, CLOSED), _NOTHING),
+    (
+        LINGER_BEGUN,
+        (LINGERING, LINGERING, LINGERING, LINGERING, LINGERING, LINGERING, LINGERING, CLOSED),
+        _NOTHING,
+    ),
     (CLOSE_BEGUN, _CLOSES, _NOTHING),
     (LOST, _CLOSES, _NOTHING),
     (
         TICK,
         _STAYS,
-        (CHECK_READING, CHECK_READING, CHECK_ANSWER, CHECK_ANSWER, NOTHING, CHECK_LINGER, CHECK_WRITING),
+        (CHECK_READING, CHECK_READING, CHECK_ANSWER, CHECK_ANSWER, NOTHING, NOTHING, CHECK_LINGER, CHECK_WRITING),
     ),
+    (PARTS_BEGUN, (WAITING, DISCARDING, IN_PARTS, IN_PARTS, LAST, IN_PARTS, LINGERING, CLOSED), _NOTHING),
 )
 
 

@@ -7,6 +7,8 @@ from typing import Final
 
 from mypy_extensions import i64, u8
 
+from flagsvc.http.parts import Parts
+
 # The flow of bytes in.
 READING: Final = 0
 PAUSED: Final = 1
@@ -22,6 +24,7 @@ class Stream:
     read: `untaken` is the number of unsent bytes when that began, `unsent` the number at the last look. `ready` are answers
     that are not written yet, and `pending` is the size of the request whose answer is being made. `charged` is how many bytes the
     memory budget counts for it. `network` is the caller's network; empty for a peer that forwards requests of many callers.
+    `parts` is the body of an answer in parts, which is told when the connection ends; None without one.
     """
 
     def __init__(self) -> None:
@@ -35,6 +38,7 @@ class Stream:
         self.pending: i64 = 0
         self.charged: i64 = 0
         self.network: bytes = b""
+        self.parts: Parts | None = None
 
     def open_transport(self, transport: asyncio.Transport) -> str:
         """Start with a transport. Returns the address of the other end; empty on a Unix socket."""
@@ -103,6 +107,13 @@ class Stream:
 
     # The end
 
+    def lose_parts(self) -> None:
+        """Tell an answer in parts that nothing more can be written."""
+        parts = self.parts
+        if parts is not None:
+            self.parts = None
+            parts.lose()
+
     def end_writing(self) -> None:
         """Write the ready answers, then close our half of the connection. TLS has no halves."""
         self.flush()
@@ -112,16 +123,24 @@ class Stream:
 
     def close_transport(self) -> None:
         """Close when everything is sent."""
+        self.lose_parts()
         self.flush()
         if self.transport is not None:
             self.transport.close()
 
     def abort_transport(self) -> None:
         """Close at once."""
+        self.lose_parts()
         if self.transport is not None:
             self.transport.abort()
 
-    # What the memory budget and the clock ask for
+    # What an answer in parts, the memory budget and the clock ask for
+
+    def end_parts(self) -> None:
+        """End after the last part."""
+
+    def drop_slow_reader(self) -> None:
+        """End at once, because the caller does not read the parts of its answer."""
 
     def free_memory(self) -> None:
         """End, because all connections together hold too much."""

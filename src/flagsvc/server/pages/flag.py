@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
 
-from flagsvc.engine.parse import parse_variants
-from flagsvc.reasons.words import variants_words
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.state_words import words_of_variants
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import feature_environments, feature_views, features
@@ -77,14 +75,6 @@ def require_flag(tx: Tx, name: str) -> Row[Any]:
     if row is None:
         raise not_found(f"There is no flag {name}")
     return row
-
-
-def words_of_variants(variants: Sequence[Json]) -> str:
-    """Return the variants of a flag or a strategy in words; empty without any."""
-    if not variants:
-        return ""
-    specs = parse_variants({"variants": list(variants)}, "variants")
-    return variants_words(specs, variants[0].get("stickiness") or "default")
 
 
 def may(call: ApiCall, permission: str, project: str, environment: str) -> bool:

@@ -16,7 +16,9 @@ class Setting(NamedTuple):
     words: str
 
 
-SETTINGS: tuple[Setting, ...] = ()
+SETTINGS: tuple[Setting, ...] = (
+    Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+)
 
 
 def show(call: ApiCall) -> ApiAnswer:

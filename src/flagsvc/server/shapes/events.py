@@ -26,7 +26,9 @@ EVENT = Named(
             "groupType": Enum("transaction"),
             "groupId": String(description="The same for all events of one request."),
             "tokenName": Nullable(String(), description="The name of the token that was used."),
-            "way": Nullable(Enum("api", "page", "import", "seed", "start"), description="How the change came about."),
+            "way": Nullable(
+                Enum("api", "page", "import", "seed", "start", "command"), description="How the change came about."
+            ),
             "before": Nullable(Object({}), description="All that was there before."),
             "after": Nullable(Object({}), description="All that is there now."),
             "label": String(description="The type in words."),

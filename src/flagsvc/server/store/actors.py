@@ -13,6 +13,9 @@ ALL = "*"
 ADMIN_TOKEN_ID = -42
 """The user id that the real server's events give to an admin token."""
 
+COMMAND_ID = -1337
+"""The user id that the real server's events give to the server itself; here of changes by a command."""
+
 Kind: TypeAlias = Literal["user", "token"]
 
 

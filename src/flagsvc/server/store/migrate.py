@@ -43,6 +43,23 @@ def migrate(engine: Engine) -> None:
         command.upgrade(config, "head")
 
 
+def require_current(engine: Engine) -> None:
+    """Check that a database has this version's schema; it changes nothing. Raises `DatabaseError` for any other one."""
+    with engine.connect() as db:
+        steps = ScriptDirectory.from_config(alembic_config(db))
+        newest = steps.get_current_head() or ""
+        version = _read_version(db)
+        if version == newest:
+            return
+        _check_version(version, {step.revision for step in steps.walk_revisions()}, newest)
+    if version is None:
+        raise DatabaseError("the database is empty: a start of `flagsvc server` creates its tables")
+    raise DatabaseError(
+        f"the database has the older schema `{version}`, and this version of flagsvc needs `{newest}`: a start of `flagsvc server` "
+        "of this version migrates it"
+    )
+
+
 def alembic_config(db: Connection) -> Config:
     """Return Alembic's configuration for this package's migrations, on an open connection."""
     config = Config(attributes={"connection": db})

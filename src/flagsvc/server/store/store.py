@@ -29,7 +29,7 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.event_log import store_events
-from flagsvc.server.store.migrate import migrate
+from flagsvc.server.store.migrate import migrate, require_current
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import revision
 
@@ -206,9 +206,27 @@ def read_revision(db: Connection) -> int:
 
 def open_store(database: str, clock: Clock, log: Logger) -> Store:
     """Open and migrate a database, given as a URL or the path of an SQLite file. Raises `DatabaseError`."""
+    return _open(database, clock, log, migrate)
+
+
+def open_existing_store(database: str, clock: Clock, log: Logger) -> Store:
+    """Open a database that exists with this version's schema, and change nothing in it.
+
+    Raises `DatabaseError`, also for a file that does not exist, and for an older or newer schema.
+    """
+    url = database_url(database)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise DatabaseError(
+            f"there is no database: the file `{url.database}` does not exist; a start of `flagsvc server` creates it"
+        )
+    return _open(database, clock, log, require_current)
+
+
+def _open(database: str, clock: Clock, log: Logger, prepare: Callable[[Engine], None]) -> Store:
+    """Open a database after `prepare`. Raises `DatabaseError`."""
     engine = make_engine(database)
     try:
-        migrate(engine)
+        prepare(engine)
     except SQLAlchemyError as error:
         engine.dispose()
         place = f" (the file `{engine.url.database}`)" if engine.dialect.name == "sqlite" else ""

@@ -13,6 +13,7 @@ from flagsvc.http.server.states import (
     CLOSED,
     DISCARDING,
     EVENTS,
+    IN_PARTS,
     LAST,
     LINGERING,
     STATES,
@@ -55,11 +56,12 @@ def test_a_connection_that_ends_does_not_open_again() -> None:
         assert after(CLOSED, event) == CLOSED
         assert after(LINGERING, event) in (LINGERING, CLOSED)
         assert after(LAST, event) in (LAST, LINGERING, CLOSED)
+        assert after(IN_PARTS, event) in (IN_PARTS, LAST, LINGERING, CLOSED)
 
 
 def test_a_request_has_one_answer() -> None:
     """Once an answer is written or being made, no event makes a second one."""
-    for state in (DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED):
+    for state in (DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, IN_PARTS, LINGERING, CLOSED):
         assert action(state, states.BAD_REQUEST) == states.NOTHING
     replies = {state for state in range(STATES) if action(state, states.ANSWER_MADE) == states.REPLY}
     assert replies == {ANSWERING_EARLY, ANSWERING}
@@ -79,9 +81,13 @@ def test_a_request_has_one_answer() -> None:
             [ANSWERING_EARLY, ANSWERING_EARLY, DISCARDING, WAITING],
         ),
         ([states.ANSWERED, states.TOO_MUCH_DISCARDED, states.LINGER_BEGUN], [DISCARDING, LAST, LINGERING]),
+        (
+            [states.ANSWER_BEGUN, states.REQUEST_COMPLETE, states.PARTS_BEGUN, states.ANSWERED_LAST],
+            [ANSWERING_EARLY, ANSWERING, IN_PARTS, LAST],
+        ),
         ([states.BAD_REQUEST, states.ANSWERED_LAST, states.CLOSE_BEGUN], [WAITING, LAST, CLOSED]),
     ],
-    ids=["at once", "at once, the last", "later", "before its body", "a body without end", "no HTTP"],
+    ids=["at once", "at once, the last", "later", "before its body", "a body without end", "in parts", "no HTTP"],
 )
 def test_the_way_of_a_request(events: list[int], through: list[int]) -> None:
     """A request passes through these states."""
@@ -89,9 +95,9 @@ def test_the_way_of_a_request(events: list[int], through: list[int]) -> None:
 
 
 def test_bytes_are_parsed_while_the_connection_is_open() -> None:
-    """While the connection lingers, bytes are counted; once it is closed, they are dropped."""
+    """While an answer comes in parts or the connection lingers, bytes are counted; once it is closed, they are dropped."""
     actions = [action(state, states.DATA) for state in range(STATES)]
-    assert actions == [states.PARSE] * len(OPEN) + [states.NOTHING, states.COUNT, states.NOTHING]
+    assert actions == [states.PARSE] * len(OPEN) + [states.NOTHING, states.COUNT, states.COUNT, states.NOTHING]
 
 
 def test_a_caller_that_sends_no_more() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
+from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import location_header, row_id
@@ -91,6 +91,22 @@ UPDATE = Named(
         description="A user with new content.",
     ),
 )
+NAMES = Named(
+    "usersGroupsBaseSchema",
+    Object(
+        {
+            "users": Array(
+                Object(
+                    {name: MEMBERS[name] for name in ("id", "accountType", "name", "username", "email")},
+                    required=("id",),
+                )
+            ),
+            "groups": Array(Anything(), description="Always empty: there are no groups."),
+        },
+        required=("users", "groups"),
+        description="The names of the users.",
+    ),
+)
 COUNTS = Named(
     "adminCountSchema",
     Object(
@@ -106,6 +122,12 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Answer every user."""
     with call.store.reading() as tx:
         return ApiAnswer(users.list_users(tx))
+
+
+def list_names(call: ApiCall) -> ApiAnswer:
+    """Answer the names of every user."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"users": users.list_names(tx), "groups": []})
 
 
 def create(call: ApiCall) -> ApiAnswer:
@@ -165,6 +187,15 @@ ROUTES = (
         body=CREATE,
         status=201,
         result=CREATED,
+    ),
+    Route(
+        path=f"{PATH}/access",
+        handler=list_names,
+        operation="getBaseUsersAndGroups",
+        summary="List the names of the users",
+        description="For those who give roles in a project.",
+        tag=TAG,
+        result=NAMES,
     ),
     Route(
         path=f"{PATH}/admin-count",

@@ -39,15 +39,16 @@ def list_tokens(tx: Tx, user: int) -> list[dict[str, Any]]:
 def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Create a token of a user and return it with its secret, which no other function returns.
 
-    Raises CallerError: 400 for an empty or too long description and for an expiry in the past, 403 for too many tokens, 409 for a
-    repeated description.
+    Without `expiresAt` it does not expire. Raises CallerError: 400 for an empty or too long description and for an expiry in the
+    past, 403 for too many tokens, 409 for a repeated description.
     """
-    expires = parse_time(wanted["expiresAt"], tx.now)
+    given = wanted.get("expiresAt")
+    expires = None if given is None else parse_time(given, tx.now)
     if not wanted["description"]:
         raise bad_data("PAT description cannot be empty.")
     if utf16_length(wanted["description"]) > MAX_DESCRIPTION_LENGTH:
         raise bad_data(f"PAT description cannot be longer than {MAX_DESCRIPTION_LENGTH} characters.")
-    if expires < tx.now:
+    if expires is not None and expires < tx.now:
         raise bad_data("The expiry date should be in future.")
     _check_others(tx, user, wanted["description"])
     secret = new_personal_secret()

@@ -5,6 +5,7 @@ A session and a link are rows of the tokens: their secrets are stored hashed, th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any
@@ -12,9 +13,13 @@ from typing import Any
 from sqlalchemy import Row, delete, insert, select
 
 from flagsvc.server.store.actors import ALL
-from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.keyring import IDLE_S, LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.resources import users
 from flagsvc.server.store.schema import tokens
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
 
 RANDOM_BYTES = 32
 SESSION_TIME = timedelta(days=7)
@@ -22,6 +27,8 @@ LINK_TIME = timedelta(minutes=15)
 FOREVER = datetime.max.replace(tzinfo=UTC)
 MAX_SESSIONS = 20
 """The most sessions of a user. A further one ends the oldest."""
+UNUSED_TIME = timedelta(seconds=IDLE_S) + timedelta(minutes=5)
+"""A session that was not used so long has ended. The database knows the last use some minutes late."""
 
 
 def can_sign_in(tx: Tx, secret: str) -> bool:
@@ -71,6 +78,49 @@ def _open_session(tx: Tx, user: int, name: str, expires: datetime) -> str:
 def close_session(tx: Tx, secret: str) -> None:
     """End a session."""
     tx.db.execute(delete(tokens).where(tokens.c.kind == SESSION, tokens.c.hash == hash_secret(secret)))
+
+
+def list_sessions(tx: Tx, user: int, secret: str = "") -> list[Json]:
+    """Return the sessions of a user that have not ended, the newest first. `secret` is that of the current one."""
+    query = select(tokens).where(*_of_user(user), tokens.c.expires_at > tx.now).order_by(tokens.c.id.desc())
+    names = {opened_by(row.id): row.name for row in tx.db.execute(_personal_tokens(user))}
+    rows = tx.db.execute(query).all()
+    return [_to_json(row, names, secret) for row in rows if row.seen_at > tx.now - UNUSED_TIME]
+
+
+def _of_user(user: int) -> tuple[Any, ...]:
+    return tokens.c.kind == SESSION, tokens.c.user_id == user
+
+
+def _personal_tokens(user: int) -> Any:
+    return select(tokens.c.id, tokens.c.name).where(tokens.c.kind == PERSONAL, tokens.c.user_id == user)
+
+
+def _to_json(row: Row[Any], names: Mapping[str, str], secret: str) -> Json:
+    """Return a session; `tokenName` is the name of the token that opened it, null for a link."""
+    times = {"createdAt": row.created_at, "seenAt": row.seen_at, "expiresAt": row.expires_at}
+    shown = {key: format_time(moment) for key, moment in times.items()}
+    return {"id": row.id, **shown, "tokenName": names.get(row.name), "current": row.hash == hash_secret(secret)}
+
+
+def end_sessions(tx: Tx, user: int, number: int | None = None, keep: str = "") -> None:
+    """End one session of a user, or all but the one of the secret `keep`. Raises CallerError (404)."""
+    whose = users.shown(users.find(tx, user))
+    query = select(tokens).where(*_of_user(user), tokens.c.hash != hash_secret(keep))
+    rows = tx.db.execute(query if number is None else query.where(tokens.c.id == number)).all()
+    if number is not None and not rows:
+        raise not_found("No session found.")
+    tx.db.execute(delete(tokens).where(tokens.c.id.in_([row.id for row in rows])))
+    if rows:
+        tx.record_event("user-sessions-ended", before=whose | {"sessions": len(rows)})
+
+
+def invite(tx: Tx, user: int) -> Json:
+    """Create a link for a user, and return its code and when it ends. Only this shows the code. Raises CallerError (404)."""
+    whose = users.shown(users.find(tx, user))
+    code = create_link(tx, user)
+    tx.record_event("user-link-created", data=whose)
+    return {"code": code, "expiresAt": format_time(tx.now + LINK_TIME)}
 
 
 def create_link(tx: Tx, user: int) -> str:

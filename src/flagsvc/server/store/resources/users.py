@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, Row, delete, func, insert, or_, select, tr
 from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.people import NO_PICTURE
-from flagsvc.server.store.schema import users
+from flagsvc.server.store.schema import project_roles, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
+from flagsvc.settings.kinds import printable
 
 MAX_LENGTH = 255
 """UTF-16 code units of a name and of an email address."""
@@ -51,21 +52,56 @@ def list_users(tx: Tx) -> Json:
     return {"users": [_to_json(row) for row in rows], "rootRoles": list(ROLES)}
 
 
+def list_with_roles(tx: Tx) -> list[Json]:
+    """Return every user with the names of the roles, in order of creation."""
+    roles: dict[int, list[Json]] = {}
+    query = select(project_roles).order_by(project_roles.c.project, project_roles.c.role)
+    for row in tx.db.execute(query):
+        roles.setdefault(row.user_id, []).append({"project": row.project, "role": row.role})
+    return [
+        {"id": row.id, "user": row.username or row.email, "role": row.root_role, "projectRoles": roles.get(row.id, [])}
+        | {"name": row.name, "email": row.email}
+        | {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
+        for row in tx.db.execute(select(users).order_by(users.c.id))
+    ]
+
+
 def get(tx: Tx, number: int) -> Json:
     """Return a user. Raises CallerError (404)."""
-    return _without_link(_find(tx, number))
+    return _without_link(find(tx, number))
 
 
-def _find(tx: Tx, number: int) -> Row[Any]:
+def find(tx: Tx, number: int) -> Row[Any]:
+    """Return the row of a user. Raises CallerError (404)."""
     row = tx.db.execute(select(users).where(users.c.id == number)).first()
     if row is None:
         raise not_found("No user found")
     return row
 
 
+def find_by_name(tx: Tx, name: str) -> Row[Any]:
+    """Return the user with a username, an email address or, if no user has that name, an id. Raises CallerError (404)."""
+    number = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else None
+    same = or_(users.c.username == name, func.lower(users.c.email) == name.lower(), users.c.id == number)
+    found = tx.db.execute(
+        select(users).where(same).order_by(users.c.username.is_distinct_from(name), users.c.id)
+    ).first()
+    if found is None:
+        raise not_found(f"There is no user `{printable(name)}`")
+    return found
+
+
 def _without_link(row: Row[Any]) -> Json:
     """Return a user as the API answers a single one."""
     return {key: each for key, each in _to_json(row).items() if key != "inviteLink"} | {"seatType": None}
+
+
+def list_names(tx: Tx) -> list[Json]:
+    """Return the names of every user, in order of creation, for those who give roles in a project."""
+    rows = tx.db.execute(select(users).order_by(users.c.id))
+    return [
+        {"id": row.id, "accountType": "User"} | {key: text for key, text in _names(row).items() if text} for row in rows
+    ]
 
 
 def count_administrators(tx: Tx) -> int:
@@ -113,7 +149,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
 
     Raises CallerError: 400, 403 for the last administrator's role, 404.
     """
-    row = _find(tx, number)
+    row = find(tx, number)
     texts = _checked_texts({key: wanted.get(key) for key in ("name", "email")})
     changed: dict[str, Any] = {key: text for key, text in texts.items() if text}
     if "email" in changed:
@@ -125,7 +161,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     if changed:
         tx.db.execute(update(users).where(users.c.id == number).values(changed))
     after = get(tx, number)
-    before, data = shown(row), shown(_find(tx, number))
+    before, data = shown(row), shown(find(tx, number))
     if before != data:
         tx.record_event("user-updated", before=before, data=data)
     return {key: each for key, each in after.items() if key != "rootRole"} | (
@@ -135,7 +171,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, number: int) -> None:
     """Delete a user with all personal tokens. Raises CallerError: 403 for the last administrator, 404."""
-    row = _find(tx, number)
+    row = find(tx, number)
     _keep_an_administrator(tx, row, None)
     tx.db.execute(delete(users).where(users.c.id == number))
     tx.record_event("user-deleted", before=shown(row))

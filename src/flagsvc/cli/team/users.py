@@ -1,0 +1,141 @@
+"""`flagsvc server user`: the users of the flag server and their roles, on the database."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from flagsvc.cli.batch.confirmation import confirm
+from flagsvc.cli.commands import Subcommand
+from flagsvc.cli.parser import UsageError
+from flagsvc.cli.team.opening import add_database_arguments, command_actor, open_database
+from flagsvc.cli.team.printing import day_and_minute, print_columns, print_json
+
+ROOT_ROLES = ("admin", "editor", "viewer")
+PROJECT_ROLES = {"owner": [4], "member": [5], "none": []}
+"""Role in a project → the numbers of the roles that a user then has."""
+HEADS = ("ID", "USER", "NAME", "ROLE", "IN PROJECTS", "LAST SEEN")
+USER = "username, email address or id of the user"
+
+
+def add_create_arguments(parser: ArgumentParser) -> None:
+    """Add the names and the role of the user, and the database."""
+    parser.add_argument("user", metavar="USER", help="username of the new user")
+    parser.add_argument("--email", metavar="ADDRESS", help="email address")
+    parser.add_argument("--name", metavar="NAME", help="name for people")
+    parser.add_argument("--role", choices=ROOT_ROLES, default="viewer", help="role on the server [default: viewer]")
+    parser.add_argument("--json", action="store_true", help="print the user as JSON")
+    add_database_arguments(parser)
+
+
+def create(args: Namespace) -> int:
+    """Create a user and return 0."""
+    wanted = {"username": args.user, "email": args.email, "name": args.name, "rootRole": args.role.title()}
+    given = {key: value for key, value in wanted.items() if value is not None}
+    with open_database(args) as store, store.writing(command_actor(), "command") as tx:
+        from flagsvc.server.store.resources import users
+
+        number = users.create(tx, given)["id"]
+        found = next(each for each in list_users(tx) if each["id"] == number)
+    if args.json:
+        print_json(found)
+    else:
+        print(f"created the {found['role']} `{found['user']}` with the id {number}")
+        follow = f"flagsvc server token create NAME --user {found['user']}"
+        print(f"there are no passwords: `{follow}` creates a token to sign in with", file=sys.stderr)
+    return 0
+
+
+def list_users(tx: Any) -> list[dict[str, Any]]:
+    """Return every user with the roles."""
+    from flagsvc.server.store.resources.users import list_with_roles
+
+    return list_with_roles(tx)
+
+
+def add_list_arguments(parser: ArgumentParser) -> None:
+    """Add the choice of output, and the database."""
+    parser.add_argument("--json", action="store_true", help="print the users as JSON")
+    add_database_arguments(parser)
+
+
+def list_(args: Namespace) -> int:
+    """Print every user and return 0."""
+    with open_database(args) as store, store.reading() as tx:
+        found = list_users(tx)
+    if args.json:
+        print_json(found)
+    else:
+        print_columns(HEADS, [list_row(each) for each in found])
+    return 0
+
+
+def list_row(user: dict[str, Any]) -> tuple[object, ...]:
+    """Return the cells of a user."""
+    projects = ", ".join(f"{each['project']}: {each['role']}" for each in user["projectRoles"])
+    seen = day_and_minute(user["seenAt"]) or "never"
+    return user["id"], user["user"], user["name"], user["role"], projects, seen
+
+
+def add_role_arguments(parser: ArgumentParser) -> None:
+    """Add the user, the role and the project, and the database."""
+    parser.add_argument("user", metavar="USER", help=USER)
+    text = f"one of {', '.join(ROOT_ROLES)}; with --project one of {', '.join(PROJECT_ROLES)}"
+    parser.add_argument("role", metavar="ROLE", choices=(*ROOT_ROLES, *PROJECT_ROLES), help=text)
+    parser.add_argument("--project", metavar="ID", help="set the role in this project [default: on the server]")
+    add_database_arguments(parser)
+
+
+def set_role(args: Namespace) -> int:
+    """Set the role of a user and return 0."""
+    known = PROJECT_ROLES if args.project else ROOT_ROLES
+    if args.role not in known:
+        where = "in a project" if args.project else "on the server: --project ID gives one in a project"
+        raise UsageError(f"`{args.role}` is no role {where}; expected one of {', '.join(known)}")
+    with open_database(args) as store, store.writing(command_actor(), "command") as tx:
+        from flagsvc.server.store.resources import project_access, users
+
+        found = users.find_by_name(tx, args.user)
+        if args.project:
+            project_access.replace(tx, args.project, found.id, PROJECT_ROLES[args.role])
+        else:
+            users.change(tx, found.id, {"rootRole": args.role.title()})
+    where = f"in the project `{args.project}`" if args.project else "on the server"
+    print(f"`{found.username or found.email}` has the role {args.role} {where}")
+    return 0
+
+
+def add_remove_arguments(parser: ArgumentParser) -> None:
+    """Add the user and the database."""
+    parser.add_argument("user", metavar="USER", help=USER)
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    add_database_arguments(parser)
+
+
+def remove(args: Namespace) -> int:
+    """Delete a user after confirmation, and return 0; 1 or 2 without confirmation."""
+    with open_database(args) as store:
+        from flagsvc.server.store.resources import personal_tokens, users
+
+        with store.reading() as tx:
+            found = users.find_by_name(tx, args.user)
+            count = len(personal_tokens.list_tokens(tx, found.id))
+        tokens = f"{count} personal token{'' if count == 1 else 's'}"
+        name = found.username or found.email
+        question = f"Remove the {found.root_role} `{name}` with {tokens}?"
+        code = confirm("server user remove", question, "nobody was removed", yes=args.yes, shows="")
+        if code is not None:
+            return code
+        with store.writing(command_actor(), "command") as tx:
+            users.remove(tx, found.id)
+    print(f"removed the {found.root_role} `{name}` with {tokens}")
+    return 0
+
+
+CREATE = Subcommand("Create a user of the flag server. There are no passwords.", add_create_arguments, create)
+LIST = Subcommand("List the users of the flag server with their roles.", add_list_arguments, list_)
+ROLE = Subcommand("Set the role of a user, on the server or in a project.", add_role_arguments, set_role)
+REMOVE = Subcommand(
+    "Delete a user with all personal tokens and sessions. The only administrator stays.", add_remove_arguments, remove
+)

@@ -1,0 +1,149 @@
+"""Sessions of the pages, and links that open one; only ours has these routes (decision 0053)."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
+from flagsvc.server.api.admin import user, users
+from flagsvc.server.api.authorization import PAGES
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.shared import row_id
+from flagsvc.server.store.resources import sessions
+from flagsvc.server.store.resources.personal_tokens import user_of
+from flagsvc.server.store.resources.users import find as find_user
+
+DATE = String(format="date-time")
+SESSION = Object(
+    {
+        "id": Integer(),
+        "createdAt": DATE,
+        "seenAt": DATE,
+        "expiresAt": DATE,
+        "tokenName": Nullable(String(description="The personal token that opened it; null for a link.")),
+        "current": Boolean(description="Always false: a request of the API has no session."),
+    },
+    required=("id", "createdAt", "seenAt", "expiresAt", "tokenName", "current"),
+)
+SESSIONS = Named("sessionsSchema", Object({"sessions": Array(SESSION)}, required=("sessions",)))
+LINK = Named(
+    "signInLinkSchema",
+    Object(
+        {
+            "path": String(description="The path of the link, with its code in the fragment.", example="/ui/sign-in#…"),
+            "expiresAt": DATE,
+        },
+        required=("path", "expiresAt"),
+        description="A link that signs the user in once.",
+    ),
+)
+
+
+def list_own(call: ApiCall) -> ApiAnswer:
+    """Answer the caller's sessions."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"sessions": sessions.list_sessions(tx, user_of(call.actor))})
+
+
+def end_own(call: ApiCall) -> ApiAnswer:
+    """End the caller's sessions, or the one in the path."""
+    number = row_id(call) if "id" in call.params else None
+    with call.store.writing(call.actor) as tx:
+        sessions.end_sessions(tx, user_of(call.actor), number)
+    return ApiAnswer()
+
+
+def list_of_user(call: ApiCall) -> ApiAnswer:
+    """Answer the sessions of a user."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)})
+
+
+def end_of_user(call: ApiCall) -> ApiAnswer:
+    """End the sessions of a user, or the one in the path."""
+    number = row_id(call, "sessionId") if "sessionId" in call.params else None
+    with call.store.writing(call.actor) as tx:
+        sessions.end_sessions(tx, row_id(call), number)
+    return ApiAnswer()
+
+
+def invite(call: ApiCall) -> ApiAnswer:
+    """Create a sign-in link of a user."""
+    with call.store.writing(call.actor) as tx:
+        made = sessions.invite(tx, row_id(call))
+    path = f"{call.root}{link_path(made['code'])}"
+    return ApiAnswer({"path": path, "expiresAt": made["expiresAt"]}, 201, ((b"cache-control", b"no-store"),))
+
+
+def link_path(code: str) -> str:
+    """Return the path of a sign-in link. The code is in the fragment, which no server and no log sees."""
+    return f"{PAGES}/sign-in#{code}"
+
+
+OWN, OF_USER = f"{user.PATH}/sessions", f"{users.PATH}/:id/sessions"
+TAG = "Users"
+
+ROUTES = (
+    Route(
+        path=OWN,
+        handler=list_own,
+        operation="getSessions",
+        summary="List the caller's sessions at the pages",
+        tag=TAG,
+        result=SESSIONS,
+    ),
+    Route(
+        path=OWN,
+        method="DELETE",
+        handler=end_own,
+        operation="endSessions",
+        summary="End the caller's sessions at the pages",
+        tag=TAG,
+    ),
+    Route(
+        path=f"{OWN}/:id",
+        method="DELETE",
+        handler=end_own,
+        operation="endSession",
+        summary="End a session of the caller",
+        tag=TAG,
+    ),
+    Route(
+        path=OF_USER,
+        handler=list_of_user,
+        operation="getSessionsOfUser",
+        summary="List the sessions of a user at the pages",
+        tag=TAG,
+        permission="ADMIN",
+        result=SESSIONS,
+    ),
+    Route(
+        path=OF_USER,
+        method="DELETE",
+        handler=end_of_user,
+        operation="endSessionsOfUser",
+        summary="End the sessions of a user at the pages",
+        tag=TAG,
+        permission="ADMIN",
+    ),
+    Route(
+        path=f"{OF_USER}/:sessionId",
+        method="DELETE",
+        handler=end_of_user,
+        operation="endSessionOfUser",
+        summary="End a session of a user",
+        tag=TAG,
+        permission="ADMIN",
+    ),
+    Route(
+        path=f"{users.PATH}/:id/sign-in-link",
+        method="POST",
+        handler=invite,
+        operation="createSignInLink",
+        summary="Create a link that signs a user in at the pages",
+        description="Only this answer contains the link. It works once, within 15 minutes, and voids links before it.",
+        tag=TAG,
+        permission="ADMIN",
+        status=201,
+        result=LINK,
+    ),
+)
