@@ -20,7 +20,8 @@ FORMS = [route for route in PAGE_ROUTES if route.method == "POST" and route.auth
 OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions"}
 CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
 NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
-"""What every user may do with the user's own tokens and sessions; and operations whose permissions the store checks, by what they do."""
+"""What every user may do with the user's own tokens and sessions; and operations whose permissions the store
+checks, by what they do."""
 
 
 @pytest.fixture

@@ -127,15 +127,16 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS, stream)
 
 
-def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "") -> ApiAnswer:
-    """Return the redirect to another page, whose path below PAGES has these segments.
+def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "", **query: str) -> ApiAnswer:
+    """Return the redirect to another page, whose path below PAGES has these segments, with a query.
 
     `done` is the transaction of a change: the page says what it did, and offers to undo it. `undo` is its id, where one page
     leads to another.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
     action = undo if done is None else id_of(done)
-    return redirect(f"{call.root}{PAGES}{place}{f'?{urlencode({QUERY: action})}' if action else ''}")
+    asked = query | ({QUERY: action} if action else {})
+    return redirect(f"{call.root}{PAGES}{place}{f'?{urlencode(asked)}' if asked else ''}")
 
 
 def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:

@@ -278,6 +278,35 @@ def record_change(tx: Tx, place: StrategyPlace, strategy: str, before: Json) -> 
     place.record_event(tx, "feature-strategy-update", before=before, data=read_whole(tx, strategy))
 
 
+def find_whole(tx: Tx, strategy: str) -> Json | None:
+    """Return a strategy as events hold it; None for one that is not there."""
+    row = tx.db.execute(select(strategies).where(strategies.c.id == strategy)).first()
+    return None if row is None else read_whole(tx, strategy)
+
+
+def put_back(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
+    """Make a strategy what an event holds: it is changed, or added with its id and place. Raises CallerError (400, 403, 404)."""
+    require(tx, place.project, place.feature)
+    _check_type(tx, whole["name"])
+    used = _checked_segments(tx, place.project, whole["segments"])
+    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
+    values = {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
+    there = find_whole(tx, whole["id"])
+    if there is None:
+        if len(list_all(tx, place.feature, place.environment)) >= MAX_STRATEGIES:
+            raise limit_exceeded("strategy", MAX_STRATEGIES)
+        here = {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
+        tx.db.execute(insert(strategies).values(values | here | {"id": whole["id"]}))
+    else:
+        _find_in(tx, place, whole["id"])
+        tx.db.execute(update(strategies).where(strategies.c.id == whole["id"]).values(values))
+    _set_segments(tx, whole["id"], used)
+    if there is None:
+        place.record_event(tx, "feature-strategy-add", data=read_whole(tx, whole["id"]))
+    else:
+        record_change(tx, place, whole["id"], there)
+
+
 def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:
     """Return a strategy after a JSON Patch, without a check of its shape; store nothing. Raises CallerError (400, 404)."""
     return apply_patch(get(tx, strategy), operations)
@@ -297,14 +326,14 @@ def sort(tx: Tx, place: StrategyPlace, orders: Sequence[Mapping[str, Any]]) -> N
     list_all(tx, place.feature, place.environment)
     require(tx, place.project, place.feature)
     here = strategies.c.feature == place.feature, strategies.c.environment == place.environment
-    before = _order_of(tx, place)
+    before = order_of(tx, place)
     for each in orders:
         changed = update(strategies).where(strategies.c.id == each["id"], *here)
         tx.db.execute(changed.values(sort_order=read_sort_order(each, 0)))
-    place.record_event(tx, "strategy-order-changed", before=before, data=_order_of(tx, place))
+    place.record_event(tx, "strategy-order-changed", before=before, data=order_of(tx, place))
 
 
-def _order_of(tx: Tx, place: StrategyPlace) -> Json:
+def order_of(tx: Tx, place: StrategyPlace) -> Json:
     """Return the order of a feature's strategies in an environment, as events hold it."""
     rows = list_rows(tx, place.feature, place.environment)
     orders = {row.id: as_integer_if_whole(row.sort_order) for row in rows}

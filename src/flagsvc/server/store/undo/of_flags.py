@@ -21,4 +21,34 @@ def restore_state(tx: Tx, change: Change) -> None:
     strategies.set_state(tx, place_of(tx, change), enabled=bool(before.get("enabled")))
 
 
+def read_strategy(tx: Tx, change: Change) -> Side:
+    """Return the strategy."""
+    return strategies.find_whole(tx, _strategy_of(change))
+
+
+def restore_strategy(tx: Tx, change: Change) -> None:
+    """Remove the strategy that was added; else put it back, with its id and its place."""
+    if change.before is None:
+        strategies.remove(tx, place_of(tx, change), _strategy_of(change))
+    else:
+        strategies.put_back(tx, place_of(tx, change), change.before)
+
+
+def _strategy_of(change: Change) -> str:
+    return str((change.after or change.before or {})["id"])
+
+
+def read_order(tx: Tx, change: Change) -> Side:
+    """Return the order of the strategies."""
+    return strategies.order_of(tx, place_of(tx, change))
+
+
+def restore_order(tx: Tx, change: Change) -> None:
+    """Sort the strategies as they were."""
+    orders = (change.before or {})["sortOrders"]
+    strategies.sort(tx, place_of(tx, change), [{"id": each, "sortOrder": order} for each, order in orders.items()])
+
+
 STATE = Subject("switch", read_state, restore_state)
+STRATEGY = Subject("strategy", read_strategy, restore_strategy)
+ORDER = Subject("order of the strategies", read_order, restore_order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from flagsvc.server.store.undo.of_flags import STATE
+from flagsvc.server.store.undo.of_flags import ORDER, STATE, STRATEGY
 from flagsvc.server.store.undo.subjects import Scope, Subject, owner_of
 
 
@@ -26,6 +26,10 @@ SWITCH = ("UPDATE_FEATURE_ENVIRONMENT",)
 ROWS = (
     UndoRow("feature-environment-enabled", STATE, SWITCH),
     UndoRow("feature-environment-disabled", STATE, SWITCH),
+    UndoRow("feature-strategy-add", STRATEGY, ("DELETE_FEATURE_STRATEGY",)),
+    UndoRow("feature-strategy-update", STRATEGY, ("UPDATE_FEATURE_STRATEGY",)),
+    UndoRow("feature-strategy-remove", STRATEGY, ("CREATE_FEATURE_STRATEGY",)),
+    UndoRow("strategy-order-changed", ORDER, ("UPDATE_FEATURE_STRATEGY",)),
 )
 UNDO: Mapping[str, UndoRow] = {row.type: row for row in ROWS}
 UNKNOWN = "This server cannot undo this kind of change"
