@@ -127,16 +127,15 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS, stream)
 
 
-def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "", **query: str) -> ApiAnswer:
-    """Return the redirect to another page, whose path below PAGES has these segments, with a query.
+def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> ApiAnswer:
+    """Return the redirect to another page, whose path below PAGES has these segments. Empty values of the query are left out.
 
-    `done` is the transaction of a change: the page says what it did, and offers to undo it. `undo` is its id, where one page
-    leads to another.
+    `done` is the transaction of a change: the page says what it did, and offers to undo it.
     """
     place = "".join(f"/{segment(each)}" for each in segments)
-    action = undo if done is None else id_of(done)
-    asked = query | ({QUERY: action} if action else {})
-    return redirect(f"{call.root}{PAGES}{place}{f'?{urlencode(asked)}' if asked else ''}")
+    found = query | ({} if done is None else {QUERY: id_of(done)})
+    text = urlencode({name: value for name, value in found.items() if value})
+    return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
 
 def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:
