@@ -135,15 +135,33 @@ def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browse
     page.go(address(server, "/flags"))
     page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
     page.run("window.mark = 1; const box = document.getElementById('search'); box.focus(); box.value = 'half ty'")
-    assert "on" not in page.run(STATES)
+    before = page.run(STATES)
     server.admin("/projects/default/features/newer/environments/development/on", {})
-    page.wait_for(f"{STATES}.includes('on')")
+    page.wait_for(f"{STATES}.filter(each => each === 'on').length === {before.count('on') + 1}")
     assert page.run("window.mark") == 1 and page.run("document.activeElement.id") == "search"
     assert page.run("document.getElementById('search').value") == "half ty"
     page.go(address(server, "/flags/newer"))
     page.wait_for("stream?.readyState === EventSource.OPEN")
     server.admin("/projects/default/features/newer/environments/development/off", {})
     page.wait_for("document.querySelector('.switch').ariaChecked === 'false'")
+
+
+def test_an_error_changes_nothing_and_a_signed_out_page_goes_to_the_sign_in(server: OurFlagServer) -> None:
+    """A live part stays while the server answers with an error. Without a session its page becomes the sign-in, and not empty."""
+    with browser() as page:
+        page.go(address(server, "/flags"))
+        page.wait_for("document.getElementById('token') !== null")
+        page.run(f"document.getElementById('token').value = {json.dumps(USER_SECRET)}")
+        page.follow("main form button")
+        page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+        page.run("const list = document.getElementById('list'); list.setAttribute('data-hx-get', '/ui/nowhere')")
+        page.run("window.asked = 0; document.addEventListener('htmx:finally:request', () => { window.asked += 1 })")
+        page.run("tell('revision')")
+        page.wait_for("window.asked > 0")
+        assert page.run(ROWS) == 3
+        page.run("list.setAttribute('data-hx-get', '/ui/flags')")
+        page.run("fetch('/ui/sign-out', {method: 'POST'}).then(() => tell('revision'))")
+        page.wait_for("document.getElementById('token') !== null")
 
 
 def press(page: Browser, key: str) -> None:

@@ -68,6 +68,14 @@ function follow() {
   stream.addEventListener("error", () => { if (!polling) poll(true); });
 }
 
+// An answer without the part is an error, which changes nothing, or the sign-in, to which the page then goes.
+document.addEventListener("htmx:after:request", (event) => {
+  const { sourceElement: part, response, text } = event.detail.ctx;
+  if (!part.dataset.hxTrigger?.startsWith("live-") || text.includes(`id="${part.id}"`)) return;
+  event.preventDefault();
+  if (response.raw.redirected) window.location.reload();
+});
+
 if (document.body.dataset.live) {
   follow();
   document.addEventListener("visibilitychange", () => { follow(); if (!document.hidden) tellAll(); });
