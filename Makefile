@@ -67,10 +67,10 @@ check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(CORES) -m 'not long and not programs' tests/house tests/unit tests/contracts tests/conformance $(DATABASES) $(ARGS)
 
 # Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
-test: test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
+test: install test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
 	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(INTERPRETED_ONLY)) $(ARGS)
 
-test-interpreted: install ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor
+test-interpreted: $(VENV)/.installed ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor
 	@mkdir -p .cache
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --cov=flagsvc --cov-branch --cov-report=json:.cache/coverage.json \
 	  tests/unit tests/contracts tests/conformance $(DATABASES)

@@ -106,7 +106,7 @@ class Machine:
         keep = {
             name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "NO_PROXY"))
         }
-        env = clean_environment(self.root) | keep | {"FLAGSVC_OPT": "1", "PYTHONPATH": ""}
+        env = clean_environment(self.root) | keep | {"FLAGSVC_OPT": "0", "PYTHONPATH": ""}
         done = subprocess.run(
             ["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS
         )

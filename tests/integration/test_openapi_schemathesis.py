@@ -8,7 +8,7 @@ import pytest
 
 from fuzzing.contract import UNREADY, Campaign, campaign, configured, contract
 
-EXAMPLES = 40
+EXAMPLES = 20
 LONG_EXAMPLES = 1500
 WORLDS: dict[str, dict[str, Any]] = {
     "everything on": {},

@@ -51,6 +51,7 @@ BY_KIND: Mapping[of.Kind, Sample] = {
     net.ORIGINS: ("https://A.example.com, https://*.example.org", ("https://a.example.com", "https://*.example.org")),
     STORAGE: ("valkey://Flags.example.com/2", "redis://Flags.example.com/2"),
     NAME_PREFIX: ("flags:eu", "flags:eu"),
+    net.WEB_URL: ("https://flags.example.com/base/", "https://flags.example.com/base"),
     server.DATABASE: ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
 }
 """The sample of each kind of value but numbers, words and files: those follow from the row."""

@@ -12,10 +12,12 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.pages.multipart import MULTIPART
 from support.flagservers import USER_SECRET, AppClient, app_client
 from support.processes import Answer
 
 FORM = "application/x-www-form-urlencoded"
+MARK = "----boundary-of-tests"
 
 
 @dataclass
@@ -26,6 +28,7 @@ class PageForm:
     action: str
     fields: list[tuple[str, str]] = field(default_factory=list)
     buttons: list[tuple[str, str]] = field(default_factory=list)
+    multipart: bool = False
     first_button: tuple[str, str] | None = None
 
     def value(self, name: str) -> str:
@@ -57,7 +60,9 @@ class FormReader(HTMLParser):
         given = dict(attrs)
         name, off = given.get("name") or "", "disabled" in given or self.disabled > 0
         if tag == "form":
-            self.forms.append(PageForm(given.get("method") or "get", given.get("action") or ""))
+            form = PageForm(given.get("method") or "get", given.get("action") or "")
+            form.multipart = given.get("enctype") == MULTIPART
+            self.forms.append(form)
             self.inside = True
         elif tag == "fieldset":
             self.stack.append("disabled" in given)
@@ -146,7 +151,25 @@ class PageClient:
         if do:
             assert ("do", do) in form.buttons, (do, form.buttons)
             fields.append(("do", do))
+        if form.multipart:
+            return self.post_parts(form.action, fields, token=token)
         return self.post(form.action, fields, token=token)
+
+    def post_parts(self, path: str, fields: Sequence[tuple[str, str]], *, token: str = USER_SECRET) -> Answer:
+        """POST a form with a file, as browsers do: the field `file` is one, which may not be chosen."""
+        body = (
+            b"".join(encode_part(name, value, file=name == "file") for name, value in fields)
+            + f"--{MARK}--\r\n".encode()
+        )
+        headers = {"content-type": f"{MULTIPART}; boundary={MARK}"}
+        return self.client.ask("POST", path, body, token=token, headers=headers)
+
+
+def encode_part(name: str, value: str, *, file: bool) -> bytes:
+    """Return a part of a form with a file."""
+    more = f'; filename="{"flags.json" if value else ""}"\r\nContent-Type: application/json' if file else ""
+    text = value if file else value.replace("\n", "\r\n")
+    return f'--{MARK}\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{text}\r\n'.encode()
 
 
 SHOWN_ONCE = re.compile('<input value="([^"]+)" readonly')
@@ -163,7 +186,8 @@ def read_secret(answer: Answer) -> str:
 def require_kept(pages: PageClient, secret: str, *paths: str) -> None:
     """Check that no page, event or log line has what a page showed once."""
     for path in (*paths, "/ui/history", "/ui/history.json", "/api/admin/events"):
-        assert secret not in pages.get(path).text, path
+        page = pages.get(path)
+        assert page.status == 200 and secret not in page.text, path
     assert secret not in json.dumps(pages.client.log.lines, default=str)
 
 

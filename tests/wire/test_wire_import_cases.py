@@ -13,17 +13,9 @@ import pytest
 from support.batch_scene import Scene, scene_of
 from support.databases import KINDS, fresh_database
 from support.flagservers import app_client
+from support.import_cases import CASES, comparable, state
 from support.processes import Answer
 
-FOLDER = Path(__file__).resolve().parents[1] / "import_cases"
-ALWAYS = json.loads((FOLDER / "_given_always.json").read_text())
-CASES = sorted(FOLDER.glob("[0-9]*.json"))
-UNORDERED = (
-    "You cannot import a features that already exist in other projects.",
-    "The following features will not be imported as they are currently archived.",
-    "The following features already exist in this project and will be overwritten:",
-)
-"""Beginnings of the messages whose items come in the order of the database's rows."""
 NOT_OUR_WORDS = ("malformed-json",)
 """Cases whose message is the text of a JSON parser: ours has its own."""
 OUR_401 = {"message": "our words", "details": [{"message": "our words"}], "path": "our documentation"}
@@ -32,31 +24,9 @@ TOKEN_FIRST = {"client-token-and-malformed-json": 403}
 """Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (decision 0020)."""
 
 
-def state(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a case: what always is, and on top of it `given`, whose entries win over those of the same name."""
-    found = dict(ALWAYS)
-    for section, entries in given.items():
-        names = {each.get("id", each.get("name")) for each in entries}
-        found[section] = [
-            each for each in found.get(section, []) if each.get("id", each.get("name")) not in names
-        ] + entries
-    return found
-
-
 def content(when: Mapping[str, Any]) -> bytes:
     """Return the bytes of a request's body: a recorded text, or JSON; a case without either sent `null`."""
     return str(when["bodyText"]).encode() if "bodyText" in when else json.dumps(when.get("body")).encode()
-
-
-def comparable(answer: Any) -> Any:
-    """Return a body without its id, the items of unordered lists sorted."""
-    if not isinstance(answer, dict):
-        return answer
-    body = {name: value for name, value in answer.items() if name != "id"}
-    for item in [*body.get("errors", []), *body.get("warnings", [])]:
-        if item["message"].startswith(UNORDERED):
-            item["affectedItems"] = sorted(item["affectedItems"])
-    return body
 
 
 def without_words(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ CONFORMANCE = [
     checks.response_schema_conformance,
     checks.response_headers_conformance,
 ]
-EXAMPLES = 20
+EXAMPLES = 12
 
 
 def modes(row: ProxyRoute) -> list[GenerationMode]:

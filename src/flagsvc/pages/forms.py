@@ -1,4 +1,4 @@
-"""What a form of a page sends: `application/x-www-form-urlencoded`."""
+"""What a form of a page sends: `application/x-www-form-urlencoded`. `multipart.py` reads forms with a file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ def parse_form(body: bytes) -> Form:
         raise HttpError(400, message, []) from None
     form = Form()
     for name, value in pairs:
-        if "\0" in name or "\0" in value:
-            raise HttpError(400, "the form has a NUL character, which no text may have", [])
-        form.setdefault(name, []).append(value.replace("\r\n", "\n"))
+        add_field(form, name, value)
     return form
+
+
+def add_field(form: Form, name: str, value: str) -> None:
+    """Add a value of a field. Raises HttpError (400) for a NUL."""
+    if "\0" in name or "\0" in value:
+        raise HttpError(400, "the form has a NUL character, which no text may have", [])
+    form.setdefault(name, []).append(value.replace("\r\n", "\n"))

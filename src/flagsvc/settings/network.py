@@ -94,6 +94,14 @@ def parse_base_url(value: object) -> str:
     return url
 
 
+def parse_web_url(value: object) -> str:
+    """Return an http or https URL without user, query and fragment, and without a slash at the end."""
+    url = parse_base_url(value)
+    if not url.startswith(("http://", "https://")) or "@" in url_parts(url).netloc:
+        raise RefusedError
+    return url
+
+
 def parse_file_url(value: object) -> str:
     """Return a `file:` URL with an absolute path; a relative one starts at the working directory."""
     text = parse_text(value)
@@ -288,6 +296,7 @@ def _origin(item: object) -> str:
 
 URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, relative_to=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
+WEB_URL = Kind("an http:// or https:// URL without a user", "URL", parse_web_url, safe_url, echo=echo_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)

@@ -27,6 +27,7 @@ PATHS = (
     "/flags/new/production/switch",
     "/flags/new/production/strategies/new",
     "/new-flag",
+    "/import",
     "/flags/new/edit",
     "/try",
     "/segments",
@@ -36,6 +37,9 @@ PATHS = (
     "/tokens/new",
     "/my-tokens",
     "/sessions",
+    "/people",
+    "/people/new",
+    "/people/1",
     "/settings",
     "/proxies",
     "/history",
@@ -96,7 +100,7 @@ def test_switch_and_undo(server: OurFlagServer, page: Browser) -> None:
     page.go(address(server, "/flags/old"))
     page.run("document.querySelector('.switch').click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
-    assert "old is on in development." in page.run("document.getElementById('notice').innerText")
+    assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
     assert page.run("document.querySelector('.switch').ariaChecked") == "true"
     page.run("document.querySelector('#notice button').click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")

@@ -278,3 +278,19 @@ def test_no_origins(value: object) -> None:
 def test_origins_are_shown(origin: net.Origin, shown: str) -> None:
     """Origins are shown with commas between them, and a list of one as that one."""
     assert net.ORIGINS.show(origin) == shown
+
+
+@pytest.mark.parametrize("value", ["http://[::1]:4242/base/", "https://flags.example", " https://flags.example/ "])
+def test_a_web_address(value: str) -> None:
+    """It is http or https, and has no slash at its end."""
+    found = net.WEB_URL.parse(value)
+    assert found == value.strip().rstrip("/") == net.WEB_URL.parse(found)
+
+
+@pytest.mark.parametrize(
+    "value", ["flags.example", "file:/x", "https://a@flags.example", "https://x?a=1", "https://x#a"]
+)
+def test_what_is_no_web_address(value: str) -> None:
+    """A user, a query or a fragment has no place in it."""
+    with pytest.raises(RefusedError):
+        net.WEB_URL.parse(value)

@@ -13,6 +13,7 @@ from flagsvc.http.call import Call
 from flagsvc.http.json_text import whole
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
 from flagsvc.pages.forms import FORM, Form, parse_form
+from flagsvc.pages.multipart import find_boundary, parse_multipart
 from flagsvc.server.api.errors import ApiError, bare, too_large
 
 LABELS = CHARSETS | {"utf-7": "utf-7"}
@@ -24,12 +25,16 @@ CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 
 
 class BodyEncoding(NamedTuple):
-    """How to decode a body: zlib's window bits, the codec of the text, the most bytes of the body, whether it is a form."""
+    """How to decode a body: zlib's window bits, the codec of the text, the most bytes of the body, whether it is a form.
+
+    `boundary` is what separates the parts of a form with a file.
+    """
 
     window: int
     codec: str
     limit: int
     form: bool = False
+    boundary: str = ""
 
 
 class Parsed(NamedTuple):
@@ -67,8 +72,9 @@ def has_body(head: Call) -> bool:
 
 
 def is_form(head: Call) -> bool:
-    """Return whether the Content-Type is that of a form."""
-    return content_type(head).partition(";")[0].strip().lower() == FORM
+    """Return whether the Content-Type is that of a form, with or without files."""
+    sent = content_type(head)
+    return sent.partition(";")[0].strip().lower() == FORM or bool(find_boundary(sent))
 
 
 def reading(head: Call, limit: int, *, forms: bool = False) -> BodyEncoding | None:
@@ -89,7 +95,7 @@ def reading(head: Call, limit: int, *, forms: bool = False) -> BodyEncoding | No
     length = head.content_length or b""
     if coding == "identity" and (len(length) > 18 or (length.isdigit() and int(length) > limit)):
         raise too_large()
-    return BodyEncoding(WINDOWS[coding], LABELS[charset], limit, form)
+    return BodyEncoding(WINDOWS[coding], LABELS[charset], limit, form, find_boundary(content_type(head)))
 
 
 def parse(how: BodyEncoding, body: bytes) -> Parsed:
@@ -98,7 +104,7 @@ def parse(how: BodyEncoding, body: bytes) -> Parsed:
     if len(text) > how.limit:
         raise too_large()
     if how.form:
-        return Parsed({}, form=parse_form(text))
+        return Parsed({}, form=parse_multipart(text, how.boundary) if how.boundary else parse_form(text))
     if not text:
         return Parsed({})
     value = json_text.parse(text, how.codec, as_sent=True)

@@ -18,7 +18,9 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.pipeline import is_page
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
+from flagsvc.server.pages.notices import QUERY, find_notice, id_of
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.store import Tx
 
 FILES = StaticFiles()
 TEMPLATES = Templates(__package__, FILES.address)
@@ -97,7 +99,9 @@ def change(
 
 def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
     """Return an answer with the page of its data."""
-    body = TEMPLATES.render(template, frame=frame_of(call.root, call.head, call.known_actor), **answer.body)
+    frame = frame_of(call.root, call.head, call.known_actor)
+    frame = frame._replace(notice=find_notice(call, frame.pages, frame.path.removeprefix(frame.pages)))
+    body = TEMPLATES.render(template, frame=frame, **answer.body)
     return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
 
 
@@ -108,10 +112,15 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS)
 
 
-def see_other(call: ApiCall, *segments: str, **query: str) -> ApiAnswer:
-    """Return the redirect to another page, whose path below PAGES has these segments."""
+def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "") -> ApiAnswer:
+    """Return the redirect to another page, whose path below PAGES has these segments.
+
+    `done` is the transaction of a change: the page says what it did, and offers to undo it. `undo` is its id, where one page
+    leads to another.
+    """
     place = "".join(f"/{segment(each)}" for each in segments)
-    return redirect(f"{call.root}{PAGES}{place}{'?' if query else ''}{urlencode(query)}")
+    action = undo if done is None else id_of(done)
+    return redirect(f"{call.root}{PAGES}{place}{f'?{urlencode({QUERY: action})}' if action else ''}")
 
 
 def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:

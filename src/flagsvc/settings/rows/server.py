@@ -71,6 +71,15 @@ class ServerListening(Options):
         default="",
         help="path in front of every other: flags gives /flags/api",
     )
+    public_url: str | None = option(
+        "publicUrl",
+        reads=("FLAGSVC_SERVER_PUBLIC_URL",),
+        kind=net.WEB_URL,
+        default=None,
+        default_text="the address that it listens on",
+        help="address at which browsers and programs reach the server, with the base path, such as https://flags.example; if it"
+        " begins with https, the cookie of a session is for TLS only",
+    )
     keep_alive_timeout: int = ListeningOptions.keep_alive_timeout
     shutdown_grace: int = ListeningOptions.shutdown_grace
     max_connections: int = ListeningOptions.max_connections

@@ -1,0 +1,77 @@
+"""What an import or a copy changes, shown before it is done, and doing it only if that is still what it changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from flagsvc.engine.model import SegmentSpec
+from flagsvc.http.json_text import whole
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.pages.edits import digest_of, require_unchanged
+from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.state_words import beside
+from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
+from flagsvc.server.store.batch.verify import check_importer
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.event_kinds import Way
+from flagsvc.server.store.resources import environments
+from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.store import Tx
+
+Maker: TypeAlias = Callable[[Tx], Sequence[ImportRequest]]
+"""Makes the requests to import in the transaction that imports them."""
+SHOWN: Final = 200
+"""Flags of a plan that a page lists."""
+
+
+class RefusedError(Exception):
+    """Errors or missing permissions stop an import."""
+
+
+def show_plans(call: ApiCall, make: Maker) -> Json:
+    """Return what imports would change, and the digest of it. Nothing is changed. Raises CallerError, ShapeError."""
+    with call.store.dry_run(call.actor) as tx:
+        plans = carry_out(tx, call.actor, make(tx))
+        segments = read_segment_specs(tx)
+        protected = {each["name"] for each in environments.list_all(tx) if is_protected(each["type"])}
+    shown = [plan_to_json(each, segments) | {"protected": each.environment in protected} for each in plans]
+    return {
+        "plans": whole(shown),  # a page can show no half of a surrogate pair
+        "refused": any(each.refused for each in plans),
+        "base": digest_of([each.content() for each in plans]),
+    }
+
+
+def apply_plans(call: ApiCall, make: Maker, way: Way) -> Tx:
+    """Import in one transaction, and return it. The form has the digest of what was shown.
+
+    Raises ChangedMeanwhileError if something else would change by now, RefusedError, CallerError, ShapeError.
+    """
+    check_importer(call.actor)
+    with call.store.writing(call.actor, way) as tx:
+        plans = carry_out(tx, call.actor, make(tx))
+        if any(each.refused for each in plans):
+            raise RefusedError
+        require_unchanged([each.content() for each in plans], call.form.text("base"))
+    return tx
+
+
+def plan_to_json(plan: ImportPlan, segments: Mapping[str, SegmentSpec]) -> Json:
+    """Return a plan for a page: the findings of the validation, and the flags that change, each before and after."""
+    changing = [each for each in plan.flags if each.kind != SAME]
+    flags = []
+    for each in changing[:SHOWN]:
+        before, after = beside(each.before, each.after, segments)
+        flags.append({"name": each.name, "kind": each.kind, "before": before, "after": after})
+    counts = Counter(each.kind for each in plan.flags)
+    return {
+        "project": plan.project,
+        "environment": plan.environment,
+        **plan.checks,
+        "flags": flags,
+        "more": len(changing) - len(flags),
+        "counts": {kind: counts[kind] for kind in KINDS},
+        "made": list(plan.made),
+    }

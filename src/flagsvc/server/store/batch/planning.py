@@ -1,0 +1,109 @@
+"""What an import changes: it is carried out, and the flags are compared before and after it.
+
+So a preview knows no rules of its own: it is an import that is rolled back (`Store.dry_run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
+from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.importing import import_data
+from flagsvc.server.store.batch.validate import validate
+from flagsvc.server.store.store import Tx
+
+NEW, CHANGED, SAME, LEFT_OUT = "new", "changed", "same", "left out"
+KINDS: Final = (NEW, CHANGED, SAME, LEFT_OUT)
+MADE: Final = {"context-field-created": "context field", "tag-type-created": "tag type"}
+"""Type of the event of something that an import makes besides flags → what it is."""
+
+
+class ImportRequest(NamedTuple):
+    """A request to import, as `import_data` takes it: as it can be stored, and with its original texts."""
+
+    body: Mapping[str, Any]
+    sent: Mapping[str, Any]
+
+
+class FlagChange(NamedTuple):
+    """What an import does to a flag: its name, one of KINDS, and its states (`flag_states`); None before a new flag."""
+
+    name: str
+    kind: str
+    before: Json | None
+    after: Json
+
+
+class ImportPlan(NamedTuple):
+    """What an import of one request finds and does. `made` are the words of other objects. One that is `refused` has no flags."""
+
+    project: str
+    environment: str
+    checks: Json
+    flags: tuple[FlagChange, ...] = ()
+    made: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether errors or missing permissions stop it."""
+        return bool(self.checks["errors"] or self.checks["permissions"])
+
+    def content(self) -> Json:
+        """Return the plan as JSON, for a digest. It has no ids, so the same import has the same content each time."""
+        flags = [each._asdict() for each in self.flags]
+        return {**self._asdict(), "flags": flags, "made": list(self.made)}
+
+
+def carry_out(tx: Tx, actor: Actor, requests: Sequence[ImportRequest]) -> list[ImportPlan]:
+    """Import requests one after the other, and return what each did.
+
+    If one is refused, the transaction must be rolled back. Raises CallerError, as `validate` and `import_data` do.
+    """
+    checks = [validate(tx, actor, each.body, each.sent) for each in requests]
+    if any(each["errors"] or each["permissions"] for each in checks):
+        return [_refused(each, found) for each, found in zip(requests, checks, strict=True)]
+    return [_import(tx, actor, each, found) for each, found in zip(requests, checks, strict=True)]
+
+
+def _refused(request: ImportRequest, checks: Json) -> ImportPlan:
+    return ImportPlan(request.body["project"], request.body["environment"], checks)
+
+
+def _import(tx: Tx, actor: Actor, request: ImportRequest, checks: Json) -> ImportPlan:
+    data = read_data_set(request.body)
+    names = list(dict.fromkeys(named_flags(data)))
+    before = read_flag_states(tx, names, data.environment)
+    count = len(tx.pending_events)
+    import_data(tx, actor, request.body, request.sent)
+    after = read_flag_states(tx, names, data.environment)
+    flags = tuple(_change(name, before.get(name), after[name]) for name in names if name in after)
+    made = [
+        f"{MADE[each['type']]} {each['data']['name']}" for each in tx.pending_events[count:] if each["type"] in MADE
+    ]
+    return ImportPlan(data.project, data.environment, checks, flags, tuple(made))
+
+
+def _change(name: str, before: Json | None, after: Json) -> FlagChange:
+    if before is None:
+        return FlagChange(name, NEW, None, after)
+    if before["archived"] and before == after:
+        return FlagChange(name, LEFT_OUT, before, after)
+    return FlagChange(name, SAME if before == after else CHANGED, before, after)
+
+
+def named_flags(data: DataSet) -> Iterator[str]:
+    """Yield the flags that an import of a data set may change, those of `features` first; names may repeat."""
+    yield from data.names
+    entries: tuple[tuple[Iterable[Json], str], ...] = (
+        (data.strategies, "featureName"),
+        (data.environments, "name"),
+        (data.environments, "featureName"),
+        (data.tags, "featureName"),
+        (data.links, "feature"),
+        (data.dependencies, "feature"),
+    )
+    for rows, member in entries:
+        yield from (each[member] for each in rows if each.get(member))

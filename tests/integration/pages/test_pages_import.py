@@ -1,0 +1,216 @@
+"""The page that imports flags: the validation's findings, what changes before and after, and an import of what was shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.batch_scene import Scene, feature, place, scene_of, strategy, variant
+from support.databases import KINDS, fresh_database
+from support.flagservers import ADMIN_SECRET, VIEWER_SECRET, app_client
+from support.import_cases import CASES, comparable, state
+from support.page_forms import PageClient, page_client
+
+FEATURES = "/api/admin/projects/default/features"
+HOSTILE = "<script>alert(1)</script>\"'&"
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "default", "name": "Default"}, {"id": "other", "name": HOSTILE}],
+    "features": [
+        {"name": "a", "description": "old"},
+        {"name": "gone", "archived": True},
+        {"name": "theirs", "project": "other"},
+    ],
+    "segments": [{"name": "beta", "constraints": []}],
+}
+QUARTER = {"rollout": "25", "stickiness": "userId", "groupId": "a"}
+
+
+def data_set(*features: Any, **more: Any) -> str:
+    """Return the text of a data set."""
+    return json.dumps({"features": features, "featureStrategies": [], "tagTypes": [], **more})
+
+
+GOOD = data_set(
+    feature("a", description="new"),
+    feature("b", type="experiment"),
+    featureStrategies=[strategy("a", "flexibleRollout", parameters=QUARTER)],
+    featureEnvironments=[place("a", enabled=True), place("b", variants=[variant("x")])],
+    featureTags=[{"featureName": "b", "tagType": "team", "tagValue": "shop"}],
+    tagTypes=[{"name": "team"}],
+)
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a few flags, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def preview(pages: PageClient, text: str, **more: Any) -> Any:
+    """Show what an import of a text into `development` changes, and return the answer."""
+    form = pages.form(pages.get("/ui/import?project=default&environment=development"), "/import")
+    return pages.press(form, "preview", text=text, **more)
+
+
+def found(pages: PageClient, text: str, token: str = VIEWER_SECRET) -> Any:
+    """Return what the page's data says of an import of a text into `development`."""
+    fields = [("project", "default"), ("environment", "development"), ("text", text)]
+    return pages.post("/ui/import.json", fields, token=token).json()
+
+
+def test_an_import(pages: PageClient) -> None:
+    """The page shows each flag before and after; nothing changes until the button; all events are one action."""
+    shown = preview(pages, GOOD)
+    assert shown.status == 200
+    assert "1 new, 1 changed" in " ".join(shown.text.split())
+    assert "<mark>25 % by userId, group a</mark>" in shown.text
+    assert "<mark>description: old</mark>" in shown.text and "<mark>description: new</mark>" in shown.text
+    assert "There is no such flag." in shown.text and "The tag type team is made." in shown.text
+    assert pages.client.get(f"{FEATURES}/b").status == 404
+    done = pages.press(pages.form(shown, "/import"), "save")
+    assert done.status == 303 and done.headers["location"].startswith("/ui/history?groupId=")
+    flag = pages.client.get(f"{FEATURES}/a/environments/development").json()
+    assert (flag["enabled"], flag["strategies"][0]["parameters"]) == (True, QUARTER)
+    action = done.headers["location"].rpartition("=")[2]
+    events = pages.client.get(f"/api/admin/search/events?groupId=IS:{action}").json()["events"]
+    assert "features-imported" in [each["type"] for each in events] and len(events) > 5
+    assert {each["way"] for each in events} == {"import"}
+
+
+def test_a_file(pages: PageClient) -> None:
+    """A file comes instead of the text, with a byte order mark too; a button that imports shows it first."""
+    form = pages.form(pages.get("/ui/import?project=default&environment=development"), "/import")
+    shown = pages.press(form, "preview", text="", file=f"\ufeff{GOOD}")
+    form = pages.form(shown, "/import")
+    assert json.loads(form.value("text")) == json.loads(GOOD)
+    other = pages.press(form, "save", file=data_set(feature("c")))
+    assert other.status == 200 and "1 new" in other.text
+    assert pages.press(pages.form(other, "/import"), "save").status == 303
+    assert [pages.client.get(f"{FEATURES}/{name}").status for name in "bc"] == [404, 200]
+
+
+def test_what_changed_meanwhile(pages: PageClient) -> None:
+    """If the import no longer changes what was shown, nothing is imported and it is shown again; other changes do not matter."""
+    first = pages.form(preview(pages, GOOD), "/import")
+    pages.client.post("/api/admin/projects/default/features", {"name": "unrelated"})
+    assert pages.client.ask("PUT", f"{FEATURES}/a", {"name": "a", "description": "third"}).status == 200
+    again = pages.press(first, "save")
+    assert again.status == 409 and "nothing is imported yet" in again.text
+    assert "<mark>description: third</mark>" in again.text
+    assert pages.client.get(f"{FEATURES}/b").status == 404
+    pages.client.post("/api/admin/projects/default/features", {"name": "unrelated-too"})
+    assert pages.press(pages.form(again, "/import"), "save").status == 303
+    assert pages.press(first, "save", base="").status == 409
+
+
+def test_errors_stop_it(pages: PageClient) -> None:
+    """Errors and warnings are shown with their flags, and no button imports; a form that was made up does not either."""
+    text = data_set(feature("theirs"), feature("gone"), featureStrategies=[strategy("theirs", "custom")])
+    shown = preview(pages, text)
+    assert (
+        "theirs (in project other)" in shown.text and "<li>custom</li>" in shown.text and "<li>gone</li>" in shown.text
+    )
+    form = pages.form(shown, "/import")
+    assert form.buttons == [("do", "preview")]
+    fields = [*form.fields, ("do", "save")]
+    assert pages.post_parts(form.action, fields).status == 400
+
+
+def test_an_archived_flag_is_left_out(pages: PageClient) -> None:
+    """The plan says so, beside the warning."""
+    told = found(pages, data_set(feature("gone"), feature("a", description="old")), token=ADMIN_SECRET)
+    assert told["found"]["plans"][0]["counts"] == {"new": 0, "changed": 0, "same": 1, "left out": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Choose a file, or paste a text."),
+        ("{", "The text is not JSON"),
+        ("[]", "The `/body/data` property must be object"),
+        ('{"features": []}', "The `/body/data/featureStrategies` property is required"),
+        (data_set(feature(HOSTILE)), "URL friendly"),
+        (data_set(feature("a\0b")), "must not contain a NUL"),
+        (data_set(feature("half\ud800")), "URL friendly"),
+        (json.dumps({"data": json.loads(GOOD), "more": 1}), "does not allow additional properties"),
+    ],
+)
+def test_what_is_no_data_set(pages: PageClient, text: str, message: str) -> None:
+    """The message is at the form, which keeps what was typed."""
+    shown = preview(pages, text)
+    assert shown.status == 400
+    form = pages.form(shown, "/import")
+    assert form.value("text") == text
+    assert message in found(pages, text, ADMIN_SECRET)["problems"][0]
+    assert "<script>alert" not in shown.text
+
+
+def test_who_may_not(pages: PageClient) -> None:
+    """A viewer sees which permissions are missing, and no button; an admin token sees all and imports nothing, as in the API."""
+    form = pages.form(pages.get("/ui/import"), "/import")
+    shown = pages.press(form, "preview", text=GOOD, token=VIEWER_SECRET, environment="development", project="default")
+    assert "<li>Update feature flags</li>" in shown.text and "<li>Create feature flags</li>" in shown.text
+    form = pages.form(shown, "/import")
+    assert form.buttons == [("do", "preview")]
+    assert pages.post_parts(form.action, [*form.fields, ("do", "save")], token=VIEWER_SECRET).status == 400
+    form = pages.form(preview(pages, GOOD), "/import")
+    refused = pages.press(form, "save", token=ADMIN_SECRET)
+    assert refused.status == 400 and "admin token" in refused.text
+    assert pages.client.get(f"{FEATURES}/b").status == 404
+
+
+def test_a_whole_request(pages: PageClient) -> None:
+    """The data of a request counts; project and environment are those that the form says."""
+    text = json.dumps({"project": "other", "environment": "production", "data": json.loads(GOOD)})
+    plan = found(pages, text, ADMIN_SECRET)["found"]["plans"][0]
+    assert (plan["project"], plan["environment"], plan["protected"]) == ("default", "development", False)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Scene]]:
+    """Give a database of each kind: its URL, and what makes it new again for each case."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('cases') / 'flags.db'}"
+        with scene_of(url) as fresh:
+            yield url, fresh
+        return
+    with fresh_database(request.getfixturevalue("postgresql_cluster")) as url, scene_of(url) as fresh:
+        yield url, fresh
+
+
+def read_cases() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the recorded cases that a form can send: those that name a project and an environment, and have a data set."""
+    for path in CASES:
+        case = json.loads(path.read_text())
+        body = case["when"].get("body")
+        whole = isinstance(body, dict) and set(body) == {"project", "environment", "data"}
+        if whole and isinstance(body["project"], str) and case["then"]["status"] in (200, 400):
+            yield path, case
+
+
+@pytest.mark.parametrize(
+    ("path", "case"), list(read_cases()), ids=lambda each: each.stem if isinstance(each, Path) else ""
+)
+def test_recorded_cases(path: Path, case: dict[str, Any], scene: tuple[str, Scene]) -> None:
+    """The page finds what the real server's validation found, or shows its message."""
+    database, fresh = scene
+    fresh.renew()
+    body, then = case["when"]["body"], case["then"]
+    fields = [("project", body["project"]), ("environment", body["environment"]), ("text", json.dumps(body["data"]))]
+    token = case["when"]["headers"]["Authorization"]
+    with app_client(database, given=state(case["given"])) as client:
+        told = PageClient(client).post("/ui/import.json", fields, token=token)
+    if then["status"] == 400:
+        assert (told.status, told.json()["problems"]) == (400, [each["message"] for each in then["body"]["details"]])
+        return
+    wanted = comparable(then["body"])
+    if told.json()["found"] is None:  # the rules find nothing, but the import itself would refuse it
+        assert not wanted["errors"] and not wanted["permissions"] and told.json()["problems"]
+        return
+    plan = told.json()["found"]["plans"][0]
+    assert comparable({name: plan[name] for name in wanted}) == wanted
