@@ -29,7 +29,8 @@ class Notice(NamedTuple):
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in. `notice` tells what was done before this page was shown.
+    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
+    them. `notice` tells what was done before this page was shown.
     """
 
     pages: str
@@ -37,4 +38,5 @@ class Frame(NamedTuple):
     path: str
     who: str
     sections: tuple[Section, ...]
+    stream: str = ""
     notice: Notice | None = None

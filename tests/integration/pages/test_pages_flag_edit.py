@@ -16,15 +16,11 @@ from support.page_forms import PageClient, page_client
 FEATURES = "/api/admin/projects/default/features"
 HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {"projects": [{"id": "other", "name": HOSTILE}], "features": [{"name": "a"}]}
-CHECKED_INSIDE = ("importToggles",)
-"""Operations that need several permissions, by what they do: their store function checks them."""
 FORMS = [route for route in PAGE_ROUTES if route.method == "POST" and route.auth is Auth.PAGE and not route.reads]
-FOR_ALL = ("createPat", "deletePat", "endSession", "endSessions")
-"""What every user may do: it touches the user's own tokens and sessions only."""
-
-
-BY_EVENT = ("undoEvent", "undoAction")
-"""Operations whose permission the event says, so that the store checks it in the transaction."""
+OF_ONES_OWN = {"createPat", "deletePat", "endSession", "endSessions"}
+CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
+NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
+"""What every user may do with the user's own tokens and sessions; and operations whose permissions the store checks, by what they do."""
 
 
 @pytest.fixture
@@ -41,7 +37,7 @@ def test_forms_have_the_rights_of_the_api(route: Route) -> None:
     assert route.stands_for in operations
     operation = operations[route.stands_for]
     assert route.permission == operation.permission
-    assert route.permission or route.stands_for in (*CHECKED_INSIDE, *BY_EVENT, *FOR_ALL)
+    assert route.permission or route.stands_for in NO_PERMISSION_OF_THE_ROUTE
     assert operation.method != "GET" and not operation.reads
     if "projectId" in operation.path and "projectId" not in route.path:
         assert route.project_of is not None

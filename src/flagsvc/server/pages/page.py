@@ -62,6 +62,20 @@ def page(
     )
 
 
+def live(path: str, handler: Handler, summary: str) -> Route:
+    """Return the route of a stream of events below PAGES."""
+    return Route(
+        path=f"{PAGES}{path}",
+        handler=handler,
+        operation=f"page{path.strip('/').title()}",
+        summary=summary,
+        tag="Pages",
+        auth=Auth.PAGE,
+        media="text/event-stream",
+        listed=False,
+    )
+
+
 def change(
     path: str,
     handler: Handler,
@@ -109,7 +123,8 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     """Return the frame of a page."""
     pages = f"{root}{PAGES}"
     who = "" if actor is None else f"{actor.name} ({actor.root_role})"
-    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS)
+    stream = f"{pages}/stream" if who else ""
+    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS, stream)
 
 
 def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "") -> ApiAnswer:
