@@ -186,7 +186,8 @@ def read_secret(answer: Answer) -> str:
 def require_kept(pages: PageClient, secret: str, *paths: str) -> None:
     """Check that no page, event or log line has what a page showed once."""
     for path in (*paths, "/ui/history", "/ui/history.json", "/api/admin/events"):
-        assert secret not in pages.get(path).text, path
+        page = pages.get(path)
+        assert page.status == 200 and secret not in page.text, path
     assert secret not in json.dumps(pages.client.log.lines, default=str)
 
 

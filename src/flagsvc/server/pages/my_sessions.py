@@ -13,21 +13,21 @@ def show(call: ApiCall) -> ApiAnswer:
     """Return the caller's sessions. Raises CallerError (403) for an admin token."""
     with call.store.reading() as tx:
         found = sessions.list_sessions(tx, user_of(call.actor), call.session)
-    return ApiAnswer({"sessions": found, "saved": call.first_value("saved") or ""})
+    return ApiAnswer({"sessions": found})
 
 
 def end(call: ApiCall) -> ApiAnswer:
     """End one session."""
     with call.store.writing(call.actor, "page") as tx:
         sessions.end_sessions(tx, user_of(call.actor), row_id(call))
-    return see_other(call, "sessions", saved="one")
+    return see_other(call, "sessions", done=tx)
 
 
 def end_others(call: ApiCall) -> ApiAnswer:
     """End every session but the current one."""
     with call.store.writing(call.actor, "page") as tx:
         sessions.end_sessions(tx, user_of(call.actor), keep=call.session)
-    return see_other(call, "sessions", saved="others")
+    return see_other(call, "sessions", done=tx)
 
 
 ROUTES = (

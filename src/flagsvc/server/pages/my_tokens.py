@@ -37,7 +37,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         found = personal_tokens.list_tokens(tx, user_of(call.actor))
         form = typed or {"description": "", "expires": usual_day(tx)}
     data = {"tokens": found, "form": form, "most": MAX_TOKENS, "problems": look.problems, "made": None}
-    return ApiAnswer(data | {"saved": call.first_value("saved") or ""}, look.status)
+    return ApiAnswer(data, look.status)
 
 
 def create(call: ApiCall) -> ApiAnswer:
@@ -52,14 +52,14 @@ def create(call: ApiCall) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return show_page(call, form, Look(status, problems))
-    return ApiAnswer({"made": made, "saved": ""})
+    return ApiAnswer({"made": made})
 
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a token, and with it the sessions that it has opened."""
     with call.store.writing(call.actor, "page") as tx:
         personal_tokens.remove(tx, user_of(call.actor), row_id(call))
-    return see_other(call, "my-tokens", saved="deletion")
+    return see_other(call, "my-tokens", done=tx)
 
 
 TEMPLATE = "my_tokens.html"

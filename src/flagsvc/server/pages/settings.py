@@ -20,6 +20,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
     Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
     Setting("Environments", "/environments", "Make, order, switch and delete environments."),
 )
 

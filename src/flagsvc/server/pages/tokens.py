@@ -36,7 +36,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
     shown = [without_secret(each) | {"delete_in": deletes_in(actor, each)} for each in found]
     data = {"tokens": shown, "may_create": bool(makes_in(actor, names)), "is_user": actor.is_user}
     data["may_read"] = has_any(actor, "READ") or any(actor.may(OF_PROJECT["READ"], project=each) for each in names)
-    return ApiAnswer(data | {"saved": call.first_value("saved") or ""})
+    return ApiAnswer(data)
 
 
 def readable(tx: Tx, actor: Actor, names: list[str]) -> list[Json]:
@@ -145,7 +145,7 @@ def remove(call: ApiCall) -> ApiAnswer:
     """Delete a token that the caller may read."""
     with call.store.writing(call.actor, "page") as tx:
         api_tokens.remove(tx, secret_of(call, api_tokens.list_tokens(tx, call.actor)))
-    return see_other(call, "tokens", saved="deletion")
+    return see_other(call, "tokens", done=tx)
 
 
 def remove_of_project(call: ApiCall) -> ApiAnswer:
@@ -154,7 +154,7 @@ def remove_of_project(call: ApiCall) -> ApiAnswer:
     with call.store.writing(call.actor, "page") as tx:
         secret = secret_of(call, api_tokens.list_for_project(tx, project))
         api_tokens.remove_of_project(tx, project, secret)
-    return see_other(call, "tokens", saved="deletion")
+    return see_other(call, "tokens", done=tx)
 
 
 def secret_of(call: ApiCall, found: list[Json]) -> str:

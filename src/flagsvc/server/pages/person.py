@@ -1,0 +1,146 @@
+"""One person: name and root role, sign-in link, sessions, and deleting the user."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.server.api.admin.users import UPDATE
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.shared import row_id
+from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.people import ADMIN, ROLE_NAMES, new_link, titled
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import personal_tokens, sessions, users
+from flagsvc.server.store.store import Tx
+
+PARTS = {"name": "Name", "email": "Email address", "rootRole": "Root role"}
+"""What the form changes."""
+CHANGED = "The user was not deleted: someone changed it meanwhile. This is what it is now."
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the page of a user."""
+    return show_page(call, None, Look())
+
+
+def stored_form(tx: Tx, number: int) -> Json:
+    """Return what the form shows of a stored user. Raises CallerError (404)."""
+    user = users.get(tx, number)
+    return {name: user.get(name) or "" for name in ("name", "email")} | {"rootRole": ROLE_NAMES[user["rootRole"]]}
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None = None) -> ApiAnswer:
+    """Return the page: with what was typed, or with what is stored. Raises CallerError (404)."""
+    number = row_id(call)
+    with call.store.reading() as tx:
+        stored = stored_form(tx, number)
+        user = titled(users.get(tx, number))
+        tokens = [each["description"] for each in personal_tokens.list_tokens(tx, number)]
+        roles = next(each["projectRoles"] for each in users.list_with_roles(tx) if each["id"] == number)
+        found = sessions.list_sessions(tx, number, call.session)
+    form = typed or stored
+    rows = [
+        {"part": title, "theirs": stored[part], "mine": form[part]}
+        for part, title in PARTS.items()
+        if stored[part] != form[part]
+    ]
+    kept = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
+    data: Json = {
+        "person": user,
+        "form": form,
+        "base": kept,
+        "roles": list(users.ROLES),
+        "sessions": found,
+        "made": made,
+    }
+    data |= {"tokens": tokens, "project_roles": roles, "problems": look.problems, "changed": look.conflict}
+    data |= {"conflict_rows": rows if look.conflict else []}
+    return ApiAnswer(data | {"is_me": call.actor.is_user and call.actor.id == number}, look.status)
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Save the form, unless someone else changed the user since it was shown."""
+    number, form = row_id(call), {name: call.form.text(name) for name in PARTS}
+    try:
+        body = check(UPDATE, form)
+        assert isinstance(body, dict)
+        with call.store.writing(call.actor, "page") as tx:
+            require_unchanged(stored_form(tx, number), call.form.text("base"))
+            users.change(tx, number, body)
+    except ChangedMeanwhileError:
+        return show_page(call, form, Look(CONFLICT, conflict=True))
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return show_page(call, form, Look(status, problems))
+    return see_other(call, "people", str(number), done=tx)
+
+
+def invite(call: ApiCall) -> ApiAnswer:
+    """Make a link that signs the user in once, and show it in this answer only."""
+    with call.store.writing(call.actor, "page") as tx:
+        made = new_link(call, tx, row_id(call))
+    return show_page(call, None, Look(), made)
+
+
+def end_session(call: ApiCall) -> ApiAnswer:
+    """End one session of the user."""
+    number = row_id(call)
+    with call.store.writing(call.actor, "page") as tx:
+        sessions.end_sessions(tx, number, row_id(call, "sessionId"))
+    return see_other(call, "people", str(number), done=tx)
+
+
+def end_sessions(call: ApiCall) -> ApiAnswer:
+    """End every session of the user."""
+    number = row_id(call)
+    with call.store.writing(call.actor, "page") as tx:
+        sessions.end_sessions(tx, number)
+    return see_other(call, "people", str(number), done=tx)
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete the user, unless someone else changed it since it was shown."""
+    number = row_id(call)
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            require_unchanged(stored_form(tx, number), call.form.text("base"))
+            users.remove(tx, number)
+    except ChangedMeanwhileError:
+        return show_page(call, None, Look(CONFLICT, [CHANGED]))
+    except CallerError as error:
+        status, problems = problems_of(error)
+        return show_page(call, None, Look(status, problems))
+    return see_other(call, "people", done=tx)
+
+
+TEMPLATE = "person.html"
+OWN = "/people/:id"
+
+ROUTES = (
+    page(OWN, show, TEMPLATE, "The page of a user.", permission=ADMIN),
+    change(OWN, update, "Change a user.", template=TEMPLATE, permission=ADMIN, stands_for="updateUser"),
+    change(
+        f"{OWN}/sign-in-link",
+        invite,
+        "Create a sign-in link of a user.",
+        template=TEMPLATE,
+        permission=ADMIN,
+        stands_for="createSignInLink",
+    ),
+    change(
+        f"{OWN}/sessions/end",
+        end_sessions,
+        "End the sessions of a user.",
+        permission=ADMIN,
+        stands_for="endSessionsOfUser",
+    ),
+    change(
+        f"{OWN}/sessions/:sessionId/end",
+        end_session,
+        "End a session of a user.",
+        permission=ADMIN,
+        stands_for="endSessionOfUser",
+    ),
+    change(f"{OWN}/delete", remove, "Delete a user.", template=TEMPLATE, permission=ADMIN, stands_for="deleteUser"),
+)

@@ -1,0 +1,155 @@
+"""People on pages: the list, making a user, changing one, sign-in links, sessions, deleting; for administrators only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client, read_secret, require_kept
+from support.page_scene import Visitor
+
+API = "/api/admin/user-admin"
+HOSTILE = "<script>alert(1)</script>\"'&"
+GIVEN: dict[str, Any] = {
+    "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}]
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with users of each role, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def stored(pages: PageClient) -> dict[str, dict[str, Any]]:
+    """Return the users as the admin API lists them, by username."""
+    return {each["username"]: each for each in pages.client.get(API).json()["users"]}
+
+
+def place_of(pages: PageClient, name: str) -> str:
+    """Return the address of the page of a user."""
+    return f"/ui/people/{stored(pages)[name]['id']}"
+
+
+def make(pages: PageClient, access: str, **fields: str) -> str:
+    """Make a user by the form, and return what it shows once."""
+    form = pages.form(pages.get("/ui/people/new"), "/people/new")
+    made = pages.press(form, access=access, **fields)
+    assert "<script>alert" not in made.text
+    return read_secret(made)
+
+
+def test_a_new_user_signs_in_with_a_link(pages: PageClient) -> None:
+    """The link is shown once and works once; nothing else has its code."""
+    link = make(pages, "link", username="anna", name=HOSTILE, email="Anna@example.com", rootRole="Editor")
+    address, _, code = link.partition("#")
+    assert address.startswith("http://") and address.endswith("/ui/sign-in")
+    require_kept(pages, code, "/ui/people", place_of(pages, "anna"), f"{place_of(pages, 'anna')}.json")
+    anna = stored(pages)["anna"]
+    assert (anna["name"], anna["email"], anna["rootRole"]) == (HOSTILE, "anna@example.com", 2)
+    visitor = Visitor(pages.client, code)
+    assert "(editor)" in visitor.see("/flags").text
+    assert Visitor(pages.client, None).sign_in(code).status == 403
+    for path in ("/ui/people", place_of(pages, "anna"), "/ui/history"):
+        assert "<script>alert" not in pages.get(path).text
+
+
+def test_a_new_user_with_a_token(pages: PageClient) -> None:
+    """The token is the user's, is shown once, and has the user's rights."""
+    secret = make(pages, "token", username="anna", rootRole="Viewer")
+    require_kept(pages, secret, "/ui/people", place_of(pages, "anna"))
+    assert pages.get("/ui/people", token=secret).status == 403
+    assert [each["description"] for each in pages.data("/ui/my-tokens", token=secret)["tokens"]] == ["first token"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"username": "", "name": HOSTILE}, "username or email"),
+        ({"username": "reader"}, "User already exists"),
+        ({"email": "no address"}, "valid email"),
+        ({"rootRole": "Owner"}, "Could not find rootRole=Owner"),
+        ({"rootRole": "King"}, "rootRole"),
+    ],
+)
+def test_what_no_user_can_have(pages: PageClient, fields: dict[str, str], message: str) -> None:
+    """The form comes again with the message and what was typed; no user is made."""
+    before = stored(pages)
+    form = pages.form(pages.get("/ui/people/new"), "/people/new")
+    refused = pages.press(form, **{"username": "anna", "email": "", "name": "A"} | fields)
+    assert refused.status == 400 and message in refused.text and "<script>alert" not in refused.text
+    assert pages.form(refused, "/people/new").value("name") == fields.get("name", "A")
+    assert stored(pages) == before
+
+
+def test_changing_one(pages: PageClient) -> None:
+    """Name and role change; the second of two people sees what the first did; the last administrator stays one."""
+    place = place_of(pages, "writer")
+    mine, theirs = (pages.form(pages.get(place), place) for _ in range(2))
+    done = pages.press(theirs, "save", name=HOSTILE, rootRole="Viewer")
+    assert done.status == 303 and done.headers["location"].startswith(f"{place}?undo=")
+    conflict = pages.press(mine, "save", name="mine")
+    assert conflict.status == 409 and "Someone else changed this user" in conflict.text
+    assert "<script>alert" not in conflict.text
+    deletion = pages.post(f"{place}/delete", [("base", mine.value("base"))])
+    assert deletion.status == 409 and "was not deleted" in deletion.text
+    assert pages.press(pages.form(conflict, place), "save").status == 303
+    assert (stored(pages)["writer"]["name"], stored(pages)["writer"]["rootRole"]) == ("mine", 2)
+    boss = place_of(pages, "boss")
+    refused = pages.press(pages.form(pages.get(boss), boss), "save", rootRole="Viewer")
+    assert refused.status == 403 and "This is the only administrator." in refused.text
+    assert pages.press(pages.form(pages.get(boss), "/delete")).status == 403
+
+
+def test_sessions_and_links(pages: PageClient) -> None:
+    """An administrator sees the sessions of a user, ends one or all, and makes a link that is shown once."""
+    place = place_of(pages, "reader")
+    visitors = [Visitor(pages.client, VIEWER_SECRET) for _ in range(3)]
+    number = pages.data(place)["sessions"][0]["id"]
+    done = pages.press(pages.form(pages.get(place), f"/sessions/{number}/end"))
+    assert done.status == 303
+    assert "You ended sessions of the user reader." in pages.get(done.headers["location"]).text
+    assert [each.see("/flags").status for each in visitors] == [200, 200, 303]
+    assert pages.post(f"{place_of(pages, 'writer')}/sessions/{number}/end").status == 404
+    assert pages.press(pages.form(pages.get(place), "/sessions/end")).status == 303
+    assert [each.see("/flags").status for each in visitors] == [303, 303, 303]
+    code = read_secret(pages.press(pages.form(pages.get(place), "/sign-in-link"))).partition("#")[2]
+    require_kept(pages, code, place, f"{place}.json")
+    assert Visitor(pages.client, code).see("/flags").status == 200
+
+
+def test_deleting_one(pages: PageClient) -> None:
+    """The page says what ends with the user; then the tokens and sessions are refused."""
+    visitor = Visitor(pages.client, VIEWER_SECRET)
+    page = pages.get(place_of(pages, "reader"))
+    assert "With the user end: 1 session, the personal token" in page.text
+    assert "owner in default" in pages.get(place_of(pages, "owner")).text
+    done = pages.press(pages.form(page, "/delete"))
+    assert done.status == 303 and "You deleted the user reader." in pages.get(done.headers["location"]).text
+    assert visitor.see("/flags").status == 303
+    assert pages.get("/ui/flags", token=VIEWER_SECRET).status == 401
+    assert "reader" not in stored(pages)
+
+
+@pytest.mark.parametrize("secret", [EDITOR_SECRET, VIEWER_SECRET])
+def test_for_administrators_only(pages: PageClient, secret: str) -> None:
+    """Everyone else is told the permission, at each page and each form."""
+    place = place_of(pages, "owner")
+    for path in ("/ui/people", "/ui/people/new", place):
+        refused = pages.get(path, token=secret)
+        assert refused.status == 403 and "ADMIN" in refused.text
+    for path in ("/ui/people/new", place, f"{place}/sign-in-link", f"{place}/sessions/end", f"{place}/delete"):
+        assert pages.post(path, token=secret).status == 403
+    assert pages.client.get(f"{API}/{place.rpartition('/')[2]}").status == 200
+
+
+def test_ids_that_no_user_has(pages: PageClient) -> None:
+    """An id that no user has is 404; a text that is no id is 400."""
+    for number, status in (("0", 404), ("99999999999", 404), ("x", 400)):
+        assert pages.get(f"/ui/people/{number}").status == status
+        for form in ("sign-in-link", "sessions/end", "delete"):
+            assert pages.post(f"/ui/people/{number}/{form}").status == status
