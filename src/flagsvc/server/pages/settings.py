@@ -18,6 +18,7 @@ class Setting(NamedTuple):
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
     Setting("Environments", "/environments", "Make, order, switch and delete environments."),
 )
 
