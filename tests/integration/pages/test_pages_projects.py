@@ -66,8 +66,8 @@ def test_making_one(pages: PageClient) -> None:
     """The form makes a project with the ticked environments; without an id one is made from the name."""
     form = pages.form(pages.get("/ui/new-project"), "/new-project")
     made = pages.press(form, name="The new", description=HOSTILE, environments=["production"])
-    assert (made.status, made.headers["location"]) == (303, "/ui/projects/the-new?saved=new")
-    assert "The project is made." in pages.get(made.headers["location"]).text
+    assert made.status == 303 and made.headers["location"].startswith("/ui/projects/the-new?undo=")
+    assert "You created" in pages.get(made.headers["location"]).text
     assert overview(pages, "the-new")["environments"] == [{"environment": "production"}]
     assert pages.press(form, name="New", id="new").status == 303
     assert len(overview(pages, "new")["environments"]) == 2 and overview(pages, "new")["description"] is None
@@ -144,7 +144,7 @@ def test_deleting(pages: PageClient) -> None:
     assert refused.status == 403 and "default project" in refused.text
     pages.client.delete(f"{API}/shop/features/b")
     told = pages.press(pages.form(pages.get("/ui/projects/shop"), "/delete"))
-    assert told.status == 303 and "Project shop is deleted." in pages.get(told.headers["location"]).text
+    assert told.status == 303 and "You deleted" in pages.get(told.headers["location"]).text
     assert pages.get("/ui/projects/shop").status == 404
 
 

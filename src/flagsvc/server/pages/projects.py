@@ -35,8 +35,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Return every project with its numbers of flags and members."""
     with call.store.reading() as tx:
         found = projects.list_all(tx)
-    data = {"projects": found, "may_create": call.actor.may(MAKE), "permission": MAKE}
-    return ApiAnswer(data | {name: call.first_value(name) or "" for name in ("saved", "about")})
+    return ApiAnswer({"projects": found, "may_create": call.actor.may(MAKE), "permission": MAKE})
 
 
 def show_new(call: ApiCall) -> ApiAnswer:
@@ -63,7 +62,7 @@ def create(call: ApiCall) -> ApiAnswer:
             made = project_changes.create(tx, checked(CREATE, typed | {"description": typed["description"] or None}))
     except (CallerError, ShapeError) as error:
         return show_form(call, typed, Look(*reasons_of(error)))
-    return see_other(call, "projects", made["id"], saved="new")
+    return see_other(call, "projects", made["id"], done=tx)
 
 
 def checked(shape: Shape, body: Json) -> Json:
@@ -109,7 +108,6 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
         "delete_permission": DELETE,
         "is_default": project == DEFAULT_PROJECT,
         "problems": look.problems,
-        "saved": call.first_value("saved") or "",
     }
     return ApiAnswer(data, look.status)
 
@@ -153,7 +151,7 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def attempt(call: ApiCall, work: Callable[[Tx], None], done: str, typed: Json | None = None) -> ApiAnswer:
+def attempt(call: ApiCall, work: Callable[[Tx], None], typed: Json | None = None) -> ApiAnswer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
     try:
         with call.store.writing(call.actor, "page") as tx:
@@ -163,7 +161,7 @@ def attempt(call: ApiCall, work: Callable[[Tx], None], done: str, typed: Json | 
         return show_page(call, look, typed)
     except (CallerError, ShapeError) as error:
         return show_page(call, Look(*reasons_of(error)), typed)
-    return see_other(call, "projects", call.params["projectId"], saved=done)
+    return see_other(call, "projects", call.params["projectId"], done=tx)
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -174,7 +172,7 @@ def update(call: ApiCall) -> ApiAnswer:
         require_unchanged(texts_of(project_changes.describe(tx, project)), call.form.text("base"))
         project_changes.change(tx, project, checked(UPDATE, typed | {"description": typed["description"] or None}))
 
-    return attempt(call, work, "texts", typed)
+    return attempt(call, work, typed)
 
 
 def add_environment(call: ApiCall) -> ApiAnswer:
@@ -184,7 +182,7 @@ def add_environment(call: ApiCall) -> ApiAnswer:
         body = checked(ADD_ENVIRONMENT, {"environment": call.form.text("environment")})
         environments.add_to_project(tx, call.params["projectId"], body["environment"])
 
-    return attempt(call, work, "added")
+    return attempt(call, work)
 
 
 def remove_environment(call: ApiCall) -> ApiAnswer:
@@ -196,7 +194,7 @@ def remove_environment(call: ApiCall) -> ApiAnswer:
         require_unchanged(found, call.form.text("base"))
         environments.remove_from_project(tx, project, name)
 
-    return attempt(call, work, "removed")
+    return attempt(call, work)
 
 
 def give(call: ApiCall) -> ApiAnswer:
@@ -206,7 +204,7 @@ def give(call: ApiCall) -> ApiAnswer:
         body = checked(ADD_ACCESS, {"roles": call.form.texts("role"), "users": call.form.texts("user")})
         project_access.add(tx, call.params["projectId"], body["roles"], body["users"])
 
-    return attempt(call, work, "given")
+    return attempt(call, work)
 
 
 def replace(call: ApiCall) -> ApiAnswer:
@@ -216,14 +214,12 @@ def replace(call: ApiCall) -> ApiAnswer:
         body = checked(SET_ROLES, {"roles": call.form.texts("roles")})
         project_access.replace(tx, call.params["projectId"], unchanged_user(call, tx), body["roles"])
 
-    return attempt(call, work, "roles")
+    return attempt(call, work)
 
 
 def take(call: ApiCall) -> ApiAnswer:
     """Take all roles of a user away, unless someone else changed them since they were shown."""
-    return attempt(
-        call, lambda tx: project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx)), "taken"
-    )
+    return attempt(call, lambda tx: project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx)))
 
 
 def unchanged_user(call: ApiCall, tx: Tx) -> int:
@@ -250,7 +246,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         return show_page(call, Look(CONFLICT, [CHANGED]))
     except CallerError as error:
         return show_page(call, Look(*reasons_of(error)))
-    return see_other(call, "projects", saved="deletion", about=project)
+    return see_other(call, "projects", done=tx)
 
 
 NEW, ONE = "project_new.html", "project.html"
