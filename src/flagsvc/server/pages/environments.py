@@ -42,8 +42,6 @@ def show_list(call: ApiCall, look: Look) -> ApiAnswer:
         "may": call.actor.may(PERMISSION),
         "permission": PERMISSION,
         "problems": look.problems,
-        "saved": call.first_value("saved") or "",
-        "about": call.first_value("about") or "",
     }
     return ApiAnswer(data, look.status)
 
@@ -62,7 +60,7 @@ def move(step: int) -> Handler:
                 environments.sort(tx, orders_after(found, names.index(name), step))
         except ChangedMeanwhileError:
             return show_list(call, Look(CONFLICT, [MOVED]))
-        return see_other(call, "environments", saved="order", about=name)
+        return see_other(call, "environments", done=tx)
 
     return handler
 
@@ -97,21 +95,20 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "may": call.actor.may(PERMISSION),
         "permission": PERMISSION,
         "problems": look.problems,
-        "saved": call.first_value("saved") or "",
     }
     return ApiAnswer(data, look.status)
 
 
 def create(call: ApiCall) -> ApiAnswer:
     """Create an environment."""
-    typed: Json = {"name": call.form.text("name"), "type": call.form.text("type"), "enabled": call.form.has("enabled")}
+    typed = {"name": call.form.text("name"), "type": call.form.text("type"), "enabled": call.form.has("enabled")}
     try:
         with call.store.writing(call.actor, "page") as tx:
             check(CREATE, typed)
             environments.create(tx, typed)
     except (CallerError, ShapeError) as error:
         return show_page(call, typed, Look(*reasons_of(error)))
-    return see_other(call, "environments", saved="new", about=typed["name"])
+    return see_other(call, "environments", done=tx)
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -126,7 +123,7 @@ def update(call: ApiCall) -> ApiAnswer:
         return show_page(call, None, Look(CONFLICT, [CHANGED, f"You typed the type {wanted['type']}."]))
     except (CallerError, ShapeError) as error:
         return show_page(call, {"name": name, **wanted}, Look(*reasons_of(error)))
-    return see_other(call, "environments", name, saved="type")
+    return see_other(call, "environments", name, done=tx)
 
 
 def switch(*, enabled: bool) -> Handler:
@@ -135,7 +132,7 @@ def switch(*, enabled: bool) -> Handler:
     def handler(call: ApiCall) -> ApiAnswer:
         with call.store.writing(call.actor, "page") as tx:
             environments.switch(tx, call.params["name"], enabled=enabled)
-        return see_other(call, "environments", call.params["name"], saved="on" if enabled else "off")
+        return see_other(call, "environments", call.params["name"], done=tx)
 
     return handler
 
@@ -151,7 +148,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         return show_page(call, None, Look(CONFLICT, [CHANGED]))
     except CallerError as error:
         return show_page(call, None, Look(*reasons_of(error)))
-    return see_other(call, "environments", saved="deletion", about=name)
+    return see_other(call, "environments", done=tx)
 
 
 LIST, ONE = "environments.html", "environment.html"

@@ -21,6 +21,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
+    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
     Setting("Environments", "/environments", "Make, order, switch and delete environments."),
 )
 

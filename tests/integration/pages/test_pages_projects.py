@@ -1,0 +1,191 @@
+"""Projects on pages: list, make, change, environments, members, delete; two people; rights of each role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+API = "/api/admin/projects"
+HOSTILE = "<script>alert(1)</script>\"'&"
+OWNER_SECRET, MEMBER_SECRET = "user:secret-of-an-owner", "user:secret-of-a-member"
+GIVEN: dict[str, Any] = {
+    "users": [
+        {"name": name, "rootRole": "viewer", "projectRoles": [{"project": "shop", "role": role}]}
+        for name, role in (("an-owner", "owner"), ("a-member", "member"))
+    ]
+    + [{"name": HOSTILE, "rootRole": "viewer"}],
+    "tokens": [
+        {"type": "personal", "user": "an-owner", "secret": OWNER_SECRET},
+        {"type": "personal", "user": "a-member", "secret": MEMBER_SECRET},
+    ],
+    "projects": [{"id": "shop", "name": HOSTILE, "description": HOSTILE}],
+    "features": [{"name": "a"}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a project that has two members, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def overview(pages: PageClient, project: str) -> Any:
+    """Return a project as the admin API shows it."""
+    return pages.client.get(f"{API}/{project}/overview").json()
+
+
+def roles(pages: PageClient) -> dict[str, list[int]]:
+    """Return the roles of the members of a project, by name."""
+    found = pages.client.get(f"{API}/shop/access").json()["users"]
+    return {each["name"]: each["roles"] for each in found}
+
+
+def number_of(pages: PageClient, name: str) -> str:
+    """Return the id of a user."""
+    found = pages.client.get("/api/admin/user-admin/access").json()["users"]
+    return next(str(each["id"]) for each in found if each.get("name") == name)
+
+
+def test_the_list(pages: PageClient) -> None:
+    """Each project has its numbers and a link to its flags; no text of it becomes HTML."""
+    page = pages.get("/ui/projects").text
+    assert 'href="/ui/flags?project=shop"' in page and "<script>alert" not in page and "&lt;script&gt;" in page
+    found = {each["id"]: (each["featureCount"], each["memberCount"]) for each in pages.data("/ui/projects")["projects"]}
+    assert found["shop"] == (0, 2) and found["default"][0] == 1
+    assert "<script>alert" not in pages.get("/ui/projects/shop").text
+    assert pages.get("/ui/projects/nosuch").status == 404
+
+
+def test_making_one(pages: PageClient) -> None:
+    """The form makes a project with the ticked environments; without an id one is made from the name."""
+    form = pages.form(pages.get("/ui/new-project"), "/new-project")
+    made = pages.press(form, name="The new", description=HOSTILE, environments=["production"])
+    assert made.status == 303 and made.headers["location"].startswith("/ui/projects/the-new?undo=")
+    assert "You created" in pages.get(made.headers["location"]).text
+    assert overview(pages, "the-new")["environments"] == [{"environment": "production"}]
+    assert pages.press(form, name="New", id="new").status == 303
+    assert len(overview(pages, "new")["environments"]) == 2 and overview(pages, "new")["description"] is None
+    for number, status in (("new", 409), ("a b", 400), ("*", 400)):
+        refused = pages.press(form, name=HOSTILE, id=number, description="d", environments=None)
+        again = pages.form(refused, "/new-project")
+        assert refused.status == status and "<script>alert" not in refused.text
+        assert (again.value("name"), again.value("id"), again.value("description")) == (HOSTILE, number, "d")
+        assert "environments" not in dict(again.fields)
+    assert pages.press(form, name="", id="x").status == 400
+
+
+def test_two_people_change_the_texts(pages: PageClient) -> None:
+    """The second one sees what the first did and decides; deleting is refused, too."""
+    page = pages.get("/ui/projects/shop")
+    mine, delete = pages.form(page, "/projects/shop"), pages.form(page, "/delete")
+    assert pages.press(pages.form(page, "/projects/shop"), "save", name="theirs").status == 303
+    conflict = pages.press(mine, "save", name="mine")
+    assert conflict.status == 409
+    assert '<td data-label="theirs">theirs</td><td data-label="yours">mine</td>' in conflict.text
+    assert pages.press(delete).status == 409 and overview(pages, "shop")["name"] == "theirs"
+    assert pages.press(pages.form(conflict, "/projects/shop"), "save").status == 303
+    assert overview(pages, "shop")["name"] == "mine" and overview(pages, "shop")["description"] == HOSTILE
+    assert pages.press(pages.form(pages.get("/ui/projects/shop"), "/projects/shop"), "save", name="").status == 400
+
+
+def test_environments(pages: PageClient) -> None:
+    """An environment is removed and added; one whose flags changed since it was shown stays."""
+    path = "/environments/development/remove"
+    old = pages.form(pages.get("/ui/projects/default"), path)
+    pages.client.post(f"{API}/default/features/a/environments/development/on", None)
+    assert pages.press(old).status == 409
+    assert pages.press(pages.form(pages.get("/ui/projects/default"), path)).status == 303
+    assert overview(pages, "default")["environments"] == [{"environment": "production"}]
+    add = pages.form(pages.get("/ui/projects/default"), "/environments")
+    assert pages.press(add).status == 303
+    assert len(overview(pages, "default")["environments"]) == 2
+    refused = pages.press(add)
+    assert refused.status == 409 and "already has the environment" in refused.text
+    assert pages.press(add, environment="nosuch").status == 400
+
+
+def test_members(pages: PageClient) -> None:
+    """Roles are given, changed and taken; roles that changed since they were shown stay."""
+    number = number_of(pages, HOSTILE)
+    page = pages.get("/ui/projects/shop")
+    assert pages.press(pages.form(page, "/access"), user=number, role="5").status == 303
+    assert roles(pages) == {"an-owner": [4], "a-member": [5], HOSTILE: [5]}
+    page = pages.get("/ui/projects/shop")
+    assert "<script>alert" not in page.text
+    change, take = pages.form(page, f"/users/{number}/roles"), f"/ui/projects/shop/users/{number}/remove"
+    assert pages.press(change, roles=["4", "5"]).status == 303
+    assert roles(pages)[HOSTILE] == [4, 5]
+    assert pages.press(change, roles=None).status == 409
+    assert pages.post(take, [("base", change.value("base"))]).status == 409
+    new = pages.form(pages.get("/ui/projects/shop"), f"/users/{number}/roles")
+    assert pages.press(new, roles=["4"]).status == 303
+    new = pages.form(pages.get("/ui/projects/shop"), f"/users/{number}/roles")
+    assert pages.post(take, [("base", new.value("base"))]).status == 303
+    assert HOSTILE not in roles(pages)
+    give = pages.form(pages.get("/ui/projects/shop"), "/access")
+    for user, role, status in (("", "5", 400), ("x", "5", 400), (number, "9", 400), ("99999", "5", 404)):
+        assert pages.press(give, user=user, role=role).status == status
+
+
+def test_deleting(pages: PageClient) -> None:
+    """A project with flags, and the default one, stay with the reason; another one is deleted."""
+    pages.client.post(f"{API}/shop/features", {"name": "b"})
+    base = pages.data("/ui/projects/shop")["whole_base"]
+    refused = pages.post("/ui/projects/shop/delete", [("base", base)])
+    assert refused.status == 403 and "active feature flags" in refused.text
+    base = pages.data("/ui/projects/default")["whole_base"]
+    refused = pages.post("/ui/projects/default/delete", [("base", base)])
+    assert refused.status == 403 and "default project" in refused.text
+    pages.client.delete(f"{API}/shop/features/b")
+    told = pages.press(pages.form(pages.get("/ui/projects/shop"), "/delete"))
+    assert told.status == 303 and "You deleted" in pages.get(told.headers["location"]).text
+    assert pages.get("/ui/projects/shop").status == 404
+
+
+@pytest.mark.parametrize(
+    ("secret", "makes", "changes"),
+    [
+        (EDITOR_SECRET, True, ["default"]),
+        (VIEWER_SECRET, False, []),
+        (MEMBER_SECRET, False, []),
+        (OWNER_SECRET, False, ["shop"]),
+    ],
+)
+def test_who_may(pages: PageClient, secret: str, makes: bool, changes: list[str]) -> None:
+    """As in the API, the role decides; who may not change a project sees no members and what is needed."""
+    made = pages.post("/ui/new-project", [("name", "mine")], token=secret)
+    assert made.status == (303 if makes else 403)
+    assert ("CREATE_PROJECT" in pages.get("/ui/projects", token=secret).text) is not makes
+    for project in ("default", "shop"):
+        own, allowed = f"/ui/projects/{project}", project in changes
+        page = pages.get(own, token=secret)
+        assert page.status == 200 and ("UPDATE_PROJECT" in page.text) is not allowed
+        data = pages.data(own, token=secret)
+        assert ("an-owner" in str(data["members"])) is (allowed and project == "shop")
+        assert bool(data["others"]) is allowed
+        fields = [("name", "changed"), ("base", data["base"])]
+        assert pages.post(own, fields, token=secret).status == (303 if allowed else 403)
+        ends = (
+            "environments",
+            "environments/development/remove",
+            "access",
+            "users/1/roles",
+            "users/1/remove",
+            "delete",
+        )
+        for end in ends:
+            answer = pages.post(f"{own}/{end}", [], token=secret)
+            assert (answer.status == 403) is not allowed, end
+
+
+def test_an_editor_gives_only_own_roles(pages: PageClient) -> None:
+    """The refusal of the API is on the page."""
+    number = number_of(pages, "an-owner")
+    refused = pages.post("/ui/projects/default/access", [("user", number), ("role", "4")], token=EDITOR_SECRET)
+    assert refused.status == 403 and "only the roles that you have" in refused.text
