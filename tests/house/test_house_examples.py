@@ -23,7 +23,7 @@ FILE_NAME = re.compile(r"# (\w+\.(?:py|env|yaml))\n")
 ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
 
 
-ASKING = ("validate", "import", "export", "move", "server")
+ASKING = ("validate", "import", "export", "move", "flags", "server")
 """Commands that ask or serve, with options of their own: their arguments are parsed; integration/ runs them."""
 MIGRATE = "migrate"
 """The command that reads what other programs read: where a page has its output, it runs with the files of the page."""

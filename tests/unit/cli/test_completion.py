@@ -38,6 +38,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("flagsvc server token ", ["create", "list", "revoke"]),
     ("flagsvc server token create --typ", ["--type"]),
     ("flagsvc server token create --type f", ["frontend"]),
+    ("flagsvc flags ", ["list", "show", "on", "off"]),
+    ("flagsvc flags list --state s", ["stale"]),
 ]
 """Typed text, with the cursor at its end → offered words, in any order."""
 

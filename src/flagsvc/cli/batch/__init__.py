@@ -1,4 +1,4 @@
-"""Shared by `flagsvc validate`, `import`, `export` and `move`: a client of a flag server's admin API, and its output.
+"""Shared by `flagsvc validate`, `import`, `export`, `move` and `flags`: a client of a flag server's admin API, and its output.
 
 `target` reads the server's address and token; `client` sends requests, and `refusals` explains errors in one line. `files` reads
 and writes data sets, `yaml_files` their YAML; `violations` names the item of a schema violation. `changes` compares two data

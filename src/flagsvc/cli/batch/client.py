@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from flagsvc.cli.batch.server_errors import AdminApiError, Reply, read_error
 from flagsvc.cli.batch.target import Target
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import httpx
 
 BATCH = "/api/admin/features-batch"
+PAGE_SIZE = 100
+"""Flags of one page of a search, the most that a server gives."""
 LISTS = {
     "project": ("/api/admin/projects", "projects", "id"),
     "environment": ("/api/admin/environments", "environments", "name"),
@@ -61,10 +64,10 @@ class AdminClient:
         reply = self._post(f"{BATCH}/validate", request)
         value = reply.value
         if not isinstance(value, dict) or "errors" not in value:
-            raise self._not_a_flag_server()
+            raise self.not_a_flag_server()
         lists = {name: value.get(name, []) for name in ("errors", "warnings", "permissions")}
         if not all(is_list_of_items(found) for found in lists.values()):
-            raise self._not_a_flag_server()
+            raise self.not_a_flag_server()
         return lists
 
     def import_(self, request: Mapping[str, Any]) -> None:
@@ -87,7 +90,7 @@ class AdminClient:
         """Return a data set (import validation 7). Raises AdminApiError."""
         value = self._post(f"{BATCH}/export", query).value
         if not isinstance(value, dict) or not isinstance(value.get("features"), list):
-            raise self._not_a_flag_server()
+            raise self.not_a_flag_server()
         return value
 
     def value(self, path: str) -> Any:
@@ -136,8 +139,17 @@ class AdminClient:
         value = self.send("GET", path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self._not_a_flag_server()
+            raise self.not_a_flag_server()
         return rows
+
+    def search_flags(self, **filters: str) -> Iterator[dict[str, Any]]:
+        """Yield the flags that a search finds, by name, page after page. Raises AdminApiError."""
+        for number in count():
+            page = {"sortBy": "name", "sortOrder": "asc", "limit": PAGE_SIZE, "offset": number * PAGE_SIZE}
+            found = self.rows(f"/api/admin/search/features?{urlencode(filters | page)}", "features")
+            yield from found
+            if len(found) < PAGE_SIZE:
+                return
 
     def has_operation(self, method: str, path: str, value: object) -> bool:
         """Return whether the server has an operation, by a request that changes nothing."""
@@ -173,7 +185,8 @@ class AdminClient:
     def _read_error(self, reply: Reply) -> AdminApiError:
         return read_error(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
 
-    def _not_a_flag_server(self) -> AdminApiError:
+    def not_a_flag_server(self) -> AdminApiError:
+        """Return the error for an answer of another form than that of a flag server."""
         text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
         return AdminApiError("no-flag-server", text, status=200)
 

@@ -18,11 +18,13 @@ MAX_MESSAGE_LENGTH = 600
 
 
 class AdminApiError(FlagsvcError):
-    """A request to the admin API failed (exit code 2).
+    """A request to the admin API failed. `exit_code` is that of the command.
 
     `kind` is `network`, `unclear` (the request was sent, but no answer came), or a kind of `ROWS`. `status` is the HTTP status, if
     any. `details` are the server's schema violations, each with path and message.
     """
+
+    exit_code = 2
 
     def __init__(
         self, kind: str, message: str, *, status: int | None = None, details: tuple[dict[str, str], ...] = ()

@@ -25,7 +25,9 @@ REJECTIONS = ("refused", "conflict", "forbidden", "not-found")
 
 
 class SchemaError(AdminApiError):
-    """The server rejected the form of the data (import validation 3); `violations` has the places and messages (exit code 1)."""
+    """The server rejected the form of the data (import validation 3); `violations` has the places and messages."""
+
+    exit_code = 1
 
     def __init__(self, error: AdminApiError, violations: list[FileViolation]) -> None:
         self.violations = violations
@@ -100,7 +102,7 @@ def describe_target(request: dict[str, Any], server: str) -> str:
 
 
 def run_command(command: str, act: Callable[[], int], *, as_json: bool = False) -> int:
-    """Return the exit code of `act`, 1 for a violation of the schema, 2 where a request to the server failed.
+    """Return the exit code of `act`, or that of its AdminApiError: 2 where a request to the server failed.
 
     Prints what is wrong. Raises ConfigurationError and MissingExtraError, which `main` prints, unless the caller wants JSON.
     """
@@ -129,4 +131,4 @@ def report_error(command: str, error: AdminApiError, *, as_json: bool) -> int:
         print("the data does not have the form that the server takes: nothing else was looked at")
     else:
         print(f"flagsvc {command}: {message}", file=sys.stderr)
-    return 1 if found else 2
+    return error.exit_code

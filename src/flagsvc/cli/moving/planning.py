@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, NamedTuple
 
 from flagsvc.cli.batch import strategy_order
@@ -21,8 +20,6 @@ from flagsvc.settings.kinds import printable
 PROJECTS, ENVIRONMENTS = "/api/admin/projects", "/api/admin/environments"
 NAMES_PER_REQUEST = 1000
 """The most names of flags in one request."""
-PAGE_SIZE = 100
-"""Rows of one page of a search."""
 IMPORTED_KINDS = ("new", "changed")
 
 
@@ -185,14 +182,8 @@ class ProjectFlags:
 
     def archived(self) -> Iterator[str]:
         """Yield the names of the archived flags."""
-        where = (
-            f"/api/admin/search/features?archived=IS:true&project=IS:{quote_path_part(self.project)}&limit={PAGE_SIZE}"
-        )
-        for number in count():
-            page = self.source.rows(f"{where}&offset={number * PAGE_SIZE}", "features")
-            yield from (item["name"] for item in page)
-            if len(page) < PAGE_SIZE:
-                return
+        found = self.source.search_flags(archived="IS:true", project=f"IS:{self.project}")
+        yield from (item["name"] for item in found)
 
     def exported(self, environment: str, archived: Sequence[str]) -> Json:
         """Return the flags of an environment for the target; archived ones are off and have no dependencies."""

@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.reasons.admin_words import words_of_variants
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.state_words import words_of_variants
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import feature_environments, feature_views, features

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from flagsvc.engine.model import SegmentSpec
-from flagsvc.engine.parse import parse_dependency, parse_variants
+from flagsvc.engine.parse import parse_dependency
 from flagsvc.http.shapes.text import to_json
-from flagsvc.reasons.words import dependency_words, plain, variants_words
+from flagsvc.reasons.admin_words import whole_words, words_of_variants
+from flagsvc.reasons.words import dependency_words, plain
 from flagsvc.server.pages.edits import digest_of
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources.flag_sentences import words_of
 
 STATES: Final = {True: "on", False: "off", None: "not in this environment"}
 ABSENT: Final = "There is no such flag."
@@ -64,7 +64,7 @@ def items_of(state: Json | None, segments: Mapping[str, SegmentSpec]) -> Iterato
         return
     yield Item("state", STATES[state["enabled"]], [state["enabled"]], always=True)
     for each in state["strategies"]:
-        yield Item("strategy", strategy_words(each, segments), each, always=True)
+        yield Item("strategy", whole_words(each, segments), each, always=True)
     variants = state["variants"]
     yield Item("variants", f"variants: {words_of_variants(variants) or 'none'}", variants, always=bool(variants))
     for member, title in FACTS.items():
@@ -74,21 +74,6 @@ def items_of(state: Json | None, segments: Mapping[str, SegmentSpec]) -> Iterato
     yield from (Item("link", f"link {each['url']}", each) for each in state.get("links", ()))
     for each in state.get("parents", ()):
         yield Item("parent", f"needs that {dependency_words(parse_dependency(each, 'dependency'))}", each)
-
-
-def strategy_words(strategy: Json, segments: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy with its title and its variants in words."""
-    title = f"{plain(strategy['title'])}: " if strategy["title"] else ""
-    variants = words_of_variants(strategy["variants"])
-    return f"{title}{words_of(strategy, segments)}" + (f"; variants: {variants}" if variants else "")
-
-
-def words_of_variants(variants: Sequence[Json]) -> str:
-    """Return the variants of a flag or a strategy in words; empty without any."""
-    if not variants:
-        return ""
-    specs = parse_variants({"variants": list(variants)}, "variants")
-    return variants_words(specs, variants[0].get("stickiness") or "default")
 
 
 def told(value: object) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from flagsvc.engine.model import SegmentSpec
+from flagsvc.reasons.admin_words import words_of
 from flagsvc.reasons.impact import AGAIN
 from flagsvc.server.pages.conditions import constraints_of
 from flagsvc.server.pages.strategy_form import impact, segment_ids
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources.flag_sentences import words_of
 
 PARTS: Final = {
     "title": "Title",

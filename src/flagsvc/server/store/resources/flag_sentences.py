@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import SegmentSpec
-from flagsvc.engine.parse import parse_segment
-from flagsvc.reasons.words import summary
+from flagsvc.reasons.admin_words import read_segments, words_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources.strategies import ORDER, segments_of, to_json
 from flagsvc.server.store.schema import segments, strategies
@@ -33,20 +30,6 @@ def sentences_of(tx: Tx, names: Sequence[str]) -> dict[tuple[str, str], list[Jso
 
 
 def read_segment_specs(tx: Tx) -> dict[str, SegmentSpec]:
-    """Return the segments by identity. One that the engine cannot read is left out, as it is in what clients get."""
-    found: dict[str, SegmentSpec] = {}
-    for row in tx.db.execute(select(*segments.c[("id", "name", "constraints")])):
-        try:
-            spec = parse_segment(dict(row._mapping), "segment")
-        except DocumentError:
-            continue
-        found[spec.identity] = spec
-    return found
-
-
-def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy in words. One that the engine cannot read is on for no user."""
-    try:
-        return summary(dict(strategy), known)
-    except DocumentError as error:
-        return f"for no user: {error}"
+    """Return the segments by identity, without those that the engine cannot read."""
+    rows = tx.db.execute(select(*segments.c[("id", "name", "constraints")]))
+    return read_segments(dict(row._mapping) for row in rows)
