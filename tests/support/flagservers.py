@@ -21,7 +21,7 @@ from flagsvc.server.api.route import Route
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
-from flagsvc.server.runtime import load_keyring
+from flagsvc.server.runtime import announce_news, load_keyring
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import open_store
@@ -157,6 +157,7 @@ def app_client(
             apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
         server = ApiContext(store, Documents(store, time, log), keyring, time, log, url, base)
+        announce_news(server)
         contract = FlagServerContract(
             Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))
         )

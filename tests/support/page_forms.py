@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -167,6 +170,24 @@ def encode_part(name: str, value: str, *, file: bool) -> bytes:
     more = f'; filename="{"flags.json" if value else ""}"\r\nContent-Type: application/json' if file else ""
     text = value if file else value.replace("\n", "\r\n")
     return f'--{MARK}\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{text}\r\n'.encode()
+
+
+SHOWN_ONCE = re.compile('<input value="([^"]+)" readonly')
+
+
+def read_secret(answer: Answer) -> str:
+    """Return what a page shows once. No cache may keep the page, and its address has nothing of it."""
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-store"), answer.text
+    assert "location" not in answer.headers
+    [found] = SHOWN_ONCE.findall(answer.text)
+    return html.unescape(found)
+
+
+def require_kept(pages: PageClient, secret: str, *paths: str) -> None:
+    """Check that no page, event or log line has what a page showed once."""
+    for path in (*paths, "/ui/history", "/ui/history.json", "/api/admin/events"):
+        assert secret not in pages.get(path).text, path
+    assert secret not in json.dumps(pages.client.log.lines, default=str)
 
 
 @contextmanager

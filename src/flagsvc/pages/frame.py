@@ -12,10 +12,25 @@ class Section(NamedTuple):
     path: str
 
 
+class Notice(NamedTuple):
+    """What was just done, as sentences, with the way back.
+
+    `undo` is the address that takes it back, empty where nothing does; `obstacle` says why this user may not. `asks` tells that
+    the way back asks first. `back` is the page to return to.
+    """
+
+    sentences: tuple[str, ...]
+    undo: str = ""
+    obstacle: str = ""
+    asks: bool = False
+    back: str = ""
+
+
 class Frame(NamedTuple):
     """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
 
-    `who` is empty where pages need no sign-in.
+    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
+    them. `notice` tells what was done before this page was shown.
     """
 
     pages: str
@@ -23,3 +38,5 @@ class Frame(NamedTuple):
     path: str
     who: str
     sections: tuple[Section, ...]
+    stream: str = ""
+    notice: Notice | None = None

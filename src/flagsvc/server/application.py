@@ -137,6 +137,7 @@ class FlagServer:
                 await asyncio.wait(self._abandoned)
             runtime, self._runtime, self._asgi = self._runtime, None, None
             if runtime is not None:
+                runtime.server.streams.end_all()
                 await asyncio.to_thread(runtime.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -88,8 +88,9 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         notices = initialize(store, options, url, seed, log)
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
-        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
+        announce_news(server)
+        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         TEMPLATES.load()
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
@@ -101,6 +102,12 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         contract = FlagServerContract(pipeline)
         resources.callback(contract.close)
         return ServerRuntime(server, contract, notices, resources.pop_all())
+
+
+def announce_news(server: ApiContext) -> None:
+    """Announce each revision, and that one has arrived at an instance, to the open pages."""
+    server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
+    server.pollers.on_news = lambda: server.streams.announce("arrived", {})
 
 
 def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:

@@ -33,6 +33,14 @@ PATHS = (
     "/segments",
     "/segments/new",
     "/segments/1",
+    "/tokens",
+    "/tokens/new",
+    "/my-tokens",
+    "/sessions",
+    "/settings",
+    "/environments",
+    "/new-environment",
+    "/environments/development",
     "/proxies",
     "/history",
     "/history?feature=new",
@@ -43,6 +51,7 @@ GIVEN = {
     "segments": [{"name": "beta", "constraints": STRATEGY["constraints"]}],
     "contextFields": [{"name": "plan", "legalValues": [{"value": "team"}, {"value": "business"}]}],
 }
+STATES = "[...document.querySelectorAll('#list .state')].map(each => each.innerText.split(' ')[0])"
 ROWS = "document.querySelectorAll('#list tbody tr').length"
 BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
 
@@ -92,7 +101,7 @@ def test_switch_and_undo(server: OurFlagServer, page: Browser) -> None:
     page.go(address(server, "/flags/old"))
     page.run("document.querySelector('.switch').click()")
     page.wait_for("document.querySelector('#notice .done') !== null")
-    assert "old is on in development." in page.run("document.getElementById('notice').innerText")
+    assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
     assert page.run("document.querySelector('.switch').ariaChecked") == "true"
     page.run("document.querySelector('#notice button').click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
@@ -119,6 +128,22 @@ def test_keys(server: OurFlagServer, page: Browser) -> None:
         press(page, "g")
         press(page, key)
         page.wait_for(f"location.pathname === {json.dumps(path)} && document.readyState === 'complete'")
+
+
+def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browser) -> None:
+    """The list follows a switch without being loaded again. What is half typed in the search stays, and its focus."""
+    page.go(address(server, "/flags"))
+    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    page.run("window.mark = 1; const box = document.getElementById('search'); box.focus(); box.value = 'half ty'")
+    assert "on" not in page.run(STATES)
+    server.admin("/projects/default/features/newer/environments/development/on", {})
+    page.wait_for(f"{STATES}.includes('on')")
+    assert page.run("window.mark") == 1 and page.run("document.activeElement.id") == "search"
+    assert page.run("document.getElementById('search').value") == "half ty"
+    page.go(address(server, "/flags/newer"))
+    page.wait_for("stream?.readyState === EventSource.OPEN")
+    server.admin("/projects/default/features/newer/environments/development/off", {})
+    page.wait_for("document.querySelector('.switch').ariaChecked === 'false'")
 
 
 def press(page: Browser, key: str) -> None:
@@ -184,11 +209,11 @@ def test_accessibility(server: OurFlagServer, page: Browser, path: str, width: i
 
 
 def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path: Path) -> None:
-    """The first page takes five requests at most."""
+    """The first page takes five requests at most, and the stream."""
     page.call("Network.clearBrowserCache")
     page.events.clear()
     page.go(address(server, "/flags"))
     page.wait_for(f"{ROWS} === 3")
-    assert len(page.requested()) <= 5
+    assert len([each for each in page.requested() if not each.endswith("/stream")]) <= 5
     page.screenshot(tmp_path / "flags.png", 1200, 800)
     assert (tmp_path / "flags.png").stat().st_size > 1000

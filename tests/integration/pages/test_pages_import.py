@@ -73,7 +73,7 @@ def test_an_import(pages: PageClient) -> None:
     assert "There is no such flag." in shown.text and "The tag type team is made." in shown.text
     assert pages.client.get(f"{FEATURES}/b").status == 404
     done = pages.press(pages.form(shown, "/import"), "save")
-    assert done.status == 303 and done.headers["location"].startswith("/ui/history?groupId=")
+    assert done.status == 303 and done.headers["location"].startswith("/ui/history?undo=")
     flag = pages.client.get(f"{FEATURES}/a/environments/development").json()
     assert (flag["enabled"], flag["strategies"][0]["parameters"]) == (True, QUARTER)
     action = done.headers["location"].rpartition("=")[2]

@@ -1,4 +1,4 @@
-// What pages do beyond plain HTML: keys, local times, and forms that change the page in place.
+// What pages do beyond plain HTML: keys, local times, forms that change the page in place, and parts that follow changes.
 "use strict";
 
 function localTimes(root) {
@@ -38,6 +38,41 @@ function takeCode() {
     field.value = decodeURIComponent(window.location.hash.slice(1));
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
+}
+
+// Events tell what has changed; a part with such a trigger then asks for its page again. Without a stream, it asks every 5 s.
+const EVENTS = ["revision", "arrived", "second"];
+let stream = null;
+let polling = 0;
+
+function tell(name) {
+  document.body.dispatchEvent(new CustomEvent(`live-${name}`));
+}
+
+function tellAll() {
+  EVENTS.forEach(tell);
+}
+
+function poll(wanted) {
+  window.clearInterval(polling);
+  polling = wanted ? window.setInterval(tellAll, 5000) : 0;
+}
+
+function follow() {
+  stream?.close();
+  poll(false);
+  if (document.hidden) return;
+  stream = new EventSource(document.body.dataset.live);
+  for (const name of EVENTS) stream.addEventListener(name, () => tell(name));
+  stream.addEventListener("open", () => { if (polling) tellAll(); poll(false); });
+  stream.addEventListener("error", () => { if (!polling) poll(true); });
+}
+
+if (document.body.dataset.live) {
+  follow();
+  document.addEventListener("visibilitychange", () => { follow(); if (!document.hidden) tellAll(); });
+  window.addEventListener("pagehide", () => stream?.close());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); tellAll(); } });
 }
 
 takeCode();

@@ -149,6 +149,8 @@ class PagesContract(Contract):
                     raise HttpError(413, "the form is too large", [])
                 call.form = parse_form(body)
             shown = await row.show(call)
+            if isinstance(shown, Response):
+                return self.finish(call, shown)
             if isinstance(shown, Redirect):
                 return self.finish(call, respond_redirect(call, shown))
             return self.finish(call, await respond(call, row.template, shown, []))

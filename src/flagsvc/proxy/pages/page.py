@@ -83,7 +83,8 @@ class PageCall:
         """What is around the page."""
         pages = f"{self.root}{PAGES}"
         path = f"{pages}/{self.segments[0] if self.segments else ''}"
-        return Frame(pages, f"{pages}/static", path, self.who, SECTIONS)
+        stream = f"{pages}/stream" if self.sees_all else ""
+        return Frame(pages, f"{pages}/static", path, self.who, SECTIONS, stream)
 
 
 def decode(segment: str) -> str:
@@ -108,8 +109,8 @@ class Shown(NamedTuple):
     status: int = 200
 
 
-Show = Callable[[PageCall], Awaitable[Shown | Redirect]]
-"""Makes the data of a page. Raises HttpError."""
+Show = Callable[[PageCall], Awaitable[Shown | Redirect | Response]]
+"""Makes the data of a page, or its answer. Raises HttpError."""
 
 
 class PageRow(NamedTuple):

@@ -8,6 +8,7 @@ from flagsvc.proxy.pages.flags import flag_rows
 from flagsvc.proxy.pages.page import PageRow
 from flagsvc.proxy.pages.scene import Scene
 from flagsvc.proxy.pages.sign_in import sign_in_rows
+from flagsvc.proxy.pages.stream import stream_rows
 from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations
@@ -23,5 +24,6 @@ def make_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
         *traffic_rows(scene),
         *changes.ROWS,
         *config.ROWS,
+        *stream_rows(scene, access),
         *sign_in_rows(access),
     )

@@ -59,7 +59,6 @@ def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
             {
                 "environment": shown.name,
                 "environments": [name for name in call.scene.list_environments() if name],
-                "live": call.given("live") == "yes",
                 "now": rates[-1]._asdict() if rates else None,
                 "seconds": [round(each.requests, 1) for each in rates],
                 "line": draw_line(rates),
@@ -124,7 +123,7 @@ async def describe_usage(call: PageCall, shown: ShownEnvironment) -> dict[str, A
     place = ORDERS.get(order, ORDERS[""])
     names.sort(key=lambda name: place(counts[name], name))
     await call.slices.rest()
-    kept = {"q": query, "sort": order, "environment": shown.name, "live": call.given("live")}
+    kept = {"q": query, "sort": order, "environment": shown.name}
     return {
         "flags": [
             {"name": name, "yes": counts[name][0], "no": counts[name][1]}

@@ -302,8 +302,7 @@ class UsageCounters:
 
     def forget_sums(self, names: Sequence[str]) -> None:
         """Drop the sums of toggles that the configuration no longer has."""
-        if self.sums is not None:
-            self.sums.forget(names)
+        (self.sums or UsageSums()).forget(names)
 
     def _sum_up(self, toggles: dict[str, ToggleCounts], sign: int) -> None:
         """Add counts to the sums, or with -1 take them away."""

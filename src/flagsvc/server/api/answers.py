@@ -12,6 +12,7 @@ from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import HEAD, JSON, Headers, Response
 from flagsvc.http.shapes.text import to_json
+from flagsvc.pages.live import in_parts
 from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import ApiError
 
@@ -28,6 +29,8 @@ class Answers:
 
     def respond(self, head: Call, answer: ApiAnswer, media: bytes = PLAIN_JSON) -> Response:
         """Return the response to a request."""
+        if answer.parts is not None:
+            return in_parts(head.request.method, list(answer.headers), answer.parts)
         headers: Headers = [*answer.headers, VARY]
         if answer.body is None:
             if answer.status not in WITHOUT_BODY:

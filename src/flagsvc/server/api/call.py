@@ -10,8 +10,10 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
 from flagsvc.pages.forms import Form
+from flagsvc.pages.live import EventStreams
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
@@ -35,7 +37,7 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations.
+    has. `unfolded` has documents for explanations. `streams` are the open streams of pages.
     """
 
     store: Store
@@ -50,6 +52,7 @@ class ApiContext:
     pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
+    streams: EventStreams = field(default_factory=EventStreams)
 
 
 @dataclass
@@ -113,7 +116,8 @@ class ApiCall:
 class ApiAnswer:
     """A handler's answer: `body` is a JSON value, bytes of JSON, or None for no body.
 
-    `gzipped` is the gzip form of a body of bytes, and `tag` its entity tag, if the handler has them.
+    `gzipped` is the gzip form of a body of bytes, and `tag` its entity tag, if the handler has them. `parts` are a body that comes
+    over time.
     """
 
     body: Any = None
@@ -121,3 +125,4 @@ class ApiAnswer:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     gzipped: bytes | None = None
     tag: bytes | None = None
+    parts: Parts | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery
@@ -46,9 +46,10 @@ class Poller(NamedTuple):
 
 
 class Pollers:
-    """Every instance that polls. Safe to use from any thread."""
+    """Every instance that polls. Safe to use from any thread. `on_news` is called when an instance gets another document."""
 
     def __init__(self) -> None:
+        self.on_news: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
         self._found: OrderedDict[tuple[object, ...], Poller] = OrderedDict()
 
@@ -72,6 +73,8 @@ class Pollers:
             )
             while len(self._found) > MAX_POLLERS:
                 self._found.popitem(last=False)
+        if not kept:
+            self.on_news()
 
     def list_all(self) -> list[Poller]:
         """Return every instance, the one that polled last first."""

@@ -47,3 +47,10 @@ def problems_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
     if isinstance(error, ShapeError):
         return 400, [str(each["message"]) for each in error.details]
     return error.status, [str(each.get("message", error.message)) for each in error.details]
+
+
+def reasons_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
+    """Return what `problems_of` returns, with the message of an error that has reasons before them."""
+    status, found = problems_of(error)
+    first = [error.message] if isinstance(error, CallerError) and status != 400 else []
+    return status, list(dict.fromkeys((*first, *found)))

@@ -11,6 +11,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
@@ -28,31 +29,13 @@ def show(call: ApiCall) -> ApiAnswer:
     name = call.params["featureName"]
     with call.store.reading() as tx:
         if require_flag(tx, name).archived_at is not None:
-            return see_other(call, "flags", name, "archived")
+            return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
-    notice = find_notice(flag, call.first_value("done") or "")
-    return ApiAnswer({"flag": flag, "notice": notice, "saved": call.first_value("saved") or ""})
-
-
-def find_notice(flag: Json, done: str) -> Json | None:
-    """Return what an address says was switched: `on:development`. None if that is not the state of the flag.
-
-    `may_undo` tells that the user may switch it back at once; a protected environment asks first.
-    """
-    turned, _, environment = done.partition(":")
-    state = next((each for each in flag["environments"] if each["name"] == environment), None)
-    if state is None or turned != ("on" if state["enabled"] else "off"):
-        return None
-    return {
-        "turned": turned,
-        "environment": environment,
-        "protected": state["protected"],
-        "may_undo": state["may_switch"],
-    }
+    return ApiAnswer({"flag": flag})
 
 
 def read_flag(tx: Tx, name: str) -> Json:
@@ -112,7 +95,7 @@ def switch(*, enabled: bool) -> Handler:
         with call.store.writing(call.actor, "page") as tx:
             place = StrategyPlace(require_flag(tx, name).project, name, environment)
             feature_environments.switch(tx, place, enabled=enabled)
-        return see_other(call, "flags", name, done=f"{'on' if enabled else 'off'}:{environment}")
+        return see_other(call, "flags", name, done=tx)
 
     return handler
 

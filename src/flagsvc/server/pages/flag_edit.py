@@ -14,6 +14,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
 from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
@@ -42,7 +43,7 @@ def create(call: ApiCall) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return new_page(call, typed, Look(status, problems))
-    return see_other(call, "flags", typed["name"], saved="new")
+    return see_other(call, "flags", typed["name"], done=tx)
 
 
 def read_form(form: Form) -> Json:
@@ -127,7 +128,7 @@ def update(call: ApiCall) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return edit_page(call, typed, Look(status, problems))
-    return see_other(call, "flags", name, saved="flag")
+    return see_other(call, "flags", name, done=tx)
 
 
 def change_tags(call: ApiCall) -> ApiAnswer:
@@ -145,7 +146,7 @@ def change_tags(call: ApiCall) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return edit_page(call, None, Look(status, problems))
-    return see_other(call, "flags", name, saved="tags")
+    return see_other(call, "flags", name, done=tx)
 
 
 def archive(call: ApiCall) -> ApiAnswer:
@@ -157,7 +158,7 @@ def archive(call: ApiCall) -> ApiAnswer:
     except CallerError as error:
         status, problems = problems_of(error)
         return edit_page(call, None, Look(status, problems))
-    return see_other(call, "flags", name, "archived")
+    return see_other(call, "flags", name, "archived", done=tx)
 
 
 def show_archived(call: ApiCall) -> ApiAnswer:
@@ -166,7 +167,7 @@ def show_archived(call: ApiCall) -> ApiAnswer:
     with call.store.reading() as tx:
         row = require_flag(tx, name)
     if row.archived_at is None:
-        return see_other(call, "flags", name)
+        return see_other(call, "flags", name, undo=kept_notice(call))
     told_of = {"name": name, "type": row.type, "project": row.project, "description": row.description or ""}
     told_of |= {"archivedAt": format_time(row.archived_at)}
     return ApiAnswer({"flag": told_of, "may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE})
@@ -177,7 +178,7 @@ def revive(call: ApiCall) -> ApiAnswer:
     name = call.params["featureName"]
     with call.store.writing(call.actor, "page") as tx:
         feature_archive.revive_all(tx, require_flag(tx, name).project, [name])
-    return see_other(call, "flags", name, saved="revived")
+    return see_other(call, "flags", name, done=tx)
 
 
 ONE = "/flags/:featureName"

@@ -76,7 +76,7 @@ def describe(tx: Tx, features: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def is_protected(kind: str) -> bool:
     """Return whether pages ask before they switch a flag in an environment of this type."""
-    return kind == "production"
+    return kind == environments.ASKS_FIRST
 
 
 def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:

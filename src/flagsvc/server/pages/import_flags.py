@@ -56,7 +56,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     except (CallerError, ShapeError, HttpError) as error:
         status, problems = refusal_of(error)
         return show_page(call, typed, Look(status, problems))
-    return see_other(call, "history", groupId=tx.action)
+    return see_other(call, "history", done=tx)
 
 
 def read_request(typed: Json) -> ImportRequest:

@@ -18,7 +18,9 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.pipeline import is_page
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
+from flagsvc.server.pages.notices import QUERY, find_notice, id_of
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.store import Tx
 
 FILES = StaticFiles()
 TEMPLATES = Templates(__package__, FILES.address)
@@ -31,6 +33,7 @@ SECTIONS = (
     Section("History", "/history"),
     Section("Proxies", "/proxies"),
     Section("Segments", "/segments"),
+    Section("Tokens", "/tokens"),
     Section("Settings", "/settings"),
 )
 
@@ -55,6 +58,20 @@ def page(
         permission=permission,
         media=HTML.decode(),
         render=partial(render, template),
+        listed=False,
+    )
+
+
+def live(path: str, handler: Handler, summary: str) -> Route:
+    """Return the route of a stream of events below PAGES."""
+    return Route(
+        path=f"{PAGES}{path}",
+        handler=handler,
+        operation=f"page{path.strip('/').title()}",
+        summary=summary,
+        tag="Pages",
+        auth=Auth.PAGE,
+        media="text/event-stream",
         listed=False,
     )
 
@@ -96,7 +113,9 @@ def change(
 
 def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
     """Return an answer with the page of its data."""
-    body = TEMPLATES.render(template, frame=frame_of(call.root, call.head, call.known_actor), **answer.body)
+    frame = frame_of(call.root, call.head, call.known_actor)
+    frame = frame._replace(notice=find_notice(call, frame.pages, frame.path.removeprefix(frame.pages)))
+    body = TEMPLATES.render(template, frame=frame, **answer.body)
     return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
 
 
@@ -104,13 +123,19 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     """Return the frame of a page."""
     pages = f"{root}{PAGES}"
     who = "" if actor is None else f"{actor.name} ({actor.root_role})"
-    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS)
+    stream = f"{pages}/stream" if who else ""
+    return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS, stream)
 
 
-def see_other(call: ApiCall, *segments: str, **query: str) -> ApiAnswer:
-    """Return the redirect to another page, whose path below PAGES has these segments."""
+def see_other(call: ApiCall, *segments: str, done: Tx | None = None, undo: str = "") -> ApiAnswer:
+    """Return the redirect to another page, whose path below PAGES has these segments.
+
+    `done` is the transaction of a change: the page says what it did, and offers to undo it. `undo` is its id, where one page
+    leads to another.
+    """
     place = "".join(f"/{segment(each)}" for each in segments)
-    return redirect(f"{call.root}{PAGES}{place}{'?' if query else ''}{urlencode(query)}")
+    action = undo if done is None else id_of(done)
+    return redirect(f"{call.root}{PAGES}{place}{f'?{urlencode({QUERY: action})}' if action else ''}")
 
 
 def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:

@@ -48,8 +48,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Return every segment in words, with the number of flags that use it."""
     with call.store.reading() as tx:
         found = [each | {"words": words_of(each["constraints"])} for each in segments.list_segments(tx)]
-    saved = call.first_value("saved") or ""
-    return ApiAnswer({"segments": found, "may_create": may(call, CREATE, None), "saved": saved})
+    return ApiAnswer({"segments": found, "may_create": may(call, CREATE, None)})
 
 
 def words_of(constraints: list[Json]) -> str:
@@ -122,7 +121,7 @@ def save(call: ApiCall, shown: Json) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return show_page(call, shown, Look(status, problems))
-    return see_other(call, "segments", saved="segment")
+    return see_other(call, "segments", done=tx)
 
 
 def read_id(call: ApiCall) -> int | None:
@@ -193,7 +192,7 @@ def remove(call: ApiCall) -> ApiAnswer:
     except ChangedMeanwhileError:
         problem = "It was not deleted: someone changed this segment meanwhile. This is what it is now."
         return show_page(call, None, Look(CONFLICT, [problem]))
-    return see_other(call, "segments", saved="deletion") if removed else show_page(call, None, Look(CONFLICT, [IN_USE]))
+    return see_other(call, "segments", done=tx) if removed else show_page(call, None, Look(CONFLICT, [IN_USE]))
 
 
 def form_project(call: ApiCall) -> str | None:

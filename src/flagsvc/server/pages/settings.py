@@ -18,6 +18,9 @@ class Setting(NamedTuple):
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
+    Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    Setting("Environments", "/environments", "Make, order, switch and delete environments."),
 )
 
 

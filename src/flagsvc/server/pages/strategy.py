@@ -84,7 +84,7 @@ def save(call: ApiCall, shown: Json) -> ApiAnswer:
     except (CallerError, ShapeError) as error:
         status, problems = problems_of(error)
         return show_page(call, shown, Look(status, problems))
-    return see_other(call, "flags", place.feature, saved="strategy")
+    return see_other(call, "flags", place.feature, done=tx)
 
 
 def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
@@ -181,7 +181,7 @@ def move(call: ApiCall) -> ApiAnswer:
         at = order.index(identity)
         order.insert(max(0, at + step), order.pop(at))
         strategies.sort(tx, place, [{"id": each, "sortOrder": number} for number, each in enumerate(order)])
-    return see_other(call, "flags", place.feature, saved="order")
+    return see_other(call, "flags", place.feature, done=tx)
 
 
 def remove(call: ApiCall) -> ApiAnswer:
@@ -196,7 +196,7 @@ def remove(call: ApiCall) -> ApiAnswer:
     except ChangedMeanwhileError:
         problem = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
         return show_page(call, None, Look(CONFLICT, [problem]))
-    return see_other(call, "flags", place.feature, saved="deletion")
+    return see_other(call, "flags", place.feature, done=tx)
 
 
 PATH = "/flags/:featureName/:environment/strategies"

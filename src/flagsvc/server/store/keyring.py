@@ -90,12 +90,20 @@ class Keyring:
         key = self._find(secret)
         if key is None or key.kind != SESSION or not isinstance(key.owner, Actor):
             return None
-        now = self._clock.now()
-        if now - max(key.seen or 0.0, self._session_times.get(key.id, 0.0)) > IDLE_S:
+        if self._is_idle(key):
             return None
         self._used_tokens.add(key.id)
-        self._session_times[key.id] = now
+        self._session_times[key.id] = self._clock.now()
         return key.owner
+
+    def is_valid(self, secret: str) -> bool:
+        """Return whether a token or a session has not ended. This is no use of it."""
+        key = self._find(secret)
+        return key is not None and not (key.kind == SESSION and self._is_idle(key))
+
+    def _is_idle(self, key: KeyringEntry) -> bool:
+        """Return whether a session was not used for IDLE_S seconds."""
+        return self._clock.now() - max(key.seen or 0.0, self._session_times.get(key.id, 0.0)) > IDLE_S
 
     def _find(self, secret: str) -> KeyringEntry | None:
         """Return the entry of a secret; None for an unknown or expired one."""

@@ -42,6 +42,8 @@ OPEN_TO_ALL = {
     "/api/admin/archive/:featureName",
     "/api/admin/archive/revive/:featureName",
     "/api/admin/constraints/validate",
+    "/api/admin/events/:id/undo",
+    "/api/admin/events/actions/:groupId/undo",
     "/api/admin/features/validate",
     "/api/admin/projects/:projectId/features/:featureName/variants-batch",
     "/api/admin/features-batch/validate",
@@ -52,6 +54,8 @@ OPEN_TO_ALL = {
     "/api/admin/segments/validate",
     "/api/admin/tag-types/validate",
     "/api/admin/tags",
+    "/api/admin/user/sessions",
+    "/api/admin/user/sessions/:id",
     "/api/admin/user/tokens",
     "/api/admin/user/tokens/:id",
 }

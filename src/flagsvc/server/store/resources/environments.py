@@ -25,6 +25,8 @@ ALL = "*"
 ORDER = (environments.c.sort_order, environments.c.name)
 MAX_TYPE_LENGTH = 255
 """UTF-16 code units of a type; ours."""
+ASKS_FIRST = "production"
+"""The type of the environments in which pages ask before a change."""
 COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order"}
 """Member of a body → the column that it sets."""
 
@@ -51,6 +53,11 @@ def list_all(tx: Tx) -> list[Json]:
     }
     query = select(environments, *(count.label(name) for name, count in counts.items())).order_by(*ORDER)
     return [to_json(row) | {name: row._mapping[name] for name in counts} for row in tx.db.execute(query)]
+
+
+def list_protected(tx: Tx) -> set[str]:
+    """Return the environments in which pages ask before a change."""
+    return set(tx.db.execute(select(environments.c.name).where(environments.c.type == ASKS_FIRST)).scalars())
 
 
 def _count_query(table: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:

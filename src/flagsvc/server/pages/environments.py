@@ -1,0 +1,209 @@
+"""Environments: the list with its order, the form, the switch, and deleting."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.server.api.admin.environment_changes import CREATE, UPDATE
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Handler
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    ChangedMeanwhileError,
+    Look,
+    digest_of,
+    reasons_of,
+    require_unchanged,
+)
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import environments
+
+PERMISSION = "ADMIN"
+TYPES = ("development", "test", "pre-production", "production")
+"""The usual types, which the form offers. Any other text is a type, too."""
+CHANGED = "Nothing was done: someone changed this environment meanwhile. This is what it is now."
+MOVED = "Nothing was moved: someone changed the order meanwhile. This is what it is now."
+STEPS = {"up": -1, "down": 1}
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Return every environment in its order, with its numbers."""
+    return show_list(call, Look())
+
+
+def show_list(call: ApiCall, look: Look) -> ApiAnswer:
+    """Return the page of the list."""
+    with call.store.reading() as tx:
+        found = environments.list_all(tx)
+    data = {
+        "environments": found,
+        "base": digest_of([each["name"] for each in found]),
+        "may": call.actor.may(PERMISSION),
+        "permission": PERMISSION,
+        "problems": look.problems,
+        "saved": call.first_value("saved") or "",
+        "about": call.first_value("about") or "",
+    }
+    return ApiAnswer(data, look.status)
+
+
+def move(step: int) -> Handler:
+    """Return a handler that moves an environment by a step, unless someone else changed the order since it was shown."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        name = call.params["name"]
+        try:
+            with call.store.writing(call.actor, "page") as tx:
+                environments.get(tx, name)
+                found = environments.list_all(tx)
+                names = [each["name"] for each in found]
+                require_unchanged(names, call.form.text("base"))
+                environments.sort(tx, orders_after(found, names.index(name), step))
+        except ChangedMeanwhileError:
+            return show_list(call, Look(CONFLICT, [MOVED]))
+        return see_other(call, "environments", saved="order", about=name)
+
+    return handler
+
+
+def orders_after(found: list[Json], at: int, step: int) -> dict[str, int]:
+    """Return the sort orders after moving the environment at an index. The first stays first, the last stays last."""
+    names = [each["name"] for each in found]
+    names.insert(max(0, at + step), names.pop(at))
+    orders = [each["sortOrder"] for each in found]
+    if len(set(orders)) < len(orders):
+        orders = list(range(1, len(orders) + 1))
+    return dict(zip(names, orders, strict=True))
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of an environment, or that of a new one."""
+    return show_page(call, None, Look())
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+    name = call.params.get("name")
+    stored = None
+    if name is not None:
+        with call.store.reading() as tx:
+            stored = environments.get(tx, name)
+    data = {
+        "environment": stored,
+        "form": typed or stored or {"name": "", "type": "", "enabled": True},
+        "base": digest_of(stored),
+        "types": TYPES,
+        "may": call.actor.may(PERMISSION),
+        "permission": PERMISSION,
+        "problems": look.problems,
+        "saved": call.first_value("saved") or "",
+    }
+    return ApiAnswer(data, look.status)
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Create an environment."""
+    typed: Json = {"name": call.form.text("name"), "type": call.form.text("type"), "enabled": call.form.has("enabled")}
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            check(CREATE, typed)
+            environments.create(tx, typed)
+    except (CallerError, ShapeError) as error:
+        return show_page(call, typed, Look(*reasons_of(error)))
+    return see_other(call, "environments", saved="new", about=typed["name"])
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Change the type of an environment, unless someone else changed the environment since it was shown."""
+    name, wanted = call.params["name"], {"type": call.form.text("type")}
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            require_unchanged(environments.get(tx, name), call.form.text("base"))
+            check(UPDATE, wanted)
+            environments.change(tx, name, wanted)
+    except ChangedMeanwhileError:
+        return show_page(call, None, Look(CONFLICT, [CHANGED, f"You typed the type {wanted['type']}."]))
+    except (CallerError, ShapeError) as error:
+        return show_page(call, {"name": name, **wanted}, Look(*reasons_of(error)))
+    return see_other(call, "environments", name, saved="type")
+
+
+def switch(*, enabled: bool) -> Handler:
+    """Return a handler that switches an environment on or off."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        with call.store.writing(call.actor, "page") as tx:
+            environments.switch(tx, call.params["name"], enabled=enabled)
+        return see_other(call, "environments", call.params["name"], saved="on" if enabled else "off")
+
+    return handler
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete an environment that is not in use, unless someone else changed it since it was shown."""
+    name = call.params["name"]
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            require_unchanged(environments.get(tx, name), call.form.text("base"))
+            environments.remove(tx, name)
+    except ChangedMeanwhileError:
+        return show_page(call, None, Look(CONFLICT, [CHANGED]))
+    except CallerError as error:
+        return show_page(call, None, Look(*reasons_of(error)))
+    return see_other(call, "environments", saved="deletion", about=name)
+
+
+LIST, ONE = "environments.html", "environment.html"
+OWN = "/environments/:name"
+
+ROUTES = (
+    page("/environments", list_all, LIST, "The list of environments."),
+    page("/new-environment", show, ONE, "The form of a new environment."),
+    page(OWN, show, ONE, "The form of an environment."),
+    change(
+        "/new-environment",
+        create,
+        "Create an environment.",
+        template=ONE,
+        permission=PERMISSION,
+        stands_for="createEnvironment",
+    ),
+    change(
+        OWN,
+        update,
+        "Change the type of an environment.",
+        template=ONE,
+        permission=PERMISSION,
+        stands_for="updateEnvironment",
+    ),
+    *(
+        change(
+            f"{OWN}/{name}",
+            switch(enabled=enabled),
+            f"Switch an environment {name}.",
+            permission=PERMISSION,
+            stands_for=f"toggleEnvironment{name.title()}",
+        )
+        for name, enabled in (("on", True), ("off", False))
+    ),
+    *(
+        change(
+            f"{OWN}/{name}",
+            move(step),
+            f"Move an environment {name} in the order.",
+            template=LIST,
+            permission=PERMISSION,
+            stands_for="updateSortOrder",
+        )
+        for name, step in STEPS.items()
+    ),
+    change(
+        f"{OWN}/delete",
+        remove,
+        "Delete an environment.",
+        template=ONE,
+        permission=PERMISSION,
+        stands_for="removeEnvironment",
+    ),
+)

@@ -1,0 +1,71 @@
+"""My tokens: the personal tokens of the caller, making one, whose secret is shown once, and deleting one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.server.api.admin.user import CREATE
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.shared import row_id
+from flagsvc.server.pages.edits import Look, problems_of
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.tokens import LAST_SECOND
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import personal_tokens
+from flagsvc.server.store.resources.personal_tokens import MAX_TOKENS, user_of
+from flagsvc.server.store.store import Tx
+
+USUAL_TIME = timedelta(days=90)
+"""How long a token works, unless another day is typed."""
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the caller's tokens, with the form of a new one."""
+    return show_page(call, None, Look())
+
+
+def usual_day(tx: Tx) -> str:
+    """Return the day (UTC) on which a new token ends, unless another one is typed."""
+    return (tx.now + USUAL_TIME).date().isoformat()
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page: with what was typed, or with an empty form. Raises CallerError (403) for an admin token."""
+    with call.store.reading() as tx:
+        found = personal_tokens.list_tokens(tx, user_of(call.actor))
+        form = typed or {"description": "", "expires": usual_day(tx)}
+    data = {"tokens": found, "form": form, "most": MAX_TOKENS, "problems": look.problems, "made": None}
+    return ApiAnswer(data | {"saved": call.first_value("saved") or ""}, look.status)
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a token, and show its secret in this answer only."""
+    form = {name: call.form.text(name) for name in ("description", "expires")}
+    sent = {"description": form["description"], "expiresAt": f"{form['expires']}{LAST_SECOND}"}
+    try:
+        body = check(CREATE, sent)
+        assert isinstance(body, dict)
+        with call.store.writing(call.actor, "page") as tx:
+            made = personal_tokens.create(tx, user_of(call.actor), body)
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return show_page(call, form, Look(status, problems))
+    return ApiAnswer({"made": made, "saved": ""})
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a token, and with it the sessions that it has opened."""
+    with call.store.writing(call.actor, "page") as tx:
+        personal_tokens.remove(tx, user_of(call.actor), row_id(call))
+    return see_other(call, "my-tokens", saved="deletion")
+
+
+TEMPLATE = "my_tokens.html"
+
+ROUTES = (
+    page("/my-tokens", show, TEMPLATE, "The caller's personal tokens."),
+    change("/my-tokens", create, "Create a personal token.", template=TEMPLATE, stands_for="createPat"),
+    change("/my-tokens/:id/delete", remove, "Delete a personal token.", stands_for="deletePat"),
+)

@@ -1,0 +1,18 @@
+"""The event stream of live pages. It names no flag: a page asks for what its viewer may see."""
+
+from __future__ import annotations
+
+from flagsvc.pages.live import HEADERS
+from flagsvc.server.api.authorization import read_secret
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.page import live
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return a stream that ends with the session or the token. Raises HttpError (503) if there are too many."""
+    secret = call.session or read_secret(call.head.key)
+    keyring = call.server.keyring
+    return ApiAnswer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret)))
+
+
+ROUTES = (live("/stream", show, "What has changed, as events."),)

@@ -1,0 +1,206 @@
+"""API tokens: the list, making one, whose secret is shown once, and deleting one."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Shape, ShapeError, check
+from flagsvc.pages.forms import Form
+from flagsvc.server.api.admin import project_api_tokens
+from flagsvc.server.api.admin.api_tokens import CREATE, PERMISSIONS
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.shared import row_id
+from flagsvc.server.pages.edits import Look, problems_of
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources import api_tokens, environments, projects
+from flagsvc.server.store.resources.api_tokens import ALL, MASK
+from flagsvc.server.store.store import Tx
+
+OF_PROJECT = {verb: f"{verb}_PROJECT_API_TOKEN" for verb in ("READ", "CREATE", "DELETE")}
+"""Action on tokens → the permission that allows it in a project."""
+TYPES = (
+    {"value": "client", "text": "client: for proxies and services"},
+    {"value": "frontend", "text": "frontend: for pages and apps, at a proxy"},
+)
+LAST_SECOND = "T23:59:59Z"
+"""The end of the day on which a token expires."""
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Return the tokens that the caller may read."""
+    actor = call.actor
+    with call.store.reading() as tx:
+        names = [each["id"] for each in projects.list_all(tx)]
+        found = readable(tx, actor, names)
+    shown = [without_secret(each) | {"delete_in": deletes_in(actor, each)} for each in found]
+    data = {"tokens": shown, "may_create": bool(makes_in(actor, names)), "is_user": actor.is_user}
+    data["may_read"] = has_any(actor, "READ") or any(actor.may(OF_PROJECT["READ"], project=each) for each in names)
+    return ApiAnswer(data | {"saved": call.first_value("saved") or ""})
+
+
+def readable(tx: Tx, actor: Actor, names: list[str]) -> list[Json]:
+    """Return the tokens that an actor may read by a root role, or by a role in one of the projects."""
+    found = {number_of(each): each for each in api_tokens.list_tokens(tx, actor)}
+    for project in names:
+        if actor.may(OF_PROJECT["READ"], project=project):
+            found |= {number_of(each): each for each in api_tokens.list_for_project(tx, project)}
+    return [found[number] for number in sorted(found)]
+
+
+def number_of(token: Json) -> int:
+    """Return the id of a token, which its masked secret has."""
+    return int(token["secret"].rpartition(MASK)[2])
+
+
+def without_secret(token: Json) -> Json:
+    """Return a token with its id in place of its masked secret."""
+    return {key: each for key, each in token.items() if key != "secret"} | {"id": number_of(token)}
+
+
+def has_any(actor: Actor, verb: str) -> bool:
+    """Return whether an actor may do this with the tokens of all projects."""
+    return any(actor.may(each) for each in PERMISSIONS[verb])
+
+
+def makes_in(actor: Actor, names: list[str]) -> list[str]:
+    """Return where an actor may make tokens: ALL, or projects."""
+    if has_any(actor, "CREATE"):
+        return [ALL]
+    return [each for each in names if actor.may(OF_PROJECT["CREATE"], project=each)]
+
+
+def deletes_in(actor: Actor, token: Json) -> str | None:
+    """Return by which right an actor may delete a token: ALL, or the project that alone it reads; None if not."""
+    if has_any(actor, "DELETE"):
+        return ALL
+    alone = token["projects"][0] if len(token["projects"]) == 1 and token["projects"] != [ALL] else None
+    return alone if alone is not None and actor.may(OF_PROJECT["DELETE"], project=alone) else None
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of a new token."""
+    return show_form(call, {"name": "", "type": "client", "environment": "", "projects": [], "expires": ""}, Look())
+
+
+def show_form(call: ApiCall, form: Json, look: Look) -> ApiAnswer:
+    """Return the page of the form: for any projects, or for the one in the path. Raises CallerError (404)."""
+    own = call.params.get("projectId", "")
+    with call.store.reading() as tx:
+        if own:
+            projects.find(tx, own)
+        names = [each["id"] for each in projects.list_all(tx)]
+        known = [each["name"] for each in environments.list_all(tx)]
+    right = OF_PROJECT["CREATE"] if own else PERMISSIONS["CREATE"][1]
+    may = call.actor.may(right, project=own) if own else has_any(call.actor, "CREATE")
+    data: Json = {"form": form, "project": own, "projects": names, "environments": known, "types": list(TYPES)}
+    data |= {"may": may, "permission": right, "makes_in": makes_in(call.actor, names), "problems": look.problems}
+    return ApiAnswer(data | {"made": None, "root": ""}, look.status)
+
+
+def read_form(form: Form) -> Json:
+    """Return what was typed."""
+    texts = {name: form.text(name) for name in ("name", "type", "environment", "expires")}
+    return texts | {"projects": form.texts("projects")}
+
+
+def body_of(form: Json) -> Json:
+    """Return what a form stands for, as the admin API takes it."""
+    body = {"tokenName": form["name"], "type": form["type"], "environment": form["environment"]}
+    return body | ({"expiresAt": f"{form['expires']}{LAST_SECOND}"} if form["expires"] else {})
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a token, and show its secret in this answer only."""
+    form = read_form(call.form)
+    return make(call, form, CREATE, body_of(form) | {"projects": form["projects"]}, {})
+
+
+def create_in_project(call: ApiCall) -> ApiAnswer:
+    """Make a token of the project in the path, and show its secret in this answer only."""
+    form, project = read_form(call.form), call.params["projectId"]
+    return make(call, form, project_api_tokens.CREATE, body_of(form), {"projects": [project]})
+
+
+def make(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> ApiAnswer:
+    """Make a token of what was sent and what the path says; or show the form again with what is wrong."""
+    try:
+        body = check(shape, sent)
+        assert isinstance(body, dict)
+        with call.store.writing(call.actor, "page") as tx:
+            made = api_tokens.create(tx, body | own)
+    except (CallerError, ShapeError) as error:
+        status, problems = problems_of(error)
+        return show_form(call, form, Look(status, problems))
+    return ApiAnswer({"made": made, "root": public_root(call), "problems": []})
+
+
+def public_root(call: ApiCall) -> str:
+    """Return the address of this server: its public one, or that of the request."""
+    host = (call.head.host or b"").decode("latin-1")
+    return call.server.url or f"{call.request.scheme}://{host}{call.root}"
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a token that the caller may read."""
+    with call.store.writing(call.actor, "page") as tx:
+        api_tokens.remove(tx, secret_of(call, api_tokens.list_tokens(tx, call.actor)))
+    return see_other(call, "tokens", saved="deletion")
+
+
+def remove_of_project(call: ApiCall) -> ApiAnswer:
+    """Delete a token of the project in the path."""
+    project = call.params["projectId"]
+    with call.store.writing(call.actor, "page") as tx:
+        secret = secret_of(call, api_tokens.list_for_project(tx, project))
+        api_tokens.remove_of_project(tx, project, secret)
+    return see_other(call, "tokens", saved="deletion")
+
+
+def secret_of(call: ApiCall, found: list[Json]) -> str:
+    """Return the masked secret of the token in the path. Raises CallerError (404) if it is none of these."""
+    number = row_id(call)
+    for each in found:
+        if number_of(each) == number:
+            return str(each["secret"])
+    raise not_found("There is no such token")
+
+
+FORM = "token_new.html"
+LIST = "tokens.html"
+
+ROUTES = (
+    page("/tokens", list_all, LIST, "The list of API tokens."),
+    page("/tokens/new", show, FORM, "The form of a new API token."),
+    page("/tokens/new/:projectId", show, FORM, "The form of a new API token of a project."),
+    change(
+        "/tokens/new",
+        create,
+        "Create an API token.",
+        template=FORM,
+        permission=PERMISSIONS["CREATE"],
+        stands_for="createApiToken",
+    ),
+    change(
+        "/tokens/new/:projectId",
+        create_in_project,
+        "Create an API token of a project.",
+        template=FORM,
+        permission=OF_PROJECT["CREATE"],
+        stands_for="createProjectApiToken",
+    ),
+    change(
+        "/tokens/:id/delete",
+        remove,
+        "Delete an API token.",
+        permission=PERMISSIONS["DELETE"],
+        stands_for="deleteApiToken",
+    ),
+    change(
+        "/tokens/:id/delete/:projectId",
+        remove_of_project,
+        "Delete an API token of a project.",
+        permission=OF_PROJECT["DELETE"],
+        stands_for="deleteProjectApiToken",
+    ),
+)

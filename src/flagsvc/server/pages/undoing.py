@@ -1,0 +1,78 @@
+"""Undoing one event, or all events of an action: the question before it, and doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flagsvc.server.api.admin.undo import read_event_id
+from flagsvc.server.api.authorization import PAGES
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.notices import QUERY, id_of, sentence_of
+from flagsvc.server.pages.page import change, page, redirect
+from flagsvc.server.pages.sign_in import local_page
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.undo.changes import Change, find_change, require_action
+from flagsvc.server.store.undo.undo import find_obstacle, undo_action, undo_event
+
+HOME = "/history"
+GONE = "-deleted"
+"""The end of the kinds of events after which something no longer has a page."""
+
+
+def ask_event(call: ApiCall) -> ApiAnswer:
+    """Return the question before an event is undone. Raises CallerError (404)."""
+    with call.store.reading() as tx:
+        return ApiAnswer(describe(call, tx, [find_change(tx, read_event_id(call))]))
+
+
+def ask_action(call: ApiCall) -> ApiAnswer:
+    """Return the question before an action is undone. Raises CallerError (404)."""
+    with call.store.reading() as tx:
+        return ApiAnswer(describe(call, tx, require_action(tx, call.params["groupId"])))
+
+
+def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, object]:
+    """Return what the page of the question shows."""
+    obstacle = find_obstacle(tx, call.actor, changes)
+    return {
+        "events": [sentence_of(each, each.by) for each in changes],
+        "obstacle": "" if obstacle is None else obstacle.reason,
+        "back": back_of(call.first_value("back") or ""),
+    }
+
+
+def send_event(call: ApiCall) -> ApiAnswer:
+    """Undo an event. Raises CallerError: 403, 404, and 409 with the reason."""
+    with call.store.writing(call.actor, "page") as tx:
+        undo_event(tx, read_event_id(call))
+    return go_back(call, tx)
+
+
+def send_action(call: ApiCall) -> ApiAnswer:
+    """Undo an action. Raises CallerError: 403, 404, and 409 with the reason."""
+    with call.store.writing(call.actor, "page") as tx:
+        undo_action(tx, call.params["groupId"])
+    return go_back(call, tx)
+
+
+def go_back(call: ApiCall, tx: Tx) -> ApiAnswer:
+    """Go back to the page of the form, or to its section if the undo deleted something, and tell what was done."""
+    place = back_of(call.form.text("back"))
+    if any(each["type"].endswith(GONE) for each in tx.pending_events):
+        place = "/" + place.split("?")[0].split("/")[1]
+    mark = "&" if "?" in place else "?"
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(tx)}")
+
+
+def back_of(text: str) -> str:
+    """Return the page to go back to, below PAGES."""
+    return local_page(text) if text else HOME
+
+
+EVENT, ACTION = "/history/:id/undo", "/history/actions/:groupId/undo"
+ROUTES = (
+    page(EVENT, ask_event, "undo.html", "The question before an event is undone."),
+    page(ACTION, ask_action, "undo.html", "The question before an action is undone."),
+    change(EVENT, send_event, "Undo an event.", stands_for="undoEvent"),
+    change(ACTION, send_action, "Undo all events of an action.", stands_for="undoAction"),
+)

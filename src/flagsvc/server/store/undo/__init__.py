@@ -1,0 +1,1 @@
+"""Undoing changes: a kind of event that can be undone has a row that says how."""

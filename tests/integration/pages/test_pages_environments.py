@@ -1,0 +1,135 @@
+"""Environments on pages: list, order, make, change, switch, delete; two people; rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+API = "/api/admin/environments"
+HOSTILE = "<script>alert(1)</script>\"'&"
+OWNER_SECRET = "user:secret-of-an-owner"
+GIVEN: dict[str, Any] = {
+    "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}],
+    "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with its first two environments, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def stored(pages: PageClient) -> dict[str, dict[str, Any]]:
+    """Return the environments as the admin API shows them, in order."""
+    return {each["name"]: each for each in pages.client.get(API).json()["environments"]}
+
+
+def make(pages: PageClient, name: str, **more: Any) -> Any:
+    """Make an environment with the form."""
+    form = pages.form(pages.get("/ui/new-environment"), "/new-environment")
+    typed: dict[str, Any] = {"name": name, "type": "test", **more}
+    return pages.press(form, "", **typed)
+
+
+def test_making_one(pages: PageClient) -> None:
+    """The form makes an environment that the list shows with its numbers; no text of it becomes HTML."""
+    made = make(pages, "new", type=HOSTILE)
+    assert (made.status, made.headers["location"]) == (303, "/ui/environments?saved=new&about=new")
+    assert "Environment new is made." in pages.get(made.headers["location"]).text
+    page = pages.get("/ui/environments").text
+    assert "<script>alert" not in page and "&lt;script&gt;" in page
+    assert pages.data("/ui/environments")["environments"] == list(stored(pages).values())
+    assert make(pages, "off", enabled=None).status == 303
+    assert [stored(pages)[name]["enabled"] for name in ("new", "off")] == [True, False]
+    assert pages.get("/ui/environments/new").status == 200
+    assert pages.get("/ui/environments/nosuch").status == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("development", 409), ("a b", 400), ("", 400), ("*", 400), (HOSTILE, 400)]
+)
+def test_a_bad_name(pages: PageClient, name: str, status: int) -> None:
+    """The form comes back with the message and with what was typed."""
+    refused = make(pages, name, type=HOSTILE, enabled=None)
+    form = pages.form(refused, "/new-environment")
+    assert refused.status == status and 'class="problem"' in refused.text and "<script>alert" not in refused.text
+    assert (form.value("name"), form.value("type")) == (name, HOSTILE)
+    assert "enabled" not in dict(form.fields)
+
+
+def test_the_type(pages: PageClient) -> None:
+    """The type is changed; of two people who change it the second sees what it is."""
+    mine, theirs = (pages.form(pages.get("/ui/environments/development"), "/development") for _ in range(2))
+    assert pages.press(theirs, type="test").status == 303
+    conflict = pages.press(mine, type="mine")
+    assert conflict.status == 409 and "someone changed this environment" in conflict.text and "mine" in conflict.text
+    assert stored(pages)["development"]["type"] == "test"
+    assert pages.press(pages.form(conflict, "/development"), type="mine").status == 303
+    assert pages.press(pages.form(pages.get("/ui/environments/development"), "/development"), type="").status == 400
+    assert stored(pages)["development"]["type"] == "mine"
+
+
+def test_on_and_off(pages: PageClient) -> None:
+    """The button switches to the other state."""
+    for end, enabled in (("off", False), ("on", True)):
+        form = pages.form(pages.get("/ui/environments/development"), f"/{end}")
+        told = pages.press(form)
+        assert f"The environment is {end}." in pages.get(told.headers["location"]).text
+        assert stored(pages)["development"]["enabled"] is enabled
+    assert pages.post("/ui/environments/nosuch/on").status == 404
+
+
+def test_the_order(pages: PageClient) -> None:
+    """The buttons move an environment by one place; a list that is old moves nothing."""
+    make(pages, "one")
+    make(pages, "two")
+    first = list(stored(pages))
+    form = pages.form(pages.get("/ui/environments"), "/two/up")
+    assert pages.press(form).status == 303
+    moved = [*first[:-2], "two", "one"]
+    assert list(stored(pages)) == moved
+    old = pages.press(form)
+    assert old.status == 409 and "someone changed the order" in old.text
+    base = pages.form(pages.get("/ui/environments"), "/two/up").value("base")
+    assert pages.post(f"/ui/environments/{moved[0]}/up", [("base", base)]).status == 303
+    assert list(stored(pages)) == moved
+    assert pages.post("/ui/environments/two/down", [("base", base)]).status == 303
+    assert list(stored(pages)) == first
+    assert pages.post("/ui/environments/nosuch/down", [("base", base)]).status == 404
+
+
+def test_deleting(pages: PageClient) -> None:
+    """An environment in use stays, and the page has every reason; one that is not in use is deleted."""
+    refused = pages.press(pages.form(pages.get("/ui/environments/development"), "/delete"))
+    assert refused.status == 409
+    assert "in use and cannot be deleted" in refused.text and "project `default` has it" in refused.text
+    make(pages, "new")
+    form = pages.form(pages.get("/ui/environments/new"), "/delete")
+    pages.client.post(f"{API}/new/off", None)
+    assert pages.press(form).status == 409
+    told = pages.press(pages.form(pages.get("/ui/environments/new"), "/delete"))
+    assert "Environment new is deleted." in pages.get(told.headers["location"]).text
+    assert "new" not in stored(pages)
+
+
+@pytest.mark.parametrize("secret", [EDITOR_SECRET, VIEWER_SECRET, OWNER_SECRET])
+def test_who_may_not(pages: PageClient, secret: str) -> None:
+    """Everyone sees the pages; only an administrator changes something."""
+    before = stored(pages)
+    for path in ("/ui/environments", "/ui/new-environment", "/ui/environments/development"):
+        page = pages.get(path, token=secret)
+        assert page.status == 200 and "ADMIN" in page.text
+    paths = (
+        "new-environment",
+        *(f"environments/development{end}" for end in ("", "/on", "/off", "/up", "/down", "/delete")),
+    )
+    for path in paths:
+        assert pages.post(f"/ui/{path}", [("name", "n"), ("type", "t")], token=secret).status == 403
+    assert stored(pages) == before

@@ -1,0 +1,92 @@
+"""The event stream of the flag server: for those who are signed in, as long as they are; changes and arrivals are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from flagsvc.pages.live import EventStreams
+from flagsvc.testing import FakeClock
+from support.aio import asynchronous, until
+from support.flagservers import BACKEND_SECRET, USER_SECRET, AppClient, app_client
+from support.page_scene import Visitor, pass_time
+from support.processes import Answer
+
+GIVEN = {"features": [{"name": "a"}]}
+
+
+class Listener:
+    """An open stream. `text` is what came."""
+
+    def __init__(self, client: AppClient, **headers: str) -> None:
+        self.status = 0
+        self.text = ""
+        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+        path = "/ui/stream"
+        scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "headers": pairs}
+        self.task = asyncio.create_task(client.app({**scope, "query_string": b""}, self.receive, self.send))
+
+    async def receive(self) -> Any:
+        """Stay."""
+        await asyncio.Event().wait()
+
+    async def send(self, message: Any) -> None:
+        """Take a part of the answer."""
+        self.status = message.get("status", self.status)
+        self.text += message.get("body", b"").decode()
+
+
+def in_thread(function: Any, *given: Any, **more: Any) -> Any:
+    """Return an awaitable of what a blocking function returns."""
+    return asyncio.to_thread(function, *given, **more)
+
+
+def test_who_may_listen(database_url: str) -> None:
+    """A stream needs a session or a token of the admin API. HEAD opens none, and there is no data."""
+    with app_client(database_url, given=GIVEN) as client:
+        assert client.get("/ui/stream", token=None).status == 303
+        assert client.get("/ui/stream", token="unknown").status == 401
+        answer: Answer = client.ask("HEAD", "/ui/stream")
+        assert answer.status == 200 and answer.headers["content-type"] == "text/event-stream"
+        assert answer.headers["cache-control"] == "no-store" and client.server.streams.count == 0
+        assert client.get("/ui/stream.json").status == 404
+
+
+def test_changes_are_told_until_the_session_ends(database_url: str) -> None:
+    """A change and its arrival come as events without names of flags. After signing out the next heartbeat ends the stream."""
+    clock = FakeClock()
+    with app_client(database_url, given=GIVEN, clock=clock) as client:
+        object.__setattr__(client.server, "streams", EventStreams(beat_s=0.05))
+        visitor = Visitor(client)
+        follow(client, visitor)
+
+
+@asynchronous
+async def follow(client: AppClient, visitor: Visitor) -> None:
+    """Follow a change and the end of the session."""
+    listener, other = Listener(client, cookie=visitor.cookie or ""), Listener(client, authorization=USER_SECRET)
+    await until(lambda: client.server.streams.count == 2)
+    assert (await in_thread(visitor.send, "/flags/a/development/on")).status == 303
+    await until(lambda: "event: revision" in listener.text)
+    names = {"unleash-appname": "web", "unleash-instanceid": "one"}
+    await in_thread(client.get, "/api/client/features", token=BACKEND_SECRET, headers=names)
+    await until(lambda: "event: arrived" in listener.text)
+    assert listener.status == 200 and '"a"' not in listener.text
+    await in_thread(visitor.send, "/sign-out")
+    await asyncio.wait_for(listener.task, 10)
+    assert client.server.streams.count == 1 and not other.task.done()
+    client.server.streams.end_all()
+    await asyncio.wait_for(other.task, 10)
+
+
+def test_listening_is_no_use_of_a_session(database_url: str) -> None:
+    """A session that only has an open stream ends after twelve hours, as one without."""
+    clock = FakeClock()
+    with app_client(database_url, given=GIVEN, clock=clock) as client:
+        secret = (Visitor(client).cookie or "").partition("=")[2]
+        keyring = client.server.keyring
+        assert keyring.is_valid(secret) and keyring.is_valid(USER_SECRET) and not keyring.is_valid("unknown")
+        pass_time(clock, 12 * 3600 - 1)
+        assert keyring.is_valid(secret)
+        pass_time(clock, 2)
+        assert not keyring.is_valid(secret)

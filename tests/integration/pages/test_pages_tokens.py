@@ -1,0 +1,155 @@
+"""API tokens on pages: the list, making one, whose secret is shown once, deleting, and who may do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client, read_secret, require_kept
+from support.processes import Answer
+
+API = "/api/admin/api-tokens"
+HOSTILE = "<script>alert(1)</script>\"'&"
+OWNER_SECRET = "user:secret-of-an-owner"
+GIVEN: dict[str, Any] = {
+    "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "other", "role": "owner"}]}],
+    "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
+    "projects": [{"id": "other", "name": HOSTILE}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a second project and its owner, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def make(pages: PageClient, name: str, *, token: str = USER_SECRET, project: str = "", **more: Any) -> Answer:
+    """Make a token by the form: of all projects, or of one."""
+    path = f"/ui/tokens/new/{project}".rstrip("/")
+    form = pages.form(pages.get(path, token=USER_SECRET), path)
+    return pages.press(form, "save", token=token, name=name, **({} if project else {"projects": "*"}) | more)
+
+
+def stored(pages: PageClient) -> dict[str, dict[str, Any]]:
+    """Return the tokens as the admin API lists them, by name."""
+    return {each["tokenName"]: each for each in pages.client.get(API).json()["tokens"]}
+
+
+def number_of(pages: PageClient, name: str) -> int:
+    """Return the id of a token."""
+    return next(int(each["id"]) for each in pages.data("/ui/tokens")["tokens"] if each["tokenName"] == name)
+
+
+def test_the_secret_is_shown_once(pages: PageClient) -> None:
+    """The answer of the form has the secret, which works; no later page, no event, no address and no log line has it."""
+    made = make(pages, HOSTILE, environment="production", projects=["default", "other"], expires="2999-01-31")
+    secret = read_secret(made)
+    assert "<script>alert" not in made.text
+    assert "flagsvc proxy --url http://" in made.text and "--client-keys some-key" in made.text
+    assert pages.client.get("/api/client/features", token=secret).status == 200
+    token = stored(pages)[HOSTILE]
+    assert (token["environment"], token["projects"], token["type"]) == ("production", ["default", "other"], "client")
+    assert token["expiresAt"] == "2999-01-31T23:59:59.000Z"
+    require_kept(pages, secret, "/ui/tokens", "/ui/tokens.json")
+
+
+def test_a_frontend_token(pages: PageClient) -> None:
+    """It is for a proxy, so the page shows an address of one, and the key."""
+    made = make(pages, "web", type="frontend")
+    assert "https://PROXY/api/frontend" in made.text and "flagsvc proxy --url" not in made.text
+    assert read_secret(made).startswith("*:development.")
+    assert stored(pages)["web"]["expiresAt"] is None
+
+
+def test_the_list(pages: PageClient) -> None:
+    """It has every token that the caller may read, never a secret or a part of one, and no text of it becomes HTML."""
+    make(pages, HOSTILE)
+    page = pages.get("/ui/tokens").text
+    assert "<script>alert" not in page and "***" not in page and "***" not in pages.get("/ui/tokens.json").text
+    assert BACKEND_SECRET not in page and ADMIN_SECRET not in page
+    kinds = {secret: types(pages, secret) for secret in (USER_SECRET, EDITOR_SECRET, VIEWER_SECRET, OWNER_SECRET)}
+    assert kinds[USER_SECRET] == ["admin", "client", "frontend", "client"]
+    assert kinds[EDITOR_SECRET] == ["client", "frontend", "client"]
+    assert kinds[VIEWER_SECRET] == kinds[OWNER_SECRET] == []
+    assert "needs the permission READ_CLIENT_API_TOKEN" in pages.get("/ui/tokens", token=VIEWER_SECRET).text
+    assert make(pages, "theirs", project="other").status == 200
+    assert types(pages, OWNER_SECRET) == ["client"]
+
+
+def types(pages: PageClient, secret: str) -> list[str]:
+    """Return the types of the tokens that a caller sees."""
+    return [each["type"] for each in pages.data("/ui/tokens", token=secret)["tokens"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": ""}, "tokenName"),
+        ({"type": "admin"}, "type"),
+        ({"environment": "nosuch"}, "Environment=nosuch does not exist"),
+        ({"environment": "*"}, "cannot be scoped to all environments"),
+        ({"projects": "nosuch"}, "Project=nosuch does not exist"),
+        ({"projects": None}, "must contain at least 1 items"),
+        ({"expires": "tomorrow"}, "date-time"),
+    ],
+)
+def test_what_no_token_can_have(pages: PageClient, fields: dict[str, Any], message: str) -> None:
+    """The form comes again with the message and with what was typed, and nothing is made."""
+    before = stored(pages)
+    refused = make(pages, **{"name": HOSTILE} | fields)
+    assert refused.status == 400 and message in refused.text.replace("&#34;", '"')
+    assert "<script>alert" not in refused.text
+    assert pages.form(refused, "/tokens/new").value("name") == fields.get("name", HOSTILE)
+    assert stored(pages) == before
+
+
+@pytest.mark.parametrize(
+    ("secret", "project", "status"),
+    [
+        (USER_SECRET, "", 200),
+        (EDITOR_SECRET, "", 403),
+        (EDITOR_SECRET, "default", 200),
+        (EDITOR_SECRET, "other", 403),
+        (OWNER_SECRET, "other", 200),
+        (OWNER_SECRET, "default", 403),
+        (VIEWER_SECRET, "", 403),
+        (VIEWER_SECRET, "default", 403),
+    ],
+)
+def test_who_may_make_and_delete_one(pages: PageClient, secret: str, project: str, status: int) -> None:
+    """As for the API, a root role or a role in the project decides; what is not allowed is shown disabled, with its permission."""
+    path = f"/ui/tokens/new/{project}".rstrip("/")
+    shown = pages.get(path, token=secret)
+    assert ("that needs the permission" in shown.text) is (status == 403)
+    assert make(pages, "mine", token=secret, project=project).status == status
+    api = f"/api/admin/projects/{project}/api-tokens" if project else API
+    body = {"tokenName": "by-api", "type": "client"}
+    assert (pages.client.post(api, body, token=secret).status == 201) is (status == 200)
+    if status == 403:
+        make(pages, "mine", project=project)
+    place = f"/ui/tokens/{number_of(pages, 'mine')}/delete" + (f"/{project}" if project else "")
+    offered = f'action="{place}"' in pages.get("/ui/tokens", token=secret).text
+    assert offered is (status == 200 and secret != USER_SECRET) or secret == USER_SECRET
+    assert pages.post(place, token=secret).status == (303 if status == 200 else 403)
+    assert ("mine" in stored(pages)) is (status == 403)
+
+
+def test_deleting_one(pages: PageClient) -> None:
+    """A deleted token is refused at once; a token of several projects is not deleted by the right in one of them."""
+    secret = read_secret(make(pages, "mine", projects=["default", "other"]))
+    number = number_of(pages, "mine")
+    assert pages.post(f"/ui/tokens/{number}/delete/other", token=OWNER_SECRET).status == 400
+    form = pages.form(pages.get("/ui/tokens"), f"/{number}/delete")
+    done = pages.press(form)
+    assert (done.status, done.headers["location"]) == (303, "/ui/tokens?saved=deletion")
+    assert "The token is deleted." in pages.get("/ui/tokens?saved=deletion").text
+    assert pages.client.get("/api/client/features", token=secret).status == 401
+    for path in (f"{number}/delete", "99999999999/delete", f"{number}/delete/other"):
+        assert pages.post(f"/ui/tokens/{path}").status == 404
+    assert pages.post("/ui/tokens/x/delete").status == 400
+    assert pages.get("/ui/tokens/new/nosuch").status == 404

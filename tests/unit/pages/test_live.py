@@ -1,0 +1,111 @@
+"""Event streams of live pages: bounded in number, kept alive by one timer, over with session or server (decision 0057)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from flagsvc.http.messages import GET, HEAD, HttpError
+from flagsvc.http.parts import Outlet, Parts, PartsResponse
+from flagsvc.pages import live
+from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_STREAMS, EventStream, EventStreams, respond_live
+from support.aio import asynchronous, until
+
+
+class Caller(Outlet):
+    """One who reads everything; `sent` is what came."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.sent = b""
+        self.ended = False
+
+    def write(self, data: bytes) -> None:
+        """Read."""
+        self.sent += data
+
+    def end(self) -> None:
+        """Note the end."""
+        self.ended = True
+        self.parts.lose()
+
+
+def open_stream(stream: EventStream) -> Caller:
+    """Open a stream as a transport does."""
+    caller = Caller(stream)
+    stream.open(caller)
+    return caller
+
+
+@asynchronous
+async def test_the_timer_runs_only_while_a_stream_is_open() -> None:
+    """One timer beats for all streams; it begins with the first one and stops with the last one."""
+    streams = EventStreams(beat_s=0.001)
+    first, second = open_stream(streams.make(lambda: True)), open_stream(streams.make(lambda: True))
+    await until(lambda: HEARTBEAT in first.sent and HEARTBEAT in second.sent)
+    assert first.sent.startswith(BEGIN)
+    first.parts.lose()
+    assert (streams.is_beating, streams.count) == (True, 1)
+    second.parts.lose()
+    assert (streams.is_beating, streams.count) == (False, 0)
+
+
+@asynchronous
+async def test_there_is_a_limit() -> None:
+    """Above the limit a caller gets a 503 with a text; one that was admitted before and opens later ends at once."""
+    streams = EventStreams()
+    late = streams.make(lambda: True)
+    callers = [open_stream(streams.make(lambda: True)) for _ in range(MAX_STREAMS)]
+    with pytest.raises(HttpError, match="256 pages are open") as refused:
+        streams.make(lambda: True)
+    assert refused.value.status == 503 and open_stream(late).ended
+    callers[0].parts.lose()
+    assert not open_stream(streams.make(lambda: True)).ended and streams.count == MAX_STREAMS
+    streams.end_all()
+    assert all(each.ended for each in callers[1:]) and streams.count == 0 and not streams.is_beating
+
+
+@asynchronous
+async def test_a_stream_ends_with_its_session() -> None:
+    """Each beat ends the streams whose viewers may no longer see the page; the others stay."""
+    streams, signed_out = EventStreams(beat_s=0.001), asyncio.Event()
+    one, two = open_stream(streams.make(lambda: not signed_out.is_set())), open_stream(streams.make(lambda: True))
+    signed_out.set()
+    await until(lambda: one.ended)
+    assert not two.ended and streams.count == 1
+    streams.end_all()
+
+
+@asynchronous
+async def test_announcements_come_from_any_thread_and_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of announcements with the same name that come together, the last one is sent; without a stream nothing happens."""
+    monkeypatch.setattr(live, "MERGE_S", 0.01)
+    streams = EventStreams()
+    streams.announce("revision", {"revision": 1})
+    caller = open_stream(streams.make(lambda: True))
+    for number in (2, 3):
+        await asyncio.to_thread(streams.announce, "revision", {"revision": number})
+    streams.announce("arrived", {})
+    await until(lambda: b"arrived" in caller.sent)
+    assert caller.sent == BEGIN + b'event: revision\ndata: {"revision":3}\n\nevent: arrived\ndata: {}\n\n'
+    streams.end_all()
+
+
+def test_after_the_loop_nothing_is_announced() -> None:
+    """A change that is noticed after the event loop has ended disturbs nobody."""
+    streams = EventStreams()
+
+    async def leave_open() -> None:
+        open_stream(streams.make(lambda: True))
+
+    asyncio.run(leave_open())
+    streams.announce("revision", {})
+
+
+def test_head_gets_a_plain_answer() -> None:
+    """HEAD has the same headers, and opens no stream."""
+    streams = EventStreams()
+    plain, opened = (respond_live(method, streams, lambda: True) for method in (HEAD, GET))
+    assert plain.headers() == opened.headers() and (b"content-type", b"text/event-stream") in plain.headers()
+    assert isinstance(opened, PartsResponse) and not isinstance(plain, PartsResponse)
