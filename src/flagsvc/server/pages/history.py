@@ -14,6 +14,7 @@ from flagsvc.server.pages.page import page
 from flagsvc.server.store.event_kinds import ROWS
 from flagsvc.server.store.resources import environments, events
 from flagsvc.server.store.resources.events import EventSearch, read_day
+from flagsvc.server.store.undo.table import row_of
 
 EXACT = ("feature", "project", "environment", "type", "groupId")
 """Filters of the address that are one value of the search's filter of the same name."""
@@ -39,7 +40,7 @@ def show(call: ApiCall) -> ApiAnswer:
         found, total = events.search(tx, wanted)
         places = [each["name"] for each in environments.list_all(tx)]
     data = {
-        "events": [each | {"words": plain(each["summary"]), "changes": list(list_changes(each))} for each in found],
+        "events": [show_event(each) for each in found],
         "total": total,
         "page": number,
         "pages": max(1, -(-total // PAGE_SIZE)),
@@ -51,6 +52,13 @@ def show(call: ApiCall) -> ApiAnswer:
         "address": urlencode(given),
     }
     return ApiAnswer(data)
+
+
+def show_event(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
+    row = row_of(event["type"])
+    reason = "" if row.subject is not None else row.reason
+    return event | {"words": plain(event["summary"]), "changes": list(list_changes(event)), "kept": reason}
 
 
 def read_date(given: dict[str, str], name: str) -> Any:
