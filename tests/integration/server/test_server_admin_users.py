@@ -96,6 +96,17 @@ def test_a_changed_role_holds_at_once(client: AppClient) -> None:
     assert client.post(*segment, token=VIEWER_SECRET).status == 201
 
 
+def test_a_change_of_nothing_is_none(client: AppClient) -> None:
+    """What is absent stays, and without a difference there is no event."""
+    place = f"{PATH}/{numbers(client)['writer']}"
+    before = client.get(place).json()
+    events = "/api/admin/events"
+    for body in ({}, {"name": before["name"]}):
+        count = client.get(events).json()["totalEvents"]
+        assert client.put(place, body).status == 200
+        assert client.get(place).json() == before and client.get(events).json()["totalEvents"] == count
+
+
 def test_a_deleted_user_is_refused_at_once(client: AppClient) -> None:
     """The personal tokens go with the user, and the event says who it was."""
     place = f"{PATH}/{numbers(client)['writer']}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
 from flagsvc.server.store.undo.table import ROWS
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
 
@@ -168,3 +169,20 @@ def test_it_needs_the_permission(client: AppClient, kind: str) -> None:
     event = last_event(client, kind)
     answer = client.ask("POST", f"{EVENTS}/{event['id']}/undo", None, token=VIEWER_SECRET)
     assert answer.status == 403 and next(row for row in ROWS if row.type == kind).permissions[0] in answer.text
+
+
+def test_an_unknown_event_is_told(client: AppClient) -> None:
+    """An event or an action that never was, or that is deleted by its age, is 404."""
+    for path in ("999999", "actions/nosuch"):
+        assert client.post(f"{EVENTS}/{path}/undo", None).status == 404
+
+
+def test_the_limit_of_strategies_holds(client: AppClient) -> None:
+    """A removed strategy does not come back where there are as many as may be."""
+    remove(client)
+    event = last_event(client, "feature-strategy-remove")
+    for _ in range(MAX_STRATEGIES - 1):
+        add(client)
+    answer = client.post(f"{EVENTS}/{event['id']}/undo", None)
+    assert answer.status == 400 and str(MAX_STRATEGIES) in answer.text
+    assert len(strategy_ids(client)) == MAX_STRATEGIES
