@@ -219,16 +219,16 @@ def test_a_base_path_and_the_documentation(tmp_path: Path) -> None:
 
 
 def test_a_public_url(tmp_path: Path) -> None:
-    """Behind a proxy that ends TLS, notices and the OpenAPI document have the public address, and cookies are for TLS only."""
+    """Behind a proxy that ends TLS, notices have the public address, and cookies are for TLS only. The OpenAPI document needs none."""
     address = "https://flags.example/base"
-    with our_flag_server("--base-path", "base", "--public-url", f"{address}/", folder=tmp_path, seeded=False) as server:
+    with our_flag_server("--public-url", f"{address}/", base="/base", folder=tmp_path, seeded=False) as server:
         output = server.program.output()
         found = re.search(rf"{address}/ui/sign-in#(\S+)", output)
         assert found is not None and "listening on http://127.0.0.1:" in output
         sent = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-        answer = ask(f"{server.root}/base/ui/sign-in", method="POST", headers=sent, body=f"token={found[1]}".encode())
+        answer = ask(f"{server.root}/ui/sign-in", method="POST", headers=sent, body=f"token={found[1]}".encode())
         assert answer.status == 303 and answer.headers["set-cookie"].startswith("__Host-flagsvc=")
-        assert ask(f"{server.root}/base/docs/openapi.json").json()["servers"] == [{"url": address}]
+        assert ask(f"{server.root}/docs/openapi.json").json()["servers"] == [{"url": "/base"}]
 
 
 def test_the_default_database_is_in_the_state_folder(tmp_path: Path) -> None:

@@ -218,22 +218,26 @@ def our_flag_server(
     given: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     seeded: bool = True,
+    base: str = "",
     **env: str,
 ) -> Iterator[OurFlagServer]:
     """Run our flag server as a process until the block ends; it is ready when the block begins.
 
     Its database is `database`, else an SQLite file in `folder`, else one of its own that is thrown away. It starts with GIVEN, and
-    what of `given` comes on top, unless `seeded` is false.
+    what of `given` comes on top, unless `seeded` is false. `base` is its base path, with a slash before it.
     """
     port = processes.free_port()
     with ExitStack() as made:
         place = folder or made.enter_context(processes.scratch())
         command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1", *arguments]
+        root = f"http://127.0.0.1:{port}{base}"
+        if base:
+            command += ["--base-path", base]
         if seeded:
             seed = place / "seed.json"
             seed.write_text(json.dumps(merged(GIVEN, given or {})))
             command += ["--seed", str(seed)]
         variables = {"FLAGSVC_DATABASE_URL": database or str(place / "flags.db"), **env}
         program = made.enter_context(processes.running("flagsvc-server", command, env=variables, folder=place))
-        program.wait(lambda: processes.answers(f"http://127.0.0.1:{port}/health"), "ready", 60)
-        yield OurFlagServer(f"http://127.0.0.1:{port}/api", program)
+        program.wait(lambda: processes.answers(f"{root}/health"), "ready", 60)
+        yield OurFlagServer(f"{root}/api", program)
