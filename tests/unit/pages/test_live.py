@@ -93,7 +93,7 @@ async def test_announcements_come_from_any_thread_and_are_merged(monkeypatch: py
 
 
 def test_after_the_loop_nothing_is_announced() -> None:
-    """A change that is noticed after the event loop has ended disturbs nobody."""
+    """A change that is noticed after the event loop has ended raises no error."""
     streams = EventStreams()
 
     async def leave_open() -> None:

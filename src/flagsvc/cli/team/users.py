@@ -124,7 +124,7 @@ def remove(args: Namespace) -> int:
         tokens = f"{count} personal token{'' if count == 1 else 's'}"
         name = found.username or found.email
         question = f"Remove the {found.root_role} `{name}` with {tokens}?"
-        code = confirm("server user remove", question, "nobody was removed", yes=args.yes, shows="")
+        code = confirm("server user remove", question, "the user stays", yes=args.yes, shows="")
         if code is not None:
             return code
         with store.writing(command_actor(), "command") as tx:
