@@ -219,7 +219,7 @@ def test_a_base_path_and_the_documentation(tmp_path: Path) -> None:
 
 
 def test_a_public_url(tmp_path: Path) -> None:
-    """Behind a proxy that ends TLS, notices have the public address, and cookies are for TLS only; the OpenAPI document is relative."""
+    """Behind a proxy that ends TLS, notices have the public address, and cookies are for TLS only; OpenAPI stays relative."""
     address = "https://flags.example/base"
     with our_flag_server("--public-url", f"{address}/", base="/base", folder=tmp_path, seeded=False) as server:
         output = server.program.output()
