@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
 from flagsvc.server.store.undo.table import ROWS
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
@@ -123,6 +124,19 @@ def test_undo_of_an_action(database_url: str) -> None:
         assert client.post(f"{EVENTS}/actions/{action}/undo", None).status == 200
         assert client.get("/api/client/features", token=BACKEND_SECRET).json()["features"] == before
         assert client.get(LISTED).json() == []
+
+
+def test_a_flag_that_was_on_stays_on(client: AppClient) -> None:
+    """A flag may be on without a strategy; the undo of the first one added leaves it on."""
+    for _ in range(2):
+        remove(client)
+    with client.server.store.writing(None) as tx:
+        strategies.set_state(tx, strategies.StrategyPlace("default", "a", "development"), enabled=True)
+    before = state(client)
+    add(client)
+    event = last_event(client, "feature-strategy-add")
+    assert client.post(f"{EVENTS}/{event['id']}/undo", None).status == 200
+    assert state(client) == before
 
 
 @pytest.mark.parametrize("kind", CHANGES)

@@ -312,12 +312,16 @@ def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]
     return apply_patch(get(tx, strategy), operations)
 
 
-def remove(tx: Tx, place: StrategyPlace, strategy: str) -> None:
-    """Delete a strategy. A feature without another active one is switched off. Raises CallerError (403, 404)."""
+def remove(tx: Tx, place: StrategyPlace, strategy: str, *, keep_state: bool = False) -> None:
+    """Delete a strategy. A feature without another active one is switched off, except with `keep_state`.
+
+    Raises CallerError (403, 404).
+    """
     _find_in(tx, place, strategy)
     before = read_whole(tx, strategy)
     tx.db.execute(delete(strategies).where(strategies.c.id == strategy))
-    switch_off_without_strategies(tx, place)
+    if not keep_state:
+        switch_off_without_strategies(tx, place)
     place.record_event(tx, "feature-strategy-remove", before=before)
 
 

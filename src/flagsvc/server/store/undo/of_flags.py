@@ -29,7 +29,7 @@ def read_strategy(tx: Tx, change: Change) -> Side:
 def restore_strategy(tx: Tx, change: Change) -> None:
     """Remove the strategy that was added; else put it back, with its id and its place."""
     if change.before is None:
-        strategies.remove(tx, place_of(tx, change), _strategy_of(change))
+        strategies.remove(tx, place_of(tx, change), _strategy_of(change), keep_state=True)
     else:
         strategies.put_back(tx, place_of(tx, change), change.before)
 
