@@ -50,6 +50,15 @@ PATHS = (
     "/environments",
     "/new-environment",
     "/environments/development",
+    "/context-fields",
+    "/new-context-field",
+    "/context-fields/plan",
+    "/tag-types",
+    "/new-tag-type",
+    "/tag-types/team",
+    "/strategy-types",
+    "/new-strategy-type",
+    "/strategy-types/hours",
     "/proxies",
     "/history",
     "/history?feature=new",
@@ -59,6 +68,8 @@ GIVEN = {
     "features": [{"name": name} for name in ("new", "newer", "old")],
     "segments": [{"name": "beta", "constraints": STRATEGY["constraints"]}],
     "contextFields": [{"name": "plan", "legalValues": [{"value": "team"}, {"value": "business"}]}],
+    "tagTypes": [{"name": "team", "color": "#1d4ed8"}],
+    "strategyTypes": [{"name": "hours", "parameters": [{"name": "from", "type": "number"}]}],
 }
 STATES = "[...document.querySelectorAll('#list .state')].map(each => each.innerText.split(' ')[0])"
 ROWS = "document.querySelectorAll('#list tbody tr').length"
