@@ -245,6 +245,35 @@ def test_what_a_viewer_sees(pages: PageClient) -> None:
     assert stored(pages) == [strategy | {"milestoneId": None}]
 
 
+def test_variants(pages: PageClient) -> None:
+    """Variants are added, previewed, saved and removed by the form; what the API refuses is told, and nothing typed is lost."""
+    form = pages.form(pages.press(pages.form(pages.get(f"{LIST}/new"), "/new"), "add-variant"), "/new")
+    form = pages.form(pages.press(form, "add-variant", v0__name="a", v0__type="json", v0__payload='{"a": 1}'), "/new")
+    assert form.value("v0.payload") == '{"a": 1}'
+    typed: dict[str, Any] = {"v1__name": "b", "v1__fixed": "on", "v1__share": "33.3", "variantStickiness": "plan"}
+    shown = pages.press(form, "preview", **typed).text
+    assert "a: 66.7 %, buckets 1 to 667 of 1000" in shown and "b: 33.3 %, buckets 668 to 1000 of 1000" in shown
+    wrong = pages.press(form, "save", **(typed | {"v1__share": "33.33"}))
+    assert wrong.status == 400 and "The share of the variant b must be a percentage" in wrong.text
+    refused = pages.press(form, "save", **(typed | {"v0__fixed": "on", "v1__payload": HOSTILE}))
+    assert refused.status == 400 and "at least one &#34;variable&#34; variant" in refused.text
+    assert "<script>alert" not in refused.text and pages.form(refused, "/new").value("v1.payload") == HOSTILE
+    assert pages.press(form, "save", **typed).status == 303
+    [strategy] = stored(pages)
+    a = {"name": "a", "weight": 667, "weightType": "variable", "stickiness": "plan"}
+    b = {"name": "b", "weight": 333, "weightType": "fix", "stickiness": "plan"}
+    assert strategy["variants"] == [a | {"payload": {"type": "json", "value": '{"a": 1}'}}, b]
+    form = pages.form(pages.get(f"{LIST}/{strategy['id']}"), strategy["id"])
+    assert "Every user keeps the variant." in pages.press(form, "preview").text
+    assert "10 % of the users change from a to b." in pages.press(form, "preview", v1__share="43.3").text
+    assert "All users are drawn again" in pages.press(form, "preview", group="other").text
+    assert pages.press(form, "save").status == 303
+    assert stored(pages) == [strategy]
+    removed = pages.form(pages.press(form, "remove-variant:1"), strategy["id"])
+    assert pages.press(removed, "save").status == 303
+    assert [each["name"] for each in stored(pages)[0]["variants"]] == ["a"]
+
+
 def test_data(pages: PageClient) -> None:
     """The same address with `.json` gives the data of the page."""
     strategy = made(pages, title="mine")

@@ -69,12 +69,12 @@ def test_preview(
     notes: list[str],
 ) -> None:
     """A flag that is on without an active strategy is on for everyone, so that its first strategy takes it away."""
-    found = preview_of(stored, wanted, others, {}, enabled=enabled)
+    found = preview_of("a", stored, wanted, others, {}, enabled=enabled)
     assert (found["sentences"], found["notes"]) == (sentences, notes)
 
 
 def test_a_strategy_that_cannot_be_read() -> None:
     """Without figures, the words still say what is wrong."""
-    found = preview_of(None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
+    found = preview_of("a", None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
     assert found["sentences"] == [] and found["share"] is None
     assert "no user" in found["after"]
