@@ -18,6 +18,9 @@ STRATEGY = {
     "name": "flexibleRollout",
     "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "a"},
     "constraints": [{"contextName": "plan", "operator": "IN", "values": ["team", "business"]}],
+    "variants": [
+        {"name": name, "weight": 500, "weightType": "variable", "stickiness": "userId"} for name in ("blue", "red")
+    ],
 }
 PATHS = (
     "/flags",
