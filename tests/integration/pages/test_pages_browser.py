@@ -29,6 +29,7 @@ PATHS = (
     "/new-flag",
     "/import",
     "/compare",
+    "/export",
     "/compare?from=production&to=production",
     "/flags/new/copy",
     "/flags/new/edit",
