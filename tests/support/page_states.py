@@ -83,5 +83,6 @@ PATHS = (
     "/proxies",
     "/history",
     "/history?feature=new",
+    "/export",
     "/nowhere",
 )
