@@ -17,6 +17,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
+    Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
     Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
