@@ -53,6 +53,8 @@ PATHS = (
     "/compare?from=production&to=production",
     "/flags/new/copy",
     "/flags/new/edit",
+    "/flags/new/parent",
+    "/flags/new/parent?parent=newer",
     "/try",
     "/segments",
     "/segments/new",
