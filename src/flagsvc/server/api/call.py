@@ -10,6 +10,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
 from flagsvc.pages.forms import Form
@@ -37,7 +38,8 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations. `streams` are the open streams of pages.
+    has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `described` are the operations of the
+    OpenAPI document that another contract answers.
     """
 
     store: Store
@@ -53,6 +55,7 @@ class ApiContext:
     process: ProcessStatus = field(default_factory=ProcessStatus)
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
+    described: list[Operation] = field(default_factory=list)
 
 
 @dataclass
