@@ -25,6 +25,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
     Setting("Projects", "/projects", "Make projects, and change their environments and members."),
     Setting("Environments", "/environments", "Make, order, switch and delete environments."),
+    Setting(
+        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+    ),
+    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
 )
 
 
