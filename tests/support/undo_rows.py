@@ -123,6 +123,7 @@ TRIALS: Mapping[str, Trial] = {
     "feature-tagged": Trial(post("/api/admin/features/other/tags", TAG)),
     "feature-untagged": Trial(delete("/api/admin/features/a/tags/simple/blue")),
     "feature-link-added": Trial(LINKED),
+    "feature-link-updated": Trial(put(f"{A}/link/{{link}}", {"url": "https://example.com/z", "title": "z"}), (LINKED,)),
     "feature-link-removed": Trial(links("https://example.com/y"), (LINKED,)),
     "features-imported": Trial(IMPORT),
     "tag-created": Trial(post("/api/admin/tags", {"type": "simple", "value": "free"})),

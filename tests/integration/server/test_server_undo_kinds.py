@@ -17,7 +17,7 @@ from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.undo.table import ROWS, UNDO, UndoRow
 from support.admin_call_rows import Step, filled, post
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.undo_rows import GIVEN, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, Trial
+from support.undo_rows import GIVEN, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A, Trial
 
 EVENTS = "/api/admin/events"
 NOT_COMPARED = {"events", "revision", "tokens", "users"}
@@ -40,8 +40,10 @@ class Scene:
         self.known: dict[str, Any] = {}
 
     def do(self, steps: Sequence[Step]) -> None:
-        """Do steps, each of which succeeds."""
+        """Do steps, each of which succeeds. `{link}` is the first link of the flag `a`."""
         for step in steps:
+            if "{link}" in step.path:
+                self.known["link"] = self.client.get(A).json()["links"][0]["id"]
             body = filled(step.body, self.known)
             answer = self.client.ask(step.method, filled(step.path, self.known), body)
             assert answer.status < 300, (step, answer.text)

@@ -12,8 +12,10 @@ from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
+from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
@@ -37,7 +39,8 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations. `streams` are the open streams of pages.
+    has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
+    `tries` are the tries to sign in that are left.
     """
 
     store: Store
@@ -53,6 +56,12 @@ class ApiContext:
     process: ProcessStatus = field(default_factory=ProcessStatus)
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
+    trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
+    tries: SignInTries = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the limit on tries to sign in, with the clock and the counters of this server."""
+        object.__setattr__(self, "tries", SignInTries(self.clock, self.reached))
 
 
 @dataclass
@@ -86,6 +95,11 @@ class ApiCall:
     def request(self) -> Request:
         """The request itself."""
         return self.head.request
+
+    @property
+    def address(self) -> str | None:
+        """The address of the caller; None without one."""
+        return self.server.trust.address(self.request.peer, self.head.forwarded)
 
     @property
     def store(self) -> Store:

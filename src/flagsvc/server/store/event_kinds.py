@@ -147,6 +147,7 @@ ROWS = (
     EventKind("feature-tagged", "Flag tagged", "{by} tagged {feature} with {name}"),
     EventKind("feature-untagged", "Tag taken off", "{by} took the tag {name} off {feature}"),
     EventKind("feature-link-added", "Link added", "{by} added the link {name} to {feature}", only_after(*LINK)),
+    EventKind("feature-link-updated", "Link changed", "{by} changed the link {name} of {feature}", only(*LINK)),
     EventKind("feature-link-removed", "Link removed", "{by} removed the link {name} of {feature}", only_before(*LINK)),
     EventKind("features-imported", "Import", "{by} imported flags into {project}, {environment}", nothing),
     EventKind("features-exported", "Export", "{by} exported flags"),

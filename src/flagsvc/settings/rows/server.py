@@ -8,7 +8,7 @@ from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Size
+from flagsvc.settings.converted import Size, Trusted
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions
@@ -101,6 +101,7 @@ class ServerCallers(Options):
 
     section = Section.CALLERS
 
+    trust_proxy: Trusted = CallerOptions.trust_proxy
     header_limit: Size = CallerOptions.header_limit
     body_limit: Size = option(
         "bodyLimit",

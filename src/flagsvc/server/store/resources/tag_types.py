@@ -103,8 +103,7 @@ def remove(tx: Tx, name: str) -> None:
 def find_whole(tx: Tx, name: str) -> Json | None:
     """Return a tag type with its tags, as events hold it; None for one that does not exist."""
     row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
-    held = tx.db.execute(select(tags).where(tags.c.type == name).order_by(tags.c.value)).all()
-    more = {"tags": whole_tags(tx, held)}
+    more = {"tags": tags_of(tx, name)}
     return None if row is None else to_json(row) | {"createdAt": format_time(row.created_at)} | more
 
 
@@ -129,6 +128,11 @@ def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
         for chunk in chunks(each["features"]):
             names = tx.db.execute(select(features.c.name).where(features.c.name.in_(chunk))).scalars()
             upsert(tx, feature_tags, [same | {"feature": name} for name in names], ())
+
+
+def tags_of(tx: Tx, name: str) -> list[Json]:
+    """Return the tags of a type by value, with the features that have them."""
+    return whole_tags(tx, tx.db.execute(select(tags).where(tags.c.type == name).order_by(tags.c.value)).all())
 
 
 def whole_tags(tx: Tx, rows: Iterable[Row[Any]]) -> list[Json]:

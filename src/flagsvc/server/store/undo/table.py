@@ -70,6 +70,7 @@ ROWS = (
     UndoRow("feature-tagged", TAGGING, UPDATE),
     UndoRow("feature-untagged", TAGGING, UPDATE),
     UndoRow("feature-link-added", LINKS, UPDATE),
+    UndoRow("feature-link-updated", LINKS, UPDATE),
     UndoRow("feature-link-removed", LINKS, UPDATE),
     UndoRow("features-imported", WHOLE_ACTION),
     UndoRow("features-exported", reason="An export changes nothing"),
