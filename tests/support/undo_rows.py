@@ -201,3 +201,76 @@ TOGETHER: Mapping[str, Trial] = {
     ),
 }
 """Changes of several events → their trial; the whole action is undone."""
+IS_RED = {"contextName": "color", "operator": "IN", "values": ["red"]}
+USED = RULE | {"segments": [4]}
+OBSTACLES: Mapping[str, tuple[str, tuple[Step, ...], str]] = {
+    "a flag that has a strategy since": (
+        "feature-created",
+        (post(F, {"name": "z"}), post(f"{F}/z/environments/development/strategies", RULE)),
+        "added",
+    ),
+    "a flag with a child": (
+        "feature-created",
+        (post(F, {"name": "z"}), post(f"{F}/other/dependencies", {"feature": "z"})),
+        "depend on z",
+    ),
+    "a segment in use": (
+        "segment-created",
+        (post("/api/admin/segments", SEGMENT), post(RULES, USED)),
+        "added flexibleRollout",
+    ),
+    "a context field in use": (
+        "context-field-created",
+        (post("/api/admin/context", {"name": "color"}), post(RULES, RULE | {"constraints": [IS_RED]})),
+        "added flexibleRollout",
+    ),
+    "a strategy type in use": (
+        "strategy-created",
+        (post("/api/admin/strategies", {"name": "weeks", "parameters": []}), post(RULES, {"name": "weeks"})),
+        "added weeks",
+    ),
+    "a tag that another flag has": (
+        "tag-created",
+        (post("/api/admin/tags", TAG | {"value": "new"}), post("/api/admin/features/a/tags", TAG | {"value": "new"})),
+        "tagged a with new",
+    ),
+    "a deleted segment of a revived flag": (
+        "segment-deleted",
+        (delete("/api/admin/segments/2"), post("/api/admin/archive/revive/c")),
+        "The flag c, which used the segment, is active again",
+    ),
+    "a project with a member": (
+        "project-created",
+        (post("/api/admin/projects", {"id": "new", "name": "N"}), post("/api/admin/projects/new/access", MEMBER)),
+        "gave roles in new",
+    ),
+    "an environment that a project has": (
+        "environment-created",
+        (
+            post("/api/admin/environments", {"name": "qa", "type": "test"}),
+            post(f"{P}/environments", {"environment": "qa"}),
+        ),
+        "added qa to the project default",
+    ),
+    "an environment of a project, in which a flag is on": (
+        "project-environment-added",
+        (post(f"{P}/environments", {"environment": "staging"}), post(f"{A}/environments/staging/on")),
+        "switched a on in staging",
+    ),
+    "a switch of a revived flag": (
+        "feature-environment-enabled",
+        (post(f"{HERE}/off"), post(f"{HERE}/on"), delete(A), post("/api/admin/archive/revive/a")),
+        "revived a",
+    ),
+    "a switch in an environment that the project no longer has": (
+        "feature-environment-enabled",
+        (post(f"{HERE}/off"), post(f"{HERE}/on"), delete(f"{P}/environments/development")),
+        "removed development from the project default",
+    ),
+    "a parent that is archived": (
+        "feature-dependency-removed",
+        (delete(f"{A}/dependencies/parent"), delete(f"{F}/parent")),
+        "No active feature parent exists",
+    ),
+}
+"""What stands in the way → the kind that is undone, the steps, and what the message says."""

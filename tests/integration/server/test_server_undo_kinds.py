@@ -17,7 +17,7 @@ from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.undo.table import ROWS, UNDO, UndoRow
 from support.admin_call_rows import Step, filled, post
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.undo_rows import GIVEN, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A, Trial
+from support.undo_rows import GIVEN, OBSTACLES, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A, Trial
 
 EVENTS = "/api/admin/events"
 NOT_COMPARED = {"events", "revision", "tokens", "users"}
@@ -191,3 +191,14 @@ def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:
     assert scene.state() == before
     scene.undo(f"actions/{action}")
     assert scene.state() == after
+
+
+@pytest.mark.parametrize("name", OBSTACLES)
+def test_what_stands_in_the_way_is_told(scene: Scene, name: str) -> None:
+    """Nothing is taken away that an event does not tell of; the message says what it is."""
+    kind, steps, message = OBSTACLES[name]
+    scene.do(steps)
+    before = scene.state()
+    answer = scene.client.post(f"{EVENTS}/{scene.newest(kind)['id']}/undo", None)
+    assert answer.status == 409 and message in answer.json()["message"], answer.text
+    assert scene.state() == before

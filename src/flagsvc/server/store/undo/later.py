@@ -14,6 +14,8 @@ from flagsvc.server.store.undo.table import row_of
 
 MOST = 5000
 """The most later events that are looked at."""
+ACROSS = "feature-dependency-added"
+"""The type of the events of a flag that use another one."""
 
 
 def find_later(tx: Tx, change: Change) -> Change | None:
@@ -23,7 +25,7 @@ def find_later(tx: Tx, change: Change) -> Change | None:
     event = events.c
     query = select(events).where(event.id > change.id, or_(event.action.is_(None), event.action != change.action))
     if change.feature is not None:
-        query = query.where(or_(event.feature == change.feature, event.feature.is_(None)))
+        query = query.where(or_(event.feature == change.feature, event.feature.is_(None), event.type == ACROSS))
     rows = tx.db.execute(query.order_by(event.id.desc()).limit(MOST))
     return next((later for row in rows if _touches(later := to_change(row), own)), None)
 
