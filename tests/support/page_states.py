@@ -54,6 +54,8 @@ PATHS = (
     "/flags/new/copy",
     "/export",
     "/flags/new/edit",
+    "/flags/new/parent",
+    "/flags/new/parent?parent=newer",
     "/try",
     "/segments",
     "/segments/new",
@@ -84,5 +86,6 @@ PATHS = (
     "/proxies",
     "/history",
     "/history?feature=new",
+    "/export",
     "/nowhere",
 )
