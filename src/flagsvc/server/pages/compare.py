@@ -28,6 +28,8 @@ FILTERS: Final = (SOURCE, TARGET, "q", *PLAIN_FILTERS, "tag", "sort", "order")
 """What the address may have besides the number of the page."""
 FLAG, ALL = "flag", "all"
 """The fields of the form: a ticked flag, and whether all that differ are wanted, on every page."""
+NEEDED: Final = "UPDATE_FEATURE"
+"""The permission that every import needs; others depend on what changes."""
 NOT_TWO: Final = "Choose two different environments."
 NONE_TICKED: Final = "Tick at least one flag."
 
@@ -135,7 +137,10 @@ def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
     ticked = dict.fromkeys(call.form.texts(FLAG))
     shown = {each["name"] for each in rows}
     return {
-        "flags": [each | {"ticked": each["name"] in ticked} for each in rows],
+        "flags": [
+            each | {"ticked": each["name"] in ticked, "needs": needs_of(call, each["project"], pair.target)}
+            for each in rows
+        ],
         "ticked_elsewhere": [name for name in ticked if name not in shown],
         "total": len(listed),
         "copyable": sum(each.copyable for each in listed),
@@ -145,6 +150,11 @@ def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
         "address": urlencode(given | {SOURCE: pair.source, TARGET: pair.target}),
         "back": urlencode(given | {SOURCE: pair.target, TARGET: pair.source}),
     }
+
+
+def needs_of(call: ApiCall, project: str, environment: str) -> str:
+    """Return the permission that every copy needs if the user lacks it; empty for one who has it."""
+    return "" if call.actor.may(NEEDED, project=project, environment=environment) else NEEDED
 
 
 def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:
