@@ -53,6 +53,7 @@ PATHS = (
     "/compare?from=production&to=production",
     "/flags/new/copy",
     "/flags/new/edit",
+    "/flags/new/development/variants",
     "/flags/new/parent",
     "/flags/new/parent?parent=newer",
     "/try",
