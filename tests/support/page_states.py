@@ -86,5 +86,6 @@ PATHS = (
     "/proxies",
     "/history",
     "/history?feature=new",
+    "/export",
     "/nowhere",
 )

@@ -10,6 +10,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.trust import TrustedProxies
@@ -40,7 +41,8 @@ class ApiContext:
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
-    `tries` are the tries to sign in that are left.
+    `tries` are the tries to sign in that are left. `described` are the operations of the OpenAPI document that another contract
+    answers.
     """
 
     store: Store
@@ -57,6 +59,7 @@ class ApiContext:
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
+    described: list[Operation] = field(default_factory=list)
     tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:

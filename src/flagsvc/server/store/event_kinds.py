@@ -185,6 +185,7 @@ ROWS = (
     EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}"),
     EventKind("setting-created", "Setting made", "{by} made the setting {name}"),
     EventKind("setting-updated", "Setting changed", "{by} changed the setting {name}"),
+    EventKind("backup-restored", "Backup restored", "{by} restored a backup of the whole database"),
 )
 KINDS: Mapping[str, EventKind] = {row.type: row for row in ROWS}
 NAMES = ("name", "feature", "tokenName", "username", "email", "value", "url", "description", "id")
