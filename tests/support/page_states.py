@@ -55,7 +55,7 @@ PATHS = (
     "/flags/new/edit",
     "/flags/new/development/variants",
     "/flags/new/parent",
-    "/flags/new/parent?parent=newer",
+    f"/flags/new/parent?parent={'n' * 100}",
     "/try",
     "/segments",
     "/segments/new",
