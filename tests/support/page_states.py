@@ -52,6 +52,7 @@ PATHS = (
     "/compare",
     "/compare?from=production&to=production",
     "/flags/new/copy",
+    "/export",
     "/flags/new/edit",
     "/flags/new/development/variants",
     "/flags/new/parent",
