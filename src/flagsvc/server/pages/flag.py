@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from flagsvc.reasons.admin_words import words_of_variants
+from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
@@ -36,6 +37,7 @@ def show(call: ApiCall) -> ApiAnswer:
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
+        state["may_vary"] = may(call, VARIANTS_PERMISSION, flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
     return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])})
 
