@@ -10,10 +10,13 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
+from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
@@ -37,7 +40,9 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations. `streams` are the open streams of pages.
+    has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
+    `tries` are the tries to sign in that are left. `described` are the operations of the OpenAPI document that another contract
+    answers.
     """
 
     store: Store
@@ -53,6 +58,13 @@ class ApiContext:
     process: ProcessStatus = field(default_factory=ProcessStatus)
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
+    trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
+    described: list[Operation] = field(default_factory=list)
+    tries: SignInTries = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the limit on tries to sign in, with the clock and the counters of this server."""
+        object.__setattr__(self, "tries", SignInTries(self.clock, self.reached))
 
 
 @dataclass
@@ -86,6 +98,11 @@ class ApiCall:
     def request(self) -> Request:
         """The request itself."""
         return self.head.request
+
+    @property
+    def address(self) -> str | None:
+        """The address of the caller; None without one."""
+        return self.server.trust.address(self.request.peer, self.head.forwarded)
 
     @property
     def store(self) -> Store:

@@ -36,7 +36,7 @@ def show(call: ApiCall) -> ApiAnswer:
     with call.store.reading() as tx:
         found = feature_search.search(tx, read_search(given, number))
         data = {
-            "flags": describe(tx, call, found["features"]),
+            "flags": add_usage(tx, add_rights(call, describe(tx, found["features"]))),
             "total": found["total"],
             "empty": "" if found["total"] else why_empty(tx, given),
             "page": number,
@@ -77,19 +77,32 @@ def read_search(given: dict[str, str], number: int) -> FeatureSearch:
     )
 
 
-def describe(tx: Tx, call: ApiCall, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return features with their words and switches in each environment, and how often they were asked for."""
-    names = [each["name"] for each in found]
-    words, hours = sentences_of(tx, names), usage.sum_by_hour(tx, names)
+def describe(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return features with their words in each environment."""
+    words = sentences_of(tx, [each["name"] for each in found])
     for feature in found:
         feature.setdefault("tags", [])
-        feature["asked"] = asked = hours.get(feature["name"], [])
-        feature["line"] = line_points(asked, HEIGHT)
         for state in feature["environments"]:
             strategies = words.get((feature["name"], state["name"]), [])
             state["words"] = [each["words"] for each in strategies if not each["disabled"]]
             state["protected"] = is_protected(state["type"])
+    return found
+
+
+def add_rights(call: ApiCall, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return features with whether the caller may switch them, in each environment."""
+    for feature in found:
+        for state in feature["environments"]:
             state["may_switch"] = may(call, SWITCH, feature["project"], state["name"])
+    return found
+
+
+def add_usage(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return features with how often they were asked for in each of the last hours, and the points of that line."""
+    hours = usage.sum_by_hour(tx, [each["name"] for each in found])
+    for feature in found:
+        feature["asked"] = hours.get(feature["name"], [])
+        feature["line"] = line_points(feature["asked"], HEIGHT)
     return found
 
 
