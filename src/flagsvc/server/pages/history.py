@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,7 +16,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE
 from flagsvc.server.pages.page import page, raw
-from flagsvc.server.store.event_kinds import ROWS, WAYS
+from flagsvc.server.store.event_kinds import ROWS, WAYS, list_changes
 from flagsvc.server.store.resources import environments, events
 from flagsvc.server.store.resources.events import EventSearch, read_day
 from flagsvc.server.store.store import Tx
@@ -106,7 +106,11 @@ def show_event(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
     row = row_of(event["type"])
     reason = "" if row.subject is not None else row.reason
-    return event | {"words": unmarked(event["summary"]), "changes": list(list_changes(event)), "kept": reason}
+    return event | {
+        "words": unmarked(event["summary"]),
+        "changes": list_changes(event["before"], event["after"]),
+        "kept": reason,
+    }
 
 
 def read_date(given: dict[str, str], name: str) -> Any:
@@ -134,16 +138,6 @@ def unreadable(name: str, wanted: str, given: str) -> Exception:
 def unmarked(summary: str) -> str:
     """Return the sentence of an event without the marks around its names."""
     return summary.replace("**", "")
-
-
-def list_changes(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each member of an event that is different before and after. Without one of the two sides nothing is compared."""
-    before, after = event["before"], event["after"]
-    if before is None or after is None:
-        return
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield {"name": name, "before": before.get(name), "after": after.get(name)}
 
 
 ROUTES = (

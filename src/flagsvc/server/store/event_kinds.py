@@ -216,6 +216,17 @@ def kind_of(type_: str) -> EventKind:
 def words_of(kind: EventKind, found: Mapping[str, Any], before: Side, after: Side) -> str:
     """Return an event as a sentence, with its names in bold; `found` has by, feature, environment and project."""
     side = {**(before or {}), **(after or {})}
-    name = next((side[each] for each in NAMES if side.get(each)), None)
+    name = next((side[each] for each in NAMES if side.get(each) and isinstance(side[each], str | int)), None)
     given = {key: f"**{value}**" for key, value in (dict(found) | {"name": name}).items()}
     return kind.words.format_map(given)
+
+
+def list_changes(before: Side, after: Side) -> list[dict[str, Any]]:
+    """Return each member of an event that is different before and after. Without one of the two sides nothing is compared."""
+    if before is None or after is None:
+        return []
+    return [
+        {"name": name, "before": before.get(name), "after": after.get(name)}
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]

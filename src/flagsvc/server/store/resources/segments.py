@@ -142,13 +142,13 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
     if row["name"] != before["name"]:
         check_name_free(tx, row["name"])
     check_project_exists(tx, row["project"])
-    _check_users(tx, number, row["project"])
+    check_users(tx, number, row["project"])
     row |= {"description": wanted["description"]} if "description" in wanted else {}
     tx.db.execute(update(segments).where(segments.c.id == number).values(row))
     tx.record_event("segment-updated", project=row["project"], before=before, data=find(tx, number))
 
 
-def _check_users(tx: Tx, number: int, project: str | None) -> None:
+def check_users(tx: Tx, number: int, project: str | None) -> None:
     """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project."""
     if project is None:
         return
