@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from flagsvc.core.clock import Clock, SystemClock
+from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
@@ -26,6 +27,7 @@ from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import open_store
+from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
 
@@ -150,8 +152,12 @@ def app_client(
     base: str = "",
     url: str = "",
     ways: SignInWays | None = None,
+    **options: Any,
 ) -> Iterator[AppClient]:
-    """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined)."""
+    """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined).
+
+    `options` are for its frontend API.
+    """
     log, time = RecordingLog(), clock or SystemClock()
     with ExitStack() as parts:
         store = open_store(database, time, log)
@@ -163,9 +169,9 @@ def app_client(
             store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()
         )
         announce_news(server)
-        contract = FlagServerContract(
-            Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))
-        )
+        frontend = partial(make_frontend, server, ServerOptions(base_path=base, **options))
+        pipeline = Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))
+        contract = FlagServerContract(pipeline, frontend)
         parts.callback(contract.close)
         yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
 

@@ -1,8 +1,8 @@
 """Authenticates callers by the part of the API, and checks permissions by the route (import validation 1, steps 2 and 3).
 
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. Any path, known or not, rejects a
-token of the other kind. There is no `/api/frontend`: its answer names the server for frontend SDKs. Pages, below `/ui`, take a
-session from a cookie, or a token of the admin API.
+token of the other kind. `/api/frontend` has a contract of its own (`flagsvc/frontend/`). Pages, below `/ui`, take a session from a
+cookie, or a token of the admin API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import (
     forbidden,
-    no_frontend_api,
     no_token,
     sign_in_needed,
     token_required,
@@ -80,14 +79,11 @@ class Authorization:
         `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is whom a proxy in front
         names.
 
-        Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
-        frontend API.
+        Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type.
         """
         part = api_area(path)
         if not part:
             return ANONYMOUS
-        if part == FRONTEND_API:
-            raise no_frontend_api()
         if part == PAGES and authorization is None:
             return self._identify_session(read_cookie(cookie, secure=secure), person)
         if repeated:
@@ -139,11 +135,9 @@ def has_any_permission(call: ApiCall, needed: Iterable[str], project: str | None
 
 
 def api_area(path: str) -> str:
-    """Return the part of a path: CLIENT_API, ADMIN_API, FRONTEND_API, API or PAGES; empty for paths without a token."""
+    """Return the part of a path: CLIENT_API, ADMIN_API, API or PAGES; empty for paths without a token."""
     lower = f"{path.lower().rstrip('/')}/"
-    return next(
-        (part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES) if lower.startswith(f"{part}/")), ""
-    )
+    return next((part for part in (CLIENT_API, ADMIN_API, API, PAGES) if lower.startswith(f"{part}/")), "")
 
 
 def read_cookie(cookie: bytes | None, *, secure: bool) -> str:

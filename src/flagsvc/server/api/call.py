@@ -10,6 +10,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.trust import TrustedProxies
@@ -42,7 +43,8 @@ class ApiContext:
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
-    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links.
+    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `described` are the
+    operations of the OpenAPI document that another contract answers.
     """
 
     store: Store
@@ -60,6 +62,7 @@ class ApiContext:
     streams: EventStreams = field(default_factory=EventStreams)
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     ways: SignInWays = field(default_factory=SignInWays)
+    described: list[Operation] = field(default_factory=list)
     tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:

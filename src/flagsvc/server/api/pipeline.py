@@ -25,7 +25,16 @@ from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.templates import DATA_SUFFIX
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
-from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, PAGES, Authorization, Caller, api_area, is_secure
+from flagsvc.server.api.authorization import (
+    ADMIN_API,
+    ANONYMOUS,
+    FRONTEND_API,
+    PAGES,
+    Authorization,
+    Caller,
+    api_area,
+    is_secure,
+)
 from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.counts import UNKNOWN
@@ -104,6 +113,7 @@ class Pipeline:
         self._error_page = error_page
         self._limit = body_limit
         self._base = server.base
+        self._frontend = f"{server.base}{FRONTEND_API}".lower()
         self._router = Router(routes)
         self._authorization = Authorization(server.keyring, server.base)
         self._answers = Answers()
@@ -139,6 +149,11 @@ class Pipeline:
         """Return whom a proxy in front names, on a page; None without one."""
         header = self._server.ways.header
         return None if header is None or not is_page(path) else header.read(request)
+
+    def is_frontend(self, head: Call) -> bool:
+        """Return whether the path of a request belongs to the frontend API."""
+        path = plain_path(head.request.path).lower()
+        return path == self._frontend or path.startswith(f"{self._frontend}/")
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""

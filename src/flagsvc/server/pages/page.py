@@ -113,7 +113,9 @@ def change(
 
 
 def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
-    """Return an answer with the page of its data."""
+    """Return an answer with the page of its data. Bytes are a file to save, and stay as they are."""
+    if isinstance(answer.body, bytes):
+        return answer
     frame = frame_of(call.root, call.head, call.known_actor)
     frame = frame._replace(notice=find_notice(call, frame.pages, frame.path.removeprefix(frame.pages)))
     body = TEMPLATES.render(template, frame=frame, **answer.body)
