@@ -214,7 +214,7 @@ def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
     row = tx.db.execute(select(segments).where(segments.c.id == whole["id"])).first()
     if row is None or row.name != whole["name"]:
         check_name_free(tx, whole["name"])
-    _check_users(tx, whole["id"], project)
+    check_users(tx, whole["id"], project)
     if row is None:
         made = {"id": whole["id"], "created_by": whole["createdBy"], "created_at": read_time(whole["createdAt"])}
         tx.db.execute(insert(segments).values(columns | made))
