@@ -21,6 +21,8 @@ from setuptools import setup
 from setuptools.command.build_ext import build_ext
 
 COMPILED = Path("src/flagsvc/compiled.txt")
+CACHE = "build/mypy_cache"
+"""Where mypyc keeps what it knows of the sources: its own folder, since mypy may run at the same time (`make -j`)."""
 HIDDEN = ["-fvisibility=hidden"] if os.name == "posix" else []
 """What lets the C compiler inline our functions into one another: nobody outside the library may replace them."""
 
@@ -150,7 +152,8 @@ def extensions() -> list[object]:
 
     paths = modules()
     with told(f"step 1 of 2: translating {len(paths)} modules to C with mypyc"):
-        made = mypycify(["--config-file=pyproject.toml", *paths], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
+        options = ["--config-file=pyproject.toml", f"--cache-dir={CACHE}"]
+        made = mypycify([*options, *paths], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
     for extension in made:
         extension.extra_compile_args += HIDDEN
         for source in map(Path, extension.sources):

@@ -8,7 +8,7 @@ import pytest
 
 from fuzzing.contract import UNREADY, Campaign, campaign, configured, contract
 
-EXAMPLES = 20
+EXAMPLES = 8
 LONG_EXAMPLES = 1500
 WORLDS: dict[str, dict[str, Any]] = {
     "everything on": {},

@@ -14,12 +14,18 @@ from sqlalchemy import select
 
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
+from flagsvc.server.store.batch.copying import make_copies
 from flagsvc.server.store.batch.dataset import read_data_set
+from flagsvc.server.store.batch.differences import find_differing
+from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.planning import carry_out
 from flagsvc.server.store.batch.problems import find_problems
 from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
+from flagsvc.server.store.client_features import read_environment_features
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import context_fields
 from support.batch_scene import (
+    ADMIN,
     HERE,
     Json,
     Scene,
@@ -38,6 +44,7 @@ from support.batch_trouble import spoil
 
 NAMES = ("a", "b", "c-1", "D_d", "e.e")
 PARENTS = ("p", "q")
+ENVIRONMENTS = ("development", "production")
 SEGMENTS = ("vip", "beta")
 FIELDS = ("region", "tier", "userId")
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -187,6 +194,50 @@ def test_another_environment_gets_the_same(servers: tuple[Scene, Scene], request
     second = named(here.export(environment="production"))
     states = [row | {"environment": "development"} for row in second["featureEnvironments"]]
     assert second | {"featureEnvironments": states} == first
+
+
+def bodies(scene: Scene, environment: str) -> dict[str, bytes]:
+    """Return what clients get of each flag in an environment."""
+    with scene.store.reading() as tx:
+        return {name: each.body for name, each in read_environment_features(tx, environment).entries.items()}
+
+
+def differing(scene: Scene) -> set[str]:
+    """Return the flags that differ between both environments; reading all that they are finds the same ones."""
+    with scene.store.reading() as tx:
+        found = find_differing(tx, *ENVIRONMENTS)
+        one, other = (read_flag_states(tx, (*NAMES, *PARENTS), each) for each in ENVIRONMENTS)
+    assert found == {name: True for name in one if one[name] != other[name]}
+    return set(found)
+
+
+@settings(max_examples=EXAMPLES)
+@given(first=requests(), second=requests(), source=st.sampled_from(ENVIRONMENTS), data=st.data())
+def test_a_copy_makes_flags_the_same(
+    servers: tuple[Scene, Scene], first: Json, second: Json, source: str, data: st.DataObject
+) -> None:
+    """Clients get the same of a copied flag in both environments, what they get where it came from does not change, nor do
+    other flags; it does what its preview said, and nothing is left to copy."""
+    here = begin(servers[0])
+    here.load({**first, "environment": "development"})
+    here.load({**second, "environment": "production"})
+    [target] = set(ENVIRONMENTS) - {source}
+    before = {each: bodies(here, each) for each in ENVIRONMENTS}
+    left = differing(here)
+    chosen = data.draw(st.lists(st.sampled_from(sorted(before[source])), min_size=1, unique=True))
+    with here.store.dry_run(ADMIN) as tx:
+        shown = carry_out(tx, ADMIN, make_copies(tx, chosen, source, [target]))
+    with here.store.writing(ADMIN, "page") as tx:
+        done = carry_out(tx, ADMIN, make_copies(tx, chosen, source, [target]))
+    assert [each.content() for each in shown] == [each.content() for each in done]
+    assert {each.name for plan in done for each in plan.flags} == left & set(chosen)
+    after = bodies(here, target)
+    assert bodies(here, source) == before[source]
+    assert {name: after[name] for name in chosen} == {name: before[source][name] for name in chosen}
+    assert {name for name in after if after[name] != before[target][name]} <= set(chosen)
+    assert differing(here) == left - set(chosen)
+    with here.store.reading() as tx:
+        assert make_copies(tx, chosen, source, [target]) == []
 
 
 STATE: Json = {

@@ -32,7 +32,7 @@ class IntendedDifference:
 class Step:
     """One call. `{name}` in path and body stands for an id: of a strategy, or of the result of an earlier step with `keep`.
 
-    A result without an id, a token, is kept by its secret.
+    A result without an id, a token, is kept by its secret; of a feature with links, the first link is kept.
     """
 
     method: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from support.admin_call_rows import ADMIN, Step, delete, post, put
+from support.admin_call_rows import ADMIN, Step, delete, get, post, put
 
 P = "/api/admin/projects/default"
 F = f"{P}/features"
@@ -124,6 +124,16 @@ CHANGES: dict[str, tuple[Step, ...]] = {
         put("/api/admin/tag-types/area", {"description": "e", "icon": "j"}),
         delete("/api/admin/tag-types/area"),
     ),
+    "links": (
+        post(F, {"name": "fresh"}),
+        post(f"{F}/fresh/link", {"url": "https://example.com/a/"}),
+        post(f"{F}/fresh/link", {"url": "https://example.com/b", "title": "B"}),
+        get(f"{F}/fresh", keep="first"),
+        put(f"{F}/fresh/link/{{first}}", {"url": "https://example.com/c"}),
+        put(f"{F}/fresh/link/{{first}}", {"url": "https://example.com/c", "title": "C"}),
+        put(f"{F}/fresh/link/{{first}}", {"url": "https://example.com/c", "title": "C"}),
+        delete(f"{F}/fresh/link/{{first}}"),
+    ),
     "segments and fields": (
         post("/api/admin/segments", {"name": "all", "constraints": []}, keep="all"),
         post("/api/admin/segments", {"name": "here", "constraints": [], "project": "default"}, keep="here"),
@@ -181,6 +191,7 @@ IDLE = {
     "feature-untagged": "the tag is not there",
     "tag-deleted": "the tag is not there",
     "feature-link-added": "the link is there already",
+    "feature-link-updated": "the link says the same already",
 }
 """Types that the real server also writes where nothing changes."""
 ADDED: dict[tuple[str, str], str] = {

@@ -201,8 +201,12 @@ def play(twin: OurServer | RealServer, steps: Sequence[Step]) -> list[Answer]:
     for step in steps:
         answer = twin.ask(step, filled(step.path, known), filled(step.body, known))
         if step.keep:
-            result = answer.json()
-            result = result.get("user", result)
-            known[step.keep] = result["id"] if "id" in result else result["secret"]
+            known[step.keep] = identity_of(answer.json())
         answers.append(answer)
     return answers
+
+
+def identity_of(result: Any) -> Any:
+    """Return by what later steps name a result: its id, the secret of an API token, or the id of the first link of a feature."""
+    named = result.get("user") or next(iter(result.get("links", ())), result)
+    return named["id"] if "id" in named else named["secret"]

@@ -22,7 +22,7 @@ CONFORMANCE = [
     checks.response_schema_conformance,
     checks.response_headers_conformance,
 ]
-EXAMPLES = 12
+EXAMPLES = 5
 
 
 def modes(row: ProxyRoute) -> list[GenerationMode]:

@@ -21,6 +21,7 @@ BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
 ENRICHER_TIME: Final = "enricher_timeout"
 ENRICHER_STUCK: Final = "enricher_stuck"
+SIGN_IN: Final = "sign_in"
 
 LIMITS: Final = (
     HEADERS,
@@ -40,9 +41,10 @@ LIMITS: Final = (
     WRITE_TIME,
     ENRICHER_TIME,
     ENRICHER_STUCK,
+    SIGN_IN,
 )
 """Every limit, by its name in the metrics."""
-COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
+COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME, SIGN_IN)
 """The limits that both programs have."""
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 
 from flagsvc.http.client.addresses import shown
 from flagsvc.http.contract import Contract
+from flagsvc.http.trust import TrustedProxies
+from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.pages.access import Access
@@ -34,7 +36,8 @@ def make_desk(
     options = setup.options
     if options.admin_address is None or not options.admin_pages:
         return service
-    access = Access(options.admin_address, options.admin_page_keys, setup.clock)
+    tries, trust = SignInTries(setup.clock, service.reached), TrustedProxies(options.trust_proxy)
+    access = Access(options.admin_address, options.admin_page_keys, setup.clock, tries, trust)
     scene = Scene(
         app_name=setup.identity.app_name,
         instance=setup.identity.instance_id,

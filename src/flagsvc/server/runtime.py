@@ -19,6 +19,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
@@ -99,7 +100,8 @@ def open_runtime(
         notices = initialize(store, options, url, seed, log)
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
-        server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
+        trust = TrustedProxies(options.trust_proxy)
+        server = ApiContext(store, documents, keyring, clock, log, url, options.base_path, trust=trust)
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         TEMPLATES.load()

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from flagsvc.pages.sign_in_tries import NETWORK_TRIES
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
@@ -71,6 +72,25 @@ def test_a_wrong_secret_changes_nothing(client: AppClient) -> None:
     for secret in ("guess", BACKEND_SECRET, ADMIN_SECRET):
         assert Visitor(client, None).sign_in(secret).status == 403
     assert client.server.store.revision() == before
+
+
+def test_secrets_are_tried_slowly(client: AppClient, clock: FakeClock) -> None:
+    """After ten wrong ones in a minute from an address even the right one waits, and the form says how long."""
+    visitor = Visitor(client)
+    for _ in range(NETWORK_TRIES):
+        assert Visitor(client, None).sign_in("guess").status == 403
+    answer = Visitor(client, None).sign_in(USER_SECRET, next="/try")
+    assert (answer.status, answer.headers["retry-after"]) == (429, "6") and "set-cookie" not in answer.headers
+    assert "Try again in 6 seconds" in answer.text and 'value="/try"' in answer.text
+    assert visitor.see("/flags").status == 200, "who is signed in, stays so"
+    assert client.get("/api/admin/projects").status == 200, "the API has no part in it"
+    pass_time(clock, 6)
+    assert Visitor(client, None).sign_in(USER_SECRET).status == 303
+
+
+def test_right_secrets_are_no_tries(client: AppClient) -> None:
+    """People behind one address do not get in each other's way."""
+    assert {Visitor(client, None).sign_in(USER_SECRET).status for _ in range(2 * NETWORK_TRIES)} == {303}
 
 
 def test_a_link_works_once(client: AppClient, clock: FakeClock) -> None:

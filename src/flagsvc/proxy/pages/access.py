@@ -15,6 +15,9 @@ from flagsvc.core.clock import Clock
 from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.keys import SCHEME, KeySet, salted
 from flagsvc.http.messages import HttpError
+from flagsvc.http.reached_limits import SIGN_IN
+from flagsvc.http.trust import TrustedProxies
+from flagsvc.pages.sign_in_tries import SignInTries, describe_wait
 from flagsvc.settings.network import socket_path, split_address
 
 COOKIE_NAME: Final = "flagsvc-pages"
@@ -47,15 +50,19 @@ def host_name_of(host: bytes) -> str:
 
 
 class Access:
-    """The access to the pages at one address. `keys` are the option adminPageKeys."""
+    """The access to the pages at one address. `keys` are the option adminPageKeys, `trust` the option trustProxy."""
 
-    def __init__(self, address: str, keys: Sequence[str], clock: Clock) -> None:
+    def __init__(
+        self, address: str, keys: Sequence[str], clock: Clock, tries: SignInTries, trust: TrustedProxies
+    ) -> None:
         host, _ = split_address(address)
         self.is_local = is_local(host)
         self.has_keys = bool(keys)
         self._host = host
         self._keys = KeySet(keys)
         self._clock = clock
+        self._tries = tries
+        self._trust = trust
         self._sessions: dict[bytes, float] = {}
 
     def check_host(self, host: bytes | None) -> None:
@@ -71,17 +78,23 @@ class Access:
             raise HttpError(421, message, [])
 
     def may_see_all(self, call: Call) -> bool:
-        """Return whether the caller may see every page."""
-        return self.is_local or self.opens(call.key) or self.session_of(call) is not None
+        """Return whether the caller may see every page. Raises HttpError (429) after too many wrong keys."""
+        return self.is_local or self.session_of(call) is not None or self.opens(call, call.key)
 
-    def opens(self, key: bytes | None) -> bool:
-        """Return whether a key, alone or behind `Bearer`, is one of the option."""
-        if key is None:
+    def opens(self, call: Call, key: bytes | None) -> bool:
+        """Return whether a key, alone or behind `Bearer`, is one of the option. Raises HttpError (429) after too many wrong."""
+        sent = (key or b"").strip(b" \t")
+        if not sent:
             return False
-        sent = key.strip(b" \t")
         if sent[: len(SCHEME)].lower() == SCHEME:
             sent = sent[len(SCHEME) :]
-        return self._keys.contains(sent)
+        address = self._trust.address(call.request.peer, call.forwarded)
+        if seconds := self._tries.take(address):
+            raise HttpError(429, describe_wait(seconds), [], SIGN_IN, seconds)
+        if not self._keys.contains(sent):
+            return False
+        self._tries.give_back(address)
+        return True
 
     def session_of(self, call: Call) -> bytes | None:
         """Return the digest of the session in the cookie; None without a present one."""

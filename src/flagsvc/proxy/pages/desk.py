@@ -216,7 +216,9 @@ def check_body(head: Call, limit: int) -> int:
 
 def refuse(call: PageCall, refused: HttpError) -> Response:
     """Return the answer to a refused request."""
-    return respond_error(call, refused.status, refused.message, list(ALLOWED) if refused.status == 405 else [])
+    own = list(ALLOWED) if refused.status == 405 else []
+    own += [(b"retry-after", b"%d" % refused.retry)] if refused.retry else []
+    return respond_error(call, refused.status, refused.message, own)
 
 
 def find_file(call: PageCall) -> Response:

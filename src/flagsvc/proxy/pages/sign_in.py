@@ -16,7 +16,7 @@ def sign_in_rows(access: Access) -> tuple[PageRow, ...]:
         return Redirect(FIRST) if access.is_local else Shown({"problem": ""})
 
     async def sign_in(call: PageCall) -> Shown | Redirect:
-        if access.opens(call.form.text("key").encode("utf-8", "surrogateescape")):
+        if access.opens(call.head, call.form.text("key").encode("utf-8", "surrogateescape")):
             return Redirect(FIRST, (access.open_session(),))
         return Shown({"problem": "This is none of adminPageKeys."}, status=403)
 

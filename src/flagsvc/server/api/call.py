@@ -13,8 +13,10 @@ from flagsvc.http.messages import Request
 from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
+from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.store.actors import Actor, ClientToken
@@ -39,7 +41,8 @@ class ApiContext:
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `described` are the operations of the
-    OpenAPI document that another contract answers.
+    OpenAPI document that another contract answers. `trust` is the option trustProxy, and `tries` are the tries to sign in that are
+    left.
     """
 
     store: Store
@@ -56,6 +59,12 @@ class ApiContext:
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
     described: list[Operation] = field(default_factory=list)
+    trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
+    tries: SignInTries = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the limit on tries to sign in, with the clock and the counters of this server."""
+        object.__setattr__(self, "tries", SignInTries(self.clock, self.reached))
 
 
 @dataclass
@@ -89,6 +98,11 @@ class ApiCall:
     def request(self) -> Request:
         """The request itself."""
         return self.head.request
+
+    @property
+    def address(self) -> str | None:
+        """The address of the caller; None without one."""
+        return self.server.trust.address(self.request.peer, self.head.forwarded)
 
     @property
     def store(self) -> Store:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from flagsvc.http.shapes import ShapeError
+from flagsvc.http.shapes import Shape, ShapeError, check
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 
 CONFLICT = 409
@@ -54,3 +56,19 @@ def reasons_of(error: CallerError | ShapeError) -> tuple[int, list[str]]:
     status, found = problems_of(error)
     first = [error.message] if isinstance(error, CallerError) and status != 400 else []
     return status, list(dict.fromkeys((*first, *found)))
+
+
+def checked(shape: Shape, body: Json) -> Json:
+    """Return a body as the admin API reads it. Raises ShapeError (400)."""
+    read = check(shape, body)
+    assert isinstance(read, dict)
+    return read
+
+
+def differences(parts: Mapping[str, str], theirs: Json, mine: Json) -> list[Json]:
+    """Return the parts in which two forms differ, each with both versions; `parts` says what people call each member."""
+    return [
+        {"part": title, "theirs": theirs[name], "mine": mine[name]}
+        for name, title in parts.items()
+        if theirs[name] != mine[name]
+    ]

@@ -17,6 +17,7 @@ from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import feature_environments, feature_views, features
 from flagsvc.server.store.resources.flag_sentences import sentences_of
+from flagsvc.server.store.resources.links import SCHEMES
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
@@ -42,6 +43,8 @@ def read_flag(tx: Tx, name: str) -> Json:
     """Return a flag with the words of its strategies and variants. Raises CallerError (404)."""
     flag = feature_views.get(tx, require_flag(tx, name).project, name, with_variants=True)
     flag["tags"] = feature_views.tags_of(tx, [name]).get(name, [])
+    for link in flag["links"]:
+        link["is_page"] = link["url"].startswith(SCHEMES)
     words = sentences_of(tx, [name])
     for state in flag["environments"]:
         state["strategies"] = words.get((name, state["name"]), [])

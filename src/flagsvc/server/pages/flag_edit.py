@@ -1,4 +1,4 @@
-"""Making a flag, changing what describes it, its tags, archiving and reviving."""
+"""Making a flag, changing what describes it, its tags, archiving and reviving. `flag_links.py` changes its links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.resources import feature_archive, feature_views, features, projects, tag_types, tags
+from flagsvc.server.store.resources import feature_archive, feature_views, features, links, projects, tag_types, tags
+from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
 
 CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
@@ -61,7 +62,15 @@ def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
     project = chosen if chosen in known or not known else known[0]
     data = {"flag": None, "form": shown, "project": project, "projects": listed, "types": kinds()}
     rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
-    rest = {"base": "", "problems": look.problems, "changed": False, "conflict_rows": [], "tags": [], "tag_types": []}
+    rest = {
+        "base": "",
+        "problems": look.problems,
+        "changed": False,
+        "conflict_rows": [],
+        "tags": [],
+        "tag_types": [],
+        "links": [],
+    }
     return ApiAnswer(data | rights | rest, look.status)
 
 
@@ -75,13 +84,14 @@ def show(call: ApiCall) -> ApiAnswer:
     return edit_page(call, None, Look())
 
 
-def edit_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
-    """Return the page with the form of a flag, its tags, and what archives it. Raises CallerError (404)."""
+def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[str, Json] | None = None) -> ApiAnswer:
+    """Return the page with the form of a flag, its tags and links, and what archives it. Raises CallerError (404)."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
         row = require_flag(tx, name)
         own = feature_views.tags_of(tx, [name]).get(name, [])
         known = [each["name"] for each in tag_types.list_types(tx)]
+        forms = link_forms(tx, name, typed_links or {})
     stored = content_of(row)
     shown = typed or stored
     rows = [
@@ -94,7 +104,14 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
     rights |= {"may_archive": call.actor.may(ARCHIVE, project=row.project)}
     base = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
     rest: Json = {"base": base, "problems": look.problems, "changed": look.conflict, "tags": own, "tag_types": known}
+    rest |= {"links": forms}
     return ApiAnswer(data | rights | rest | {"conflict_rows": rows if look.conflict else []}, look.status)
+
+
+def link_forms(tx: Tx, name: str, typed: dict[str, Json]) -> list[Json]:
+    """Return the forms of the links of a flag, and at last that of a new one, with what was typed by the ids of links."""
+    held = [each | {"base": digest_of(each)} for each in links.links_of(tx, [name]).get(name, [])]
+    return [{**each, **typed.get(each["id"], {})} for each in (*held, {"id": "", "url": "", "title": ""})]
 
 
 def content_of(row: Row[Any]) -> Json:

@@ -14,13 +14,12 @@ from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import ApiError, invalid
 from flagsvc.server.api.nul import find_nul_pointers, make_nul_detail
-from flagsvc.server.pages.edits import CONFLICT, SAVE, ChangedMeanwhileError, Look, problems_of
+from flagsvc.server.pages.edits import SAVE, Look, problems_of
 from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.plans import RefusedError, apply_plans, show_plans
+from flagsvc.server.pages.plans import preview_plans, try_plans
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import environments, projects
 from flagsvc.server.store.store import Tx
 
@@ -48,15 +47,12 @@ def submit(call: ApiCall) -> ApiAnswer:
         return show_page(call, typed, Look(preview=True))
     try:
         request = read_request(typed)
-        tx = apply_plans(call, lambda tx: [request], "import")
-    except ChangedMeanwhileError:
-        return show_page(call, typed, Look(CONFLICT, preview=True, conflict=True))
-    except RefusedError:
-        return show_page(call, typed, Look(400, preview=True))
-    except (CallerError, ShapeError, HttpError) as error:
-        status, problems = refusal_of(error)
-        return show_page(call, typed, Look(status, problems))
-    return see_other(call, "history", done=tx)
+    except (ShapeError, HttpError) as error:
+        return show_page(call, typed, Look(*refusal_of(error)))
+    done = try_plans(call, lambda tx: [request], "import")
+    if isinstance(done, Look):
+        return show_page(call, typed, done)
+    return see_other(call, "history", done=done)
 
 
 def read_request(typed: Json) -> ImportRequest:
@@ -77,11 +73,10 @@ def read_request(typed: Json) -> ImportRequest:
     return ImportRequest(body, sent)
 
 
-def refusal_of(error: CallerError | ShapeError | HttpError) -> tuple[int, list[str]]:
-    """Return the status and the messages of an error."""
-    if not isinstance(error, HttpError):
-        status, problems = problems_of(error)
-        return status, [str(json_text.whole(each)) for each in problems]
+def refusal_of(error: ShapeError | HttpError) -> tuple[int, list[str]]:
+    """Return the status and the messages of what is no request."""
+    if isinstance(error, ShapeError):
+        return problems_of(error)
     details = error.body.get("details", []) if isinstance(error, ApiError) else []
     told = [str(each["message"]) for each in details] or [error.message.replace("the body", "The text", 1)]
     return error.status, told
@@ -90,17 +85,17 @@ def refusal_of(error: CallerError | ShapeError | HttpError) -> tuple[int, list[s
 def show_page(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
     """Return the page, with what the import changes if the look has a preview."""
     found: Json | None = None
-    status, problems = look.status, look.problems
-    if look.preview:
-        try:
+    try:
+        if look.preview:
             request = read_request(typed)
-            found = show_plans(call, lambda tx: [request])
-        except (CallerError, ShapeError, HttpError) as error:
-            status, problems = refusal_of(error)
+            found = preview_plans(call, lambda tx: [request], look)
+    except (ShapeError, HttpError) as error:
+        look.status, look.problems = refusal_of(error)
     with call.store.reading() as tx:
         listed = choices(tx)
+    problems = [str(json_text.whole(each)) for each in look.problems]  # a page can show no half of a surrogate pair
     data = {"form": typed, "choices": listed, "problems": problems, "changed": look.conflict, "found": found}
-    return ApiAnswer(data, status)
+    return ApiAnswer(data, look.status)
 
 
 def choices(tx: Tx) -> dict[str, list[Json]]:

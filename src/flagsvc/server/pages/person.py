@@ -6,7 +6,15 @@ from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.admin.users import UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.shared import row_id
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    ChangedMeanwhileError,
+    Look,
+    differences,
+    digest_of,
+    problems_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.people import ADMIN, ROLE_NAMES, new_link, titled
 from flagsvc.server.store.checks import Json
@@ -40,11 +48,6 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         roles = next(each["projectRoles"] for each in users.list_with_roles(tx) if each["id"] == number)
         found = sessions.list_sessions(tx, number, call.session)
     form = typed or stored
-    rows = [
-        {"part": title, "theirs": stored[part], "mine": form[part]}
-        for part, title in PARTS.items()
-        if stored[part] != form[part]
-    ]
     kept = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
     data: Json = {
         "person": user,
@@ -55,7 +58,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         "made": made,
     }
     data |= {"tokens": tokens, "project_roles": roles, "problems": look.problems, "changed": look.conflict}
-    data |= {"conflict_rows": rows if look.conflict else []}
+    data |= {"conflict_rows": differences(PARTS, stored, form) if look.conflict else []}
     return ApiAnswer(data | {"is_me": call.actor.is_user and call.actor.id == number}, look.status)
 
 

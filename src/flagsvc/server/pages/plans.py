@@ -8,13 +8,23 @@ from typing import Final, TypeAlias
 
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.http.json_text import whole
+from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.edits import digest_of, require_unchanged
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    ChangedMeanwhileError,
+    Look,
+    digest_of,
+    problems_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.state_words import beside
+from flagsvc.server.store.batch.permissions import PERMISSIONS
 from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
 from flagsvc.server.store.batch.verify import check_importer
 from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.resources import environments
 from flagsvc.server.store.resources.flag_sentences import read_segment_specs
@@ -40,8 +50,44 @@ def show_plans(call: ApiCall, make: Maker) -> Json:
     return {
         "plans": whole(shown),  # a page can show no half of a surrogate pair
         "refused": any(each.refused for each in plans),
+        "obstacle": obstacle_of(plans),
         "base": digest_of([each.content() for each in plans]),
     }
+
+
+def obstacle_of(plans: Sequence[ImportPlan]) -> str:
+    """Return what stands in the way of imports: errors, or the permissions that are missing; empty if nothing does."""
+    if any(each.checks["errors"] for each in plans):
+        return "the errors above stop it"
+    missing: dict[str, dict[str, None]] = {}
+    for plan in plans:
+        names = [PERMISSIONS[name] for each in plan.checks["permissions"] for name in each["affectedItems"]]
+        missing.setdefault(plan.environment, {}).update(dict.fromkeys(names))
+    told = [f"{', '.join(names)} in {environment}" for environment, names in missing.items() if names]
+    return f"needs {'; '.join(told)}" if told else ""
+
+
+def preview_plans(call: ApiCall, make: Maker, look: Look) -> Json | None:
+    """Return what imports would change if the look has a preview. An error becomes the status and the problems of the look."""
+    if not look.preview:
+        return None
+    try:
+        return show_plans(call, make)
+    except (CallerError, ShapeError) as error:
+        look.status, look.problems = problems_of(error)
+        return None
+
+
+def try_plans(call: ApiCall, make: Maker, way: Way) -> Tx | Look:
+    """Import what a form shows, and return the transaction; else nothing is changed, and the page is to look so."""
+    try:
+        return apply_plans(call, make, way)
+    except ChangedMeanwhileError:
+        return Look(CONFLICT, preview=True, conflict=True)
+    except RefusedError:
+        return Look(400, preview=True)
+    except (CallerError, ShapeError) as error:
+        return Look(*problems_of(error))
 
 
 def apply_plans(call: ApiCall, make: Maker, way: Way) -> Tx:

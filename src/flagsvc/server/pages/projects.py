@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flagsvc.http.shapes import Shape, ShapeError, check
+from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
@@ -15,6 +15,8 @@ from flagsvc.server.pages.edits import (
     CONFLICT,
     ChangedMeanwhileError,
     Look,
+    checked,
+    differences,
     digest_of,
     reasons_of,
     require_unchanged,
@@ -65,13 +67,6 @@ def create(call: ApiCall) -> ApiAnswer:
     return see_other(call, "projects", made["id"], done=tx)
 
 
-def checked(shape: Shape, body: Json) -> Json:
-    """Return a body as the admin API reads it. Raises ShapeError (400)."""
-    read = check(shape, body)
-    assert isinstance(read, dict)
-    return read
-
-
 def show(call: ApiCall) -> ApiAnswer:
     """Return a project."""
     return show_page(call, Look())
@@ -100,7 +95,7 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
         "base": digest_of(shown),
         "whole_base": digest_of(stored),
         "changed": look.conflict,
-        "conflict_rows": differences(shown, typed or shown),
+        "conflict_rows": differences(TEXTS, shown, typed or shown),
         "roles": project_access.ROLES,
         "may": may,
         "permission": WRITE,
@@ -115,15 +110,6 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
 def texts_of(stored: Json) -> Json:
     """Return what the form shows of a project."""
     return {name: stored[name] or "" for name in TEXTS}
-
-
-def differences(theirs: Json, mine: Json) -> list[Json]:
-    """Return the texts in which two versions differ."""
-    return [
-        {"part": title, "theirs": theirs[name], "mine": mine[name]}
-        for name, title in TEXTS.items()
-        if theirs[name] != mine[name]
-    ]
 
 
 def list_environments(tx: Tx, project: str) -> list[Json]:

@@ -25,6 +25,7 @@ from flagsvc.server.pages.edits import (
     SAVE,
     ChangedMeanwhileError,
     Look,
+    differences,
     digest_of,
     problems_of,
     require_unchanged,
@@ -150,7 +151,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
             "words": words_of(constraints_of(rows)) if look.preview else "",
             "before": words_of(stored["constraints"]) if look.preview and stored is not None else "",
             "changed": look.conflict,
-            "conflict_rows": differences(shown_of(stored), shown) if look.conflict and stored is not None else [],
+            "conflict_rows": in_words(shown_of(stored), shown) if look.conflict and stored is not None else [],
             "problems": look.problems,
         }
     project = None if stored is None else stored.get("project")
@@ -169,16 +170,11 @@ def project_choices(tx: Tx) -> list[Json]:
     return [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)]
 
 
-def differences(theirs: Json, mine: Json) -> list[Json]:
-    """Return the parts in which two forms differ, each with both versions."""
+def in_words(theirs: Json, mine: Json) -> list[Json]:
+    """Return the parts in which two forms differ, with their conditions in words."""
     old, new = (conditions_of({**each, "segments": []}) for each in (theirs, mine))
     words = tell_apart(old, new, {})
-    one, other = {**theirs, "words": words[0]}, {**mine, "words": words[1]}
-    return [
-        {"part": title, "theirs": one[name], "mine": other[name]}
-        for name, title in PARTS.items()
-        if one[name] != other[name]
-    ]
+    return differences(PARTS, {**theirs, "words": words[0]}, {**mine, "words": words[1]})
 
 
 def remove(call: ApiCall) -> ApiAnswer:

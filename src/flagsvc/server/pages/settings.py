@@ -17,12 +17,18 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
+    Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
     Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
     Setting("Projects", "/projects", "Make projects, and change their environments and members."),
     Setting("Environments", "/environments", "Make, order, switch and delete environments."),
+    Setting(
+        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+    ),
+    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
 )
 
 

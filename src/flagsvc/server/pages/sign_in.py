@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth
@@ -20,11 +21,20 @@ def show(call: ApiCall) -> ApiAnswer:
 def sign_in(call: ApiCall) -> ApiAnswer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
+    if seconds := call.server.tries.take(call.address):
+        return refuse_try(goal, seconds)
     opened = open_session(call, call.form.text("token"))
     if opened is None:
         problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
         return ApiAnswer({"next": goal, "problem": problem}, status=403)
+    call.server.tries.give_back(call.address)
     return redirect(f"{call.root}{PAGES}{goal}", cookie(call, opened, int(sessions.SESSION_TIME.total_seconds())))
+
+
+def refuse_try(goal: str, seconds: int) -> ApiAnswer:
+    """Return the form again after too many wrong tries."""
+    body = {"next": goal, "problem": describe_wait(seconds)}
+    return ApiAnswer(body, status=429, headers=((b"retry-after", b"%d" % seconds),))
 
 
 def open_session(call: ApiCall, secret: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
 from flagsvc.server.pages.edits import (
     CONFLICT,
@@ -57,6 +58,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     if do == SAVE and not problems:
         return save(call, shown)
     press(shown["conditions"], do)
+    variants_form.press(shown["variants"], do)
     asked = do in (SAVE, PREVIEW)
     return show_page(call, shown, Look(400 if do == SAVE else 200, problems if asked else [], preview=asked))
 
@@ -131,7 +133,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
             if look.conflict and stored is not None
             else [],
             "changed": look.conflict,
-            "preview": preview_of(stored, body_of(shown, stored), others, specs, enabled=state.enabled)
+            "preview": preview_of(place.feature, stored, body_of(shown, stored), others, specs, enabled=state.enabled)
             if look.preview and not look.problems
             else None,
             "last": stored is not None and all(each["disabled"] for each in others) and state.enabled,
@@ -158,15 +160,20 @@ def parameters_of(tx: Tx, name: str) -> list[str]:
 
 def choices(tx: Tx, place: StrategyPlace, shown: Json) -> Json:
     """Return what the form offers: operators, fields, what to stick to, segments of the project, and strategy types."""
-    own = [each["name"] for each in context_fields.list_choices(tx) if each["stickiness"]]
+    fields = context_fields.list_choices(tx)
+    own = [each["name"] for each in fields if each["stickiness"]]
     sticky = dict.fromkeys([*STICKINESS, *own, *([shown["stickiness"]] if shown["stickiness"] else [])])
     usable = [each for each in segments.list_segments(tx) if each.get("project") in (None, place.project)]
-    return condition_choices(tx) | {
-        "stickiness": list(sticky),
-        "segments": [{"value": str(each["id"]), "text": each["name"]} for each in usable],
-        "segment_places": list(range(min(len(shown["segments"]) + 1, MAX_SEGMENTS))),
-        "types": [each["name"] for each in strategy_types.list_types(tx) if not each["deprecated"]],
-    }
+    return (
+        condition_choices(tx)
+        | variants_form.offered(fields, shown[variants_form.STICKS_TO])
+        | {
+            "stickiness": list(sticky),
+            "segments": [{"value": str(each["id"]), "text": each["name"]} for each in usable],
+            "segment_places": list(range(min(len(shown["segments"]) + 1, MAX_SEGMENTS))),
+            "types": [each["name"] for each in strategy_types.list_types(tx) if not each["deprecated"]],
+        }
+    )
 
 
 def move(call: ApiCall) -> ApiAnswer:

@@ -10,8 +10,11 @@ from flagsvc.engine.model import SegmentSpec, StrategySpec
 from flagsvc.engine.parse import parse_strategy
 from flagsvc.pages.forms import Form, read_whole
 from flagsvc.reasons.impact import Impact, impact_of
+from flagsvc.reasons.words import DEFAULT
+from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import constraints_of, read_rows, rows_of
 from flagsvc.server.pages.edits import digest_of
+from flagsvc.server.pages.variants_form import Variants
 from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, Json
 
 ROLLOUT_FIELDS: Final = {"rollout": "rollout", "stickiness": "stickiness", "group": "groupId"}
@@ -20,6 +23,8 @@ PARAMETER: Final = "p."
 """What the fields of other parameters begin with."""
 FULL: Final = 100
 WHOLE: Final = f"The rollout must be a whole number from 0 to {FULL}."
+NO_GROUP: Final = "undefined"
+"""The group of the variants of a strategy whose parameters have none, as SDKs have it."""
 PLACE: Final = ("id", "sortOrder", "milestoneId")
 """What of a strategy is its place, and not its content."""
 
@@ -43,6 +48,8 @@ def shown_of(strategy: Json) -> Json:
         "parameters": {name: given[name] for name in given if name in rest},
         "conditions": rows_of(strategy["constraints"]),
         "segments": [str(each) for each in strategy["segments"]],
+        "variants": variants_form.rows_of(strategy["variants"]),
+        variants_form.STICKS_TO: drawn_variants(strategy).sticks_to,
         "base": digest_of(content_of(strategy)),
     }
 
@@ -51,6 +58,7 @@ def empty_form(name: str, flag: str, stickiness: str) -> Json:
     """Return the form of a new strategy, which is on for everyone."""
     rollout = {"rollout": str(FULL), "stickiness": stickiness, "group": flag}
     parts: Json = {"name": name, "title": "", "disabled": False, **rollout, "parameters": {}}
+    parts |= {"variants": [], variants_form.STICKS_TO: stickiness}
     return parts | {"conditions": [], "segments": [], "base": ""}
 
 
@@ -64,12 +72,14 @@ def read_form(form: Form) -> Json:
         "parameters": {name.removeprefix(PARAMETER): form.text(name) for name in form if name.startswith(PARAMETER)},
         "conditions": read_rows(form),
         "segments": list(dict.fromkeys(each for each in form.texts("segment") if each)),
+        "variants": variants_form.read_rows(form),
+        variants_form.STICKS_TO: form.text(variants_form.STICKS_TO) or DEFAULT,
         "base": form.text("base"),
     }
 
 
 def body_of(shown: Json, stored: Json | None) -> Json:
-    """Return what the form stands for, as the admin API takes it. Variants stay as they are stored."""
+    """Return what the form stands for, as the admin API takes it."""
     parameters = {name: text for name, text in shown["parameters"].items() if text}
     if shown["name"] == FLEXIBLE_ROLLOUT:
         parameters |= {name: shown[field] for field, name in ROLLOUT_FIELDS.items() if shown[field]}
@@ -79,7 +89,7 @@ def body_of(shown: Json, stored: Json | None) -> Json:
         "parameters": parameters,
         "constraints": constraints_of(shown["conditions"]),
         "segments": segment_ids(shown),
-        "variants": [dict(each) for each in ([] if stored is None else stored["variants"])],
+        "variants": variants_form.variants_of(shown["variants"], shown[variants_form.STICKS_TO]),
     }
     had_title = stored is not None and stored["title"] is not None
     return body | ({"title": shown["title"]} if shown["title"] or had_title else {})
@@ -91,10 +101,20 @@ def segment_ids(shown: Json) -> list[int | str]:
 
 
 def problems_of_form(shown: Json) -> list[str]:
-    """Return what is wrong with a form that the admin API would take: a rollout that is no percentage."""
+    """Return what is wrong with a form that the admin API would take: shares that are no percentages."""
     share = read_whole(shown["rollout"])
     fine = share is not None and share <= FULL
-    return [WHOLE] if shown["name"] == FLEXIBLE_ROLLOUT and not fine else []
+    problems = [WHOLE] if shown["name"] == FLEXIBLE_ROLLOUT and not fine else []
+    return problems + variants_form.problems_of_rows(shown["variants"])
+
+
+def drawn_variants(strategy: Json | None) -> Variants:
+    """Return the variants of a strategy as clients draw them; none without a strategy."""
+    if strategy is None:
+        return Variants((), "", "")
+    parameters, given = strategy["parameters"], strategy["variants"]
+    field = variants_form.sticks_to(given, str(parameters.get("stickiness") or DEFAULT))
+    return Variants(given, str(parameters.get("groupId", NO_GROUP)), field)
 
 
 def spec_of(strategy: Json | None) -> StrategySpec | None:

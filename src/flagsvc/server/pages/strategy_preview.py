@@ -8,9 +8,11 @@ from typing import Final
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.admin_words import words_of
 from flagsvc.reasons.impact import AGAIN
+from flagsvc.reasons.words import DEFAULT
+from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import constraints_of
-from flagsvc.server.pages.strategy_form import impact, segment_ids
-from flagsvc.server.store.checks import Json
+from flagsvc.server.pages.strategy_form import drawn_variants, impact, segment_ids
+from flagsvc.server.store.checks import Json, fill_parameters
 
 PARTS: Final = {
     "title": "Title",
@@ -27,13 +29,20 @@ OF_FITTING: Final = "The percentages are of the users who fit the conditions."
 
 
 def preview_of(
-    stored: Json | None, wanted: Json, others: Sequence[Json], segments: Mapping[str, SegmentSpec], *, enabled: bool
+    flag: str,
+    stored: Json | None,
+    wanted: Json,
+    others: Sequence[Json],
+    segments: Mapping[str, SegmentSpec],
+    *,
+    enabled: bool,
 ) -> Json:
-    """Return what a change does. `others` are the other strategies of the flag there, and `enabled` tells whether it is on.
+    """Return what a change does. `others` are the other strategies of `flag` there, and `enabled` tells whether it is on.
 
     A flag that is on without an active strategy is on for everyone.
     """
     active = [each for each in others if not each["disabled"]]
+    filled = fill_parameters(wanted["name"], wanted["parameters"], flag, DEFAULT)
     for_all = enabled and not active and (stored is None or stored["disabled"])
     found = impact(EVERYONE if for_all else stored, wanted, segments)
     before = None if found is None or found.before is None else found.before.share
@@ -46,6 +55,7 @@ def preview_of(
         "sentences": [] if found is None else found.words(),
         "again": found is not None and found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},
+        "variants": variants_form.preview(drawn_variants(stored), drawn_variants(wanted | {"parameters": filled})),
         "notes": notes + notes_of(stored, wanted, active, enabled=enabled),
     }
 
@@ -71,8 +81,14 @@ def differences(theirs: Json, mine: Json, segments: Mapping[str, SegmentSpec]) -
     found = [(title, theirs[name], mine[name]) for name, title in PARTS.items()]
     names = dict.fromkeys([*theirs["parameters"], *mine["parameters"]])
     found += [(name, theirs["parameters"].get(name, ""), mine["parameters"].get(name, "")) for name in names]
+    found.append(("Variants", variants_of_form(theirs), variants_of_form(mine)))
     found.append(("Conditions", *tell_apart(conditions_of(theirs), conditions_of(mine), segments)))
     return [{"part": part, "theirs": show(one), "mine": show(other)} for part, one, other in found if one != other]
+
+
+def variants_of_form(shown: Json) -> str:
+    """Return the variants of a form in one line."""
+    return variants_form.told(shown["variants"], shown[variants_form.STICKS_TO])
 
 
 def conditions_of(shown: Json) -> Json:

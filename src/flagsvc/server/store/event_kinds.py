@@ -49,6 +49,15 @@ def only_after(*names: str) -> View:
     return show
 
 
+def only_before(*names: str) -> View:
+    """Show these members of what was before, as `preData`."""
+
+    def show(before: Side, after: Side) -> tuple[Side, Side]:
+        return None, _pick(before, names)
+
+    return show
+
+
 def without(*names: str) -> View:
     """Show both sides without these members."""
 
@@ -80,6 +89,7 @@ METADATA = only(
     *("impressionData", "archivedAt", "archived"),
 )
 STRATEGY = without("position")
+LINK = ("url", "title")
 ROWS = (
     EventKind("feature-created", "Flag created", "{by} created the flag {feature} in {project}", METADATA),
     EventKind("feature-metadata-updated", "Description changed", "{by} changed the description of {feature}", METADATA),
@@ -123,8 +133,9 @@ ROWS = (
     EventKind("feature-dependencies-removed", "Parents removed", "{by} removed all parents of {feature}", nothing),
     EventKind("feature-tagged", "Flag tagged", "{by} tagged {feature} with {name}"),
     EventKind("feature-untagged", "Tag taken off", "{by} took the tag {name} off {feature}"),
-    EventKind("feature-link-added", "Link added", "{by} added the link {name} to {feature}"),
-    EventKind("feature-link-removed", "Link removed", "{by} removed the link {name} of {feature}"),
+    EventKind("feature-link-added", "Link added", "{by} added the link {name} to {feature}", only_after(*LINK)),
+    EventKind("feature-link-updated", "Link changed", "{by} changed the link {name} of {feature}", only(*LINK)),
+    EventKind("feature-link-removed", "Link removed", "{by} removed the link {name} of {feature}", only_before(*LINK)),
     EventKind("features-imported", "Import", "{by} imported flags into {project}, {environment}", nothing),
     EventKind("features-exported", "Export", "{by} exported flags"),
     EventKind("tag-created", "Tag created", "{by} created the tag {name}"),
@@ -187,7 +198,7 @@ def kind_of(type_: str) -> EventKind:
 
 def words_of(kind: EventKind, found: Mapping[str, Any], before: Side, after: Side) -> str:
     """Return an event as a sentence, with its names in bold; `found` has by, feature, environment and project."""
-    side = after or before or {}
+    side = {**(before or {}), **(after or {})}
     name = next((side[each] for each in NAMES if side.get(each)), None)
     given = {key: f"**{value}**" for key, value in (dict(found) | {"name": name}).items()}
     return kind.words.format_map(given)

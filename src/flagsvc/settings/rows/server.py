@@ -101,6 +101,7 @@ class ServerCallers(Options):
 
     section = Section.CALLERS
 
+    trust_proxy: Trusted = CallerOptions.trust_proxy
     header_limit: Size = CallerOptions.header_limit
     body_limit: Size = option(
         "bodyLimit",
@@ -118,7 +119,6 @@ class ServerCallers(Options):
         help="origins of the pages whose scripts may use the frontend API: *, one, or several with commas between;"
         " https://*.example.com is a pattern",
     )
-    trust_proxy: Trusted = CallerOptions.trust_proxy
 
 
 class ServerStorage(Options):

@@ -1,4 +1,4 @@
-"""Token buckets: the requests they admit, and their memory."""
+"""Rate limits: which requests pass, by key and by address."""
 
 from __future__ import annotations
 
@@ -13,61 +13,10 @@ from flagsvc.http.keys import KeyCheck, KeySet
 from flagsvc.http.messages import HttpError
 from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
-from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, make_rate_limits
+from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock
 from support.serving import attempt, request
-
-
-def taken(buckets: TokenBuckets, name: bytes, moments: list[float]) -> list[bool]:
-    """Return for each moment whether there was a token."""
-    return [buckets.take_token(name, moment) == 0.0 for moment in moments]
-
-
-def test_a_burst_and_then_the_rate() -> None:
-    """A burst is admitted at once, then one request for each token. Other names are not affected."""
-    buckets = TokenBuckets(2.0, 3.0)
-    assert taken(buckets, b"a", [10.0] * 4) == [True, True, True, False]
-    assert buckets.take_token(b"a", 10.0) == 0.5
-    assert taken(buckets, b"a", [10.4, 10.5, 10.5, 11.0]) == [False, True, False, True]
-    assert taken(buckets, b"b", [11.0] * 3) == [True] * 3
-    assert taken(buckets, b"a", [100.0] * 4) == [True, True, True, False]
-
-
-@given(
-    st.integers(1, 5),
-    st.integers(1, 5),
-    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0, 3)), max_size=60),
-)
-def test_a_bucket_that_was_forgotten_was_full(rate: int, burst: int, steps: list[tuple[bytes, float]]) -> None:
-    """Generations change nothing: with every bucket kept for ever the same requests pass."""
-    buckets = TokenBuckets(float(rate), float(burst))
-    slow: dict[bytes, tuple[float, float]] = {}
-    now = 5.0
-    for name, pause in steps:
-        now += pause
-        tokens, at = slow.get(name, (float(burst), now))
-        tokens = min(float(burst), tokens + (now - at) * rate)
-        passes = tokens >= 1.0
-        slow[name] = (tokens - 1.0 if passes else tokens, now)
-        assert (buckets.take_token(name, now) == 0.0) is passes
-
-
-def test_memory_is_bounded() -> None:
-    """For any number of names, at most two generations of buckets are kept."""
-    buckets = TokenBuckets(1.0, 1000.0, max_buckets=50)
-    for number in range(1000):
-        assert buckets.take_token(b"%d" % number, 1.0) == 0.0
-        assert len(buckets.young) <= 50 and len(buckets.old) <= 50
-
-
-def test_what_is_not_asked_for_is_forgotten() -> None:
-    """A bucket is forgotten after twice the time to fill it."""
-    buckets = TokenBuckets(1.0, 2.0)
-    buckets.take_token(b"a", 1.0)
-    for moment in (4.0, 7.0):
-        buckets.take_token(b"b%d" % moment, moment)
-    assert b"a" not in buckets.young and b"a" not in buckets.old
 
 
 @pytest.mark.parametrize(

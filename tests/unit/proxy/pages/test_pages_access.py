@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.pages.headers import POLICY
+from flagsvc.pages.sign_in_tries import NETWORK_TRIES
 from flagsvc.proxy.pages.access import MAX_SESSIONS, SESSION_S
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.page import FILES
@@ -128,6 +129,7 @@ async def test_a_key_opens_the_pages_elsewhere() -> None:
             assert (await desk.ask(path, authorization=key)).status == 200
         for key in ("", "Bearer", f"{KEY}x", KEY[:-1], "key"):
             assert (await desk.ask(path, authorization=key)).status == 401
+            await desk.clock.advance(60)
         assert (await desk.ask(f"{path}.json")).status == 401
         answer = await desk.ask(path)
         assert (answer.status, header(answer, "location")) == (303, "/ui/sign-in")
@@ -155,6 +157,22 @@ async def test_signing_in_and_out() -> None:
     again = (header(await desk.ask("/ui/sign-in", "POST", {"key": KEY}), "set-cookie") or "").partition(";")[0]
     await desk.clock.advance(SESSION_S + 1)
     assert (await desk.ask("/ui/flags", cookie=again)).status == 303
+
+
+@asynchronous
+async def test_wrong_keys_are_tried_slowly() -> None:
+    """After ten wrong keys in a minute, by form or header, even the right one waits. Sessions and other addresses do not."""
+    desk = DeskScene(ELSEWHERE, admin_page_keys=KEY, trust_proxy="192.0.2.1")
+    session = (header(await desk.ask("/ui/sign-in", "POST", {"key": KEY}), "set-cookie") or "").partition(";")[0]
+    for number in range(NETWORK_TRIES):
+        by_form = await desk.ask("/ui/sign-in", "POST", {"key": "wrong"}) if number % 2 else None
+        assert (by_form or await desk.ask("/ui/flags", authorization="wrong")).status in (401, 403)
+    for answer in (await desk.ask("/ui/sign-in", "POST", {"key": KEY}), await desk.ask("/ui/flags", authorization=KEY)):
+        assert (answer.status, header(answer, "retry-after")) == (429, "6") and b"in 6 seconds" in answer.body
+    assert (await desk.ask("/ui/flags", cookie=session)).status == 200
+    assert (await desk.ask("/ui/flags", authorization=KEY, x_forwarded_for="198.51.100.7")).status == 200
+    await desk.clock.advance(6)
+    assert (await desk.ask("/ui/flags", authorization=KEY)).status == 200
 
 
 @asynchronous

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.pages.strategy_form import drawn_variants
 from flagsvc.server.pages.strategy_preview import OF_FITTING, preview_of
 
 USERS = [{"contextName": "userId", "operator": "IN", "values": ["1"]}]
@@ -69,12 +70,20 @@ def test_preview(
     notes: list[str],
 ) -> None:
     """A flag that is on without an active strategy is on for everyone, so that its first strategy takes it away."""
-    found = preview_of(stored, wanted, others, {}, enabled=enabled)
+    found = preview_of("a", stored, wanted, others, {}, enabled=enabled)
     assert (found["sentences"], found["notes"]) == (sentences, notes)
 
 
 def test_a_strategy_that_cannot_be_read() -> None:
     """Without figures, the words still say what is wrong."""
-    found = preview_of(None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
+    found = preview_of("a", None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
     assert found["sentences"] == [] and found["share"] is None
     assert "no user" in found["after"]
+
+
+def test_variants_draw_as_the_rollout() -> None:
+    """Variants without a field and strategies without a group draw as clients draw them."""
+    variants = [{"name": "v", "weight": 1000}]
+    assert drawn_variants(strategy(variants=variants))[1:] == ("a", "userId")
+    assert drawn_variants(strategy(variants=variants, parameters={}))[1:] == ("undefined", "default")
+    assert drawn_variants(strategy(variants=[variants[0] | {"stickiness": "plan"}]))[1:] == ("a", "plan")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.database_facts import DatabaseFacts
@@ -63,6 +63,8 @@ REQUIRED_PERMISSIONS = (
     RequiredPermission("CREATE_TAG_TYPE", "Create tag types", brings_tag_types),
 )
 """In the order of the answer."""
+PERMISSIONS: Final[Mapping[str, str]] = {each.name: each.permission for each in REQUIRED_PERMISSIONS}
+"""The name that people see → the permission."""
 
 
 def missing_permissions(data: DataSet, known: DatabaseFacts, actor: Actor) -> list[str]:

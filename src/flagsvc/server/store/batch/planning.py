@@ -12,20 +12,29 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
 from flagsvc.server.store.batch.flag_states import read_flag_states
 from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.validate import validate
+from flagsvc.server.store.batch.permissions import PERMISSIONS
+from flagsvc.server.store.batch.validate import MISSING_PERMISSIONS, validate
+from flagsvc.server.store.resources.feature_environments import replace_variants
+from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 NEW, CHANGED, SAME, LEFT_OUT = "new", "changed", "same", "left out"
 KINDS: Final = (NEW, CHANGED, SAME, LEFT_OUT)
+VARIANTS: Final = "Update variants"
+"""What people call the permission to change variants in an environment."""
 MADE: Final = {"context-field-created": "context field", "tag-type-created": "tag type"}
 """Type of the event of something that an import makes besides flags → what it is."""
 
 
 class ImportRequest(NamedTuple):
-    """A request to import, as `import_data` takes it: as it can be stored, and with its original texts."""
+    """A request to import, as `import_data` takes it: as it can be stored, and with its original texts.
+
+    The flags of `emptied` lose their variants in the environment, which an import leaves where the data set has none.
+    """
 
     body: Mapping[str, Any]
     sent: Mapping[str, Any]
+    emptied: tuple[str, ...] = ()
 
 
 class FlagChange(NamedTuple):
@@ -62,10 +71,20 @@ def carry_out(tx: Tx, actor: Actor, requests: Sequence[ImportRequest]) -> list[I
 
     If one is refused, the transaction must be rolled back. Raises CallerError, as `validate` and `import_data` do.
     """
-    checks = [validate(tx, actor, each.body, each.sent) for each in requests]
+    checks = [_validate(tx, actor, each) for each in requests]
     if any(each["errors"] or each["permissions"] for each in checks):
         return [_refused(each, found) for each, found in zip(requests, checks, strict=True)]
     return [_import(tx, actor, each, found) for each, found in zip(requests, checks, strict=True)]
+
+
+def _validate(tx: Tx, actor: Actor, request: ImportRequest) -> Json:
+    """Return what the validation finds, with the permission to empty variants."""
+    found = validate(tx, actor, request.body, request.sent)
+    if request.emptied and not actor.may(PERMISSIONS[VARIANTS], request.body["project"], request.body["environment"]):
+        missing = [name for each in found["permissions"] for name in each["affectedItems"]]
+        items = list(dict.fromkeys((*missing, VARIANTS)))
+        found["permissions"] = [{"message": MISSING_PERMISSIONS, "affectedItems": items}]
+    return found
 
 
 def _refused(request: ImportRequest, checks: Json) -> ImportPlan:
@@ -77,6 +96,8 @@ def _import(tx: Tx, actor: Actor, request: ImportRequest, checks: Json) -> Impor
     names = list(dict.fromkeys(named_flags(data)))
     before = read_flag_states(tx, names, data.environment)
     count = len(tx.pending_events)
+    for name in request.emptied:
+        replace_variants(tx, StrategyPlace(data.project, name, data.environment), [])
     import_data(tx, actor, request.body, request.sent)
     after = read_flag_states(tx, names, data.environment)
     flags = tuple(_change(name, before.get(name), after[name]) for name in names if name in after)

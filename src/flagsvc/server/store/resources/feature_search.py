@@ -71,11 +71,20 @@ def search(tx: Tx, wanted: FeatureSearch) -> Json:
     """Return a page of features, and the number of features on all pages."""
     conditions = list(_conditions(tx, wanted))
     total = tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one()
-    column = SORTS.get(wanted.sort_by, features.c.position)
-    order = column.desc() if wanted.descending else column.asc()
-    query = select(features).where(*conditions).order_by(order, features.c.position)
+    query = select(features).where(*conditions).order_by(*_order(wanted))
     rows = tx.db.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
     return {"features": _to_json(tx, rows), "total": total}
+
+
+def list_names(tx: Tx, wanted: FeatureSearch) -> list[str]:
+    """Return the names of the features on all pages of a search, in its order."""
+    query = select(features.c.name).where(*_conditions(tx, wanted)).order_by(*_order(wanted))
+    return list(tx.db.execute(query).scalars())
+
+
+def _order(wanted: FeatureSearch) -> tuple[Any, ...]:
+    column = SORTS.get(wanted.sort_by, features.c.position)
+    return column.desc() if wanted.descending else column.asc(), features.c.position
 
 
 def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:

@@ -1,18 +1,24 @@
-"""External links of features (import validation 6.3, step 6)."""
+"""External links of features, as on the real server's `…/features/:featureName/link` (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
-from flagsvc.server.store.checks import ExternalLink
+from flagsvc.server.store.checks import ExternalLink, Json, make_link
+from flagsvc.server.store.errors import bad_data, not_found
+from flagsvc.server.store.resources.features import find, require
 from flagsvc.server.store.schema import links
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
+
+SCHEMES = ("http://", "https://")
+LONGEST = 10_000
+"""The most characters of a URL and of a title. Ours: the real server has no bound."""
 
 
 def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
@@ -40,3 +46,63 @@ def links_of(tx: Tx, features: Iterable[str]) -> dict[str, list[dict[str, Any]]]
         for row in tx.db.execute(query.where(links.c.feature.in_(chunk))):
             found[row.feature].append({"id": row.id, "url": row.url, "title": row.title})
     return dict(found)
+
+
+def add(tx: Tx, project: str, feature: str, wanted: Mapping[str, Any]) -> None:
+    """Add a link to an active feature. Raises CallerError: 400 for its URL, 403 for one too many, 404."""
+    row = find(tx, feature)
+    if row is None or row.archived_at is not None:
+        raise not_found(f"Could not find feature with name {feature}")
+    require(tx, project, feature)
+    before = links_of(tx, [feature]).get(feature, [])
+    link = _checked(feature, wanted, len(before))
+    add_links(tx, [link])
+    given = {name: each for name, each in (("url", link.url), ("title", link.title)) if name in wanted}
+    data = given | {"links": links_of(tx, [feature])[feature]}
+    tx.record_event("feature-link-added", project=project, feature=feature, before={"links": before}, data=data)
+
+
+def _checked(feature: str, wanted: Mapping[str, Any], before: int) -> ExternalLink:
+    """Return a link to store. Raises CallerError (400, 403).
+
+    Ours: the real server takes every scheme, and so offers `javascript:` as a link, and it takes any length.
+    """
+    for name in ("url", "title"):
+        if len(wanted.get(name) or "") > LONGEST:
+            raise bad_data(f"The {name} of a link must not have more than {LONGEST} characters")
+    link = make_link(feature, wanted["url"], None, before)
+    if not link.url.startswith(SCHEMES):
+        raise bad_data(f"Invalid URL: {wanted['url']} is no address of a web page")
+    return link._replace(title=wanted.get("title"))
+
+
+def change(tx: Tx, project: str, feature: str, identity: str, wanted: Mapping[str, Any]) -> None:
+    """Change the URL of a link, and its title if that is present. Raises CallerError (400, 404)."""
+    before, old = _held(tx, project, feature, identity)
+    link = _checked(feature, wanted, 0)
+    columns = {"url": link.url} | ({"title": link.title} if "title" in wanted else {})
+    tx.db.execute(update(links).where(links.c.id == identity).values(columns))
+    after, new = _held(tx, project, feature, identity)
+    sides: Json = {"before": old | {"links": before}, "data": new | {"links": after}}
+    tx.record_event("feature-link-updated", project=project, feature=feature, **sides)
+
+
+def remove(tx: Tx, project: str, feature: str, identity: str) -> None:
+    """Remove a link of a feature. Raises CallerError (404)."""
+    before, old = _held(tx, project, feature, identity)
+    tx.db.execute(delete(links).where(links.c.id == identity))
+    sides: Json = {"before": old | {"links": before}, "data": {"links": links_of(tx, [feature]).get(feature, [])}}
+    tx.record_event("feature-link-removed", project=project, feature=feature, **sides)
+
+
+def _held(tx: Tx, project: str, feature: str, identity: str) -> tuple[list[Json], Json]:
+    """Return the links of a feature, and URL and title of one of them. Raises CallerError (404).
+
+    Ours: the real server changes and removes links of any feature.
+    """
+    require(tx, project, feature)
+    held = links_of(tx, [feature]).get(feature, [])
+    found = next((each for each in held if each["id"] == identity), None)
+    if found is None:
+        raise not_found(f"No item with id {identity}")
+    return held, {"url": found["url"], "title": found["title"]}

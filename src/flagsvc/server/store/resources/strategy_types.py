@@ -9,7 +9,8 @@ from sqlalchemy import Row, delete, insert, select, update
 
 from flagsvc.server.store.checks import Json, invalid, name_problem
 from flagsvc.server.store.errors import CallerError, not_found
-from flagsvc.server.store.schema import strategy_types
+from flagsvc.server.store.resources.segments import strategies_to_json, used_strategies_query
+from flagsvc.server.store.schema import strategies, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 
@@ -43,6 +44,11 @@ def find(tx: Tx, name: str) -> Json:
     if row is None:
         raise not_found("No strategy found")
     return to_json(row)
+
+
+def strategies_using(tx: Tx, name: str) -> list[Json]:
+    """Return the strategies of this type of active features."""
+    return strategies_to_json(tx.db.execute(used_strategies_query().where(strategies.c.name == name)))
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:

@@ -92,10 +92,14 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a tag type, and its tags from every feature. Raises CallerError (404)."""
-    held = tx.db.execute(select(tags).where(tags.c.type == name).order_by(tags.c.value)).all()
-    before = find(tx, name) | {"tags": whole_tags(tx, held)}
+    before = find(tx, name) | {"tags": tags_of(tx, name)}
     tx.db.execute(delete(tag_types).where(tag_types.c.name == name))
     tx.record_event("tag-type-deleted", before=before)
+
+
+def tags_of(tx: Tx, name: str) -> list[Json]:
+    """Return the tags of a type by value, with the features that have them."""
+    return whole_tags(tx, tx.db.execute(select(tags).where(tags.c.type == name).order_by(tags.c.value)).all())
 
 
 def whole_tags(tx: Tx, rows: Iterable[Row[Any]]) -> list[Json]:

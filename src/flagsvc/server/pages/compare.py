@@ -1,0 +1,169 @@
+"""Two environments side by side: only the flags that differ, in words; and copying those that are ticked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from flagsvc.server.api.admin.search import read_number
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.edits import SAVE, Look, problems_of
+from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, is_protected, read_search
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.plans import preview_plans, try_plans
+from flagsvc.server.pages.state_words import beside
+from flagsvc.server.store.batch.copying import make_copies
+from flagsvc.server.store.batch.differences import find_differing
+from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources import environments, feature_search, features
+from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.store import Tx
+
+SOURCE, TARGET = "from", "to"
+FILTERS: Final = (SOURCE, TARGET, "q", *PLAIN_FILTERS, "tag", "sort", "order")
+"""What the address may have besides the number of the page."""
+FLAG, ALL = "flag", "all"
+"""The fields of the form: a ticked flag, and whether all that differ are wanted, on every page."""
+NOT_TWO: Final = "Choose two different environments."
+NONE_TICKED: Final = "Tick at least one flag."
+
+
+class Pair(NamedTuple):
+    """The environment to copy from, and the one to copy into. Both are empty where there are not two."""
+
+    source: str
+    target: str
+
+
+class Difference(NamedTuple):
+    """A flag that differs, and whether it is in both environments, so that it can be copied."""
+
+    name: str
+    copyable: bool
+
+
+def read_address(call: ApiCall) -> dict[str, str]:
+    """Return what the address says, without what is empty."""
+    return {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
+
+
+def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
+    """Return the environments of an address; where it names none, the first ones. Raises CallerError (400, 404)."""
+    wanted = [given[name] for name in (SOURCE, TARGET) if name in given]
+    for name in wanted:
+        if name not in known:
+            raise not_found(f"There is no environment {name}")
+    source = given.get(SOURCE) or next((each for each in known if each not in wanted), "")
+    target = given.get(TARGET) or next((each for each in known if each != source), "")
+    if source == target:
+        raise bad_data(NOT_TWO)
+    return Pair(source, target)
+
+
+def find_differences(tx: Tx, pair: Pair, given: dict[str, str]) -> list[Difference]:
+    """Return the flags of the filters that differ, in the order of the address."""
+    differing = find_differing(tx, *pair)
+    names = feature_search.list_names(tx, read_search(given, 1))
+    return [Difference(name, differing[name]) for name in names if name in differing]
+
+
+def read_pair(tx: Tx, given: dict[str, str]) -> Pair:
+    """Return the environments of an address. Raises CallerError (400, 404)."""
+    return choose_pair([each["name"] for each in environments.list_all(tx)], given)
+
+
+def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
+    """Return the imports that copy the ticked flags. Raises CallerError (400, 404)."""
+    given = read_address(call)
+    pair = read_pair(tx, given)
+    names = call.form.texts(FLAG)
+    if call.form.has(ALL):
+        names = [each.name for each in find_differences(tx, pair, given) if each.copyable]
+    if not names:
+        raise bad_data(NONE_TICKED)
+    return make_copies(tx, names, pair.source, [pair.target])
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return a page of the flags that differ."""
+    return show_page(call, Look())
+
+
+def submit(call: ApiCall) -> ApiAnswer:
+    """Show what a copy changes, or copy. Nothing is copied unseen."""
+    if call.form.text("do") != SAVE:
+        return show_page(call, Look(preview=True))
+    done = try_plans(call, lambda tx: make_requests(call, tx), "page")
+    if isinstance(done, Look):
+        return show_page(call, done)
+    return see_other(call, "compare", done=done, **read_address(call))
+
+
+def show_page(call: ApiCall, look: Look) -> ApiAnswer:
+    """Return the page, with what a copy changes if the look has a preview."""
+    found = preview_plans(call, lambda tx: make_requests(call, tx), look)
+    with call.store.reading() as tx:
+        listed = list_page(call, tx, look)
+        known = environments.list_all(tx)
+        offered = choices(tx)
+    data = listed | {
+        "all": call.form.has(ALL),
+        "environments": [{"name": each["name"], "protected": is_protected(each["type"])} for each in known],
+        "choices": offered,
+        "problems": look.problems,
+        "changed": look.conflict,
+        "found": found,
+    }
+    return ApiAnswer(data, look.status)
+
+
+def list_page(call: ApiCall, tx: Tx, look: Look) -> Json:
+    """Return a page of the flags that differ, and its address. An error becomes the status and the problems of the look."""
+    given = read_address(call)
+    pair, listed = Pair("", ""), list[Difference]()
+    try:
+        pair = read_pair(tx, given)
+        listed = find_differences(tx, pair, given)
+    except CallerError as error:
+        look.status, look.problems = problems_of(error)
+    number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
+    rows = describe(tx, pair, listed[(number - 1) * PAGE_SIZE : number * PAGE_SIZE])
+    ticked = dict.fromkeys(call.form.texts(FLAG))
+    shown = {each["name"] for each in rows}
+    return {
+        "flags": [each | {"ticked": each["name"] in ticked} for each in rows],
+        "ticked_elsewhere": [name for name in ticked if name not in shown],
+        "total": len(listed),
+        "copyable": sum(each.copyable for each in listed),
+        "page": number,
+        "pages": max(1, -(-len(listed) // PAGE_SIZE)),
+        "filters": {name: given.get(name, "") for name in FILTERS} | {SOURCE: pair.source, TARGET: pair.target},
+        "address": urlencode(given | {SOURCE: pair.source, TARGET: pair.target}),
+        "back": urlencode(given | {SOURCE: pair.target, TARGET: pair.source}),
+    }
+
+
+def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:
+    """Return flags with their words in both environments."""
+    names = [each.name for each in listed]
+    left, right = (read_flag_states(tx, names, each) for each in pair)
+    rows = {row.name: row for row in features.find_all(tx, names)}
+    segments = read_segment_specs(tx)
+    found = []
+    for each in listed:
+        row = rows[each.name]
+        one, other = beside(left[each.name], right[each.name], segments)
+        told = {"name": row.name, "project": row.project, "type": row.type, "stale": row.stale}
+        found.append(told | {"copyable": each.copyable, SOURCE: one, TARGET: other})
+    return found
+
+
+TEMPLATE = "compare.html"
+ROUTES = (
+    page("/compare", show, TEMPLATE, "Two environments side by side."),
+    change("/compare", submit, "Copy flags to an environment.", template=TEMPLATE, stands_for="importToggles"),
+)

@@ -1,0 +1,81 @@
+"""Copying a flag from an environment to several others: what changes in each, and then all of it in one transaction."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.edits import SAVE, Look
+from flagsvc.server.pages.flag import may, read_flag, require_flag
+from flagsvc.server.pages.notices import kept_notice
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.plans import preview_plans, try_plans
+from flagsvc.server.store.batch.copying import make_copies
+from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.errors import bad_data
+from flagsvc.server.store.store import Tx
+
+SOURCE, TARGET = "from", "to"
+NEEDED: Final = "UPDATE_FEATURE"
+"""The permission that every import needs; others depend on what changes."""
+NONE_TICKED: Final = "Tick at least one environment to copy to."
+ITSELF: Final = "The flag cannot be copied to the environment that it is copied from."
+
+
+def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
+    """Return the imports that copy the flag. Raises CallerError (400, 404)."""
+    source, targets = call.form.text(SOURCE), call.form.texts(TARGET)
+    if not targets:
+        raise bad_data(NONE_TICKED)
+    if source in targets:
+        raise bad_data(ITSELF)
+    return make_copies(tx, [call.params["featureName"]], source, dict.fromkeys(targets))
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form; the address may name the environment to copy from."""
+    return show_page(call, Look())
+
+
+def submit(call: ApiCall) -> ApiAnswer:
+    """Show what a copy changes, or copy. Nothing is copied unseen."""
+    if call.form.text("do") != SAVE:
+        return show_page(call, Look(preview=True))
+    done = try_plans(call, lambda tx: make_requests(call, tx), "page")
+    if isinstance(done, Look):
+        return show_page(call, done)
+    return see_other(call, "flags", call.params["featureName"], done=done)
+
+
+def show_page(call: ApiCall, look: Look) -> ApiAnswer:
+    """Return the page, with what a copy changes if the look has a preview; of an archived flag, go to its own page."""
+    name = call.params["featureName"]
+    with call.store.reading() as tx:
+        if require_flag(tx, name).archived_at is not None:
+            return see_other(call, "flags", name, "archived", undo=kept_notice(call))
+        flag = read_flag(tx, name)
+    found = preview_plans(call, lambda tx: make_requests(call, tx), look)
+    names = [each["name"] for each in flag["environments"]]
+    source = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
+    targets = call.form.texts(TARGET)
+    for state in flag["environments"]:
+        state["needs"] = "" if may(call, NEEDED, flag["project"], state["name"]) else NEEDED
+        state["ticked"] = state["name"] in targets
+        state["words"] = [each["words"] for each in state["strategies"] if not each["disabled"]]
+    changed = [] if found is None else [each["environment"] for each in found["plans"]]
+    data = {
+        "flag": flag,
+        "source": source if source in names else next(iter(names), ""),
+        "same": [] if found is None else [each for each in dict.fromkeys(targets) if each not in changed],
+        "problems": look.problems,
+        "changed": look.conflict,
+        "found": found,
+    }
+    return ApiAnswer(data, look.status)
+
+
+TEMPLATE, OWN = "copy.html", "/flags/:featureName/copy"
+ROUTES = (
+    page(OWN, show, TEMPLATE, "The form to copy a flag to other environments."),
+    change(OWN, submit, "Copy a flag to other environments.", template=TEMPLATE, stands_for="importToggles"),
+)

@@ -1,0 +1,248 @@
+"""Comparing two environments and copying flags: only what differs, what a copy changes, and all of it in one transaction."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+QUARTER = {"rollout": "25", "stickiness": "userId", "groupId": "a"}
+GIVEN: dict[str, Any] = {
+    "environments": [{"name": "staging", "type": "test", "sortOrder": 9000}],
+    "projects": [
+        {"id": "default", "name": "Default", "environments": ["development", "production", "staging"]},
+        {"id": "other", "name": HOSTILE, "environments": ["development", "production"]},
+        {"id": "small", "name": "Small", "environments": ["development"]},
+    ],
+    "features": [
+        {"name": "a", "type": "experiment"},
+        {"name": "b"},
+        {"name": "same"},
+        {"name": "gone", "archived": True},
+        {"name": "theirs", "project": "other"},
+        {"name": "alone", "project": "small"},
+    ],
+}
+VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "userId"}
+DEVELOPMENT = "/ui/compare?from=development&to=production"
+
+
+def place(flag: str, environment: str, project: str = "default") -> str:
+    """Return the path of a flag in an environment."""
+    return f"/api/admin/projects/{project}/features/{flag}/environments/{environment}"
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server whose flags differ between the environments, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        sent = {"name": "flexibleRollout", "title": HOSTILE, "parameters": QUARTER}
+        assert client.client.post(f"{place('a', 'development')}/strategies", sent).status == 200
+        for where in (place("a", "development"), place("b", "production"), place("theirs", "development", "other")):
+            assert client.client.post(f"{where}/on").status == 200
+        yield client
+
+
+def state(pages: PageClient, flag: str, environment: str) -> Any:
+    """Return a flag in an environment, without ids."""
+    found = pages.client.get(place(flag, environment)).json()
+    strategies = [{name: each[name] for name in each if name != "id"} for each in found["strategies"]]
+    return found["enabled"], strategies
+
+
+def names(pages: PageClient, query: str = "") -> list[str]:
+    """Return the flags of a page."""
+    return [each["name"] for each in pages.client.get(f"/ui/compare.json?{query}").json()["flags"]]
+
+
+def events(pages: PageClient, action: str) -> list[Any]:
+    """Return the events of an action."""
+    found: list[Any] = pages.client.get(f"/api/admin/search/events?groupId=IS:{action}").json()["events"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["a", "alone", "b", "theirs"]),
+        ("from=development&to=staging", ["a", "alone", "theirs"]),
+        ("from=staging", ["a", "alone", "theirs"]),
+        ("to=development", ["a", "alone", "b", "theirs"]),
+        ("from=production&to=staging", ["b", "theirs"]),
+        ("q=th", ["theirs"]),
+        ("project=other", ["theirs"]),
+        ("type=experiment", ["a"]),
+        ("tag=team:shop", []),
+        ("sort=name&order=desc", ["theirs", "b", "alone", "a"]),
+        ("page=2", []),
+        ("from=development&to=development", []),
+        ("from=nowhere", []),
+    ],
+)
+def test_only_what_differs(pages: PageClient, query: str, found: list[str]) -> None:
+    """Archived flags and those that are the same are not listed; the filters and the order are in the address."""
+    assert names(pages, query) == found
+
+
+def test_words(pages: PageClient) -> None:
+    """Each side says what the flag is there; a flag that is in one of them only cannot be ticked."""
+    shown = pages.get("/ui/compare").text
+    assert "<mark>on</mark>" in shown and "<mark>off</mark>" in shown and "25 % by userId, group a</mark>" in shown
+    assert "<script>alert" not in shown and html.escape(HOSTILE, quote=False) in html.unescape(shown).replace(
+        HOSTILE, html.escape(HOSTILE, quote=False)
+    )
+    rows = {each["name"]: each for each in pages.data("/ui/compare")["flags"]}
+    assert [each["words"] for each in rows["alone"]["to"]] == ["not in this environment"]
+    assert [each["copyable"] for each in rows.values()] == [True, False, True, True]
+    assert "Choose two different environments." in pages.get("/ui/compare?from=production&to=production").text
+    missing = pages.get(f"/ui/compare?from={HOSTILE}")
+    assert missing.status == 404 and "There is no environment" in missing.text and "<script>alert" not in missing.text
+
+
+def test_a_copy(pages: PageClient) -> None:
+    """It is shown before it is done, and all of it is one action; afterwards the flags are the same in both."""
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    shown = pages.press(form, "preview", flag=["a", "theirs"])
+    assert shown.status == 200 and "production is protected" in shown.text
+    assert "Copy into production, project default" in shown.text and "project other" in shown.text
+    assert not state(pages, "a", "production")[0]
+    done = pages.press(pages.form(shown, "page=1"), "save")
+    assert done.status == 303 and done.headers["location"].startswith(
+        "/ui/compare?from=development&to=production&undo="
+    )
+    assert state(pages, "a", "production") == state(pages, "a", "development")
+    assert names(pages, "from=development&to=production") == ["alone", "b"]
+    told = events(pages, done.headers["location"].rpartition("=")[2])
+    assert {each["way"] for each in told} == {"page"} and {each["project"] for each in told} == {"default", "other"}
+
+
+def test_all_that_differ(pages: PageClient) -> None:
+    """One box copies every flag of the filters that is in both environments, and no other."""
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    shown = pages.press(form, "preview", all="yes")
+    assert pages.press(pages.form(shown, "page=1"), "save").status == 303
+    assert names(pages, "from=development&to=production") == ["alone"]
+
+
+def test_nothing_is_copied_unseen(pages: PageClient) -> None:
+    """Without a preview, or if something else would change by now, nothing is copied, and it is shown."""
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    assert form.buttons[0] == ("do", "preview") and ("do", "save") not in form.buttons
+    fields = [*form.fields, ("flag", "a"), ("do", "save")]
+    assert pages.post(form.action, fields).status == 409
+    first = pages.form(pages.press(form, "preview", flag=["a"]), "page=1")
+    assert pages.client.post(f"{place('a', 'production')}/on").status == 200
+    again = pages.press(first, "save")
+    assert again.status == 409 and "nothing is copied yet" in again.text
+    assert state(pages, "a", "production") != state(pages, "a", "development")
+    more = pages.press(pages.form(again, "page=1"), "save", flag=["a", "b"])
+    assert more.status == 409 and state(pages, "b", "production")[0]
+    assert pages.press(pages.form(more, "page=1"), "save").status == 303
+    assert state(pages, "a", "production") == state(pages, "a", "development")
+    assert state(pages, "b", "production") == state(pages, "b", "development")
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        ([], 400, "Tick at least one flag."),
+        (["gone"], 404, "There is no active flag gone"),
+        ([HOSTILE], 404, "There is no active flag"),
+        (["alone"], 404, "The flag alone is not in the environment production"),
+    ],
+)
+def test_what_cannot_be_copied(pages: PageClient, flags: list[str], status: int, message: str) -> None:
+    """The reason is at the form, and what was ticked stays."""
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    shown = pages.press(form, "preview", flag=flags)
+    assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
+    ticked = [value for name, value in pages.form(shown, "page=1").fields if name == "flag"]
+    assert ticked == flags if flags != ["alone"] else "alone" in html.unescape(shown.text)
+
+
+def test_variants_become_the_same_too(pages: PageClient) -> None:
+    """An import leaves variants where the data set has none; a copy takes them away, says so, and is undone with the rest."""
+    where = "/api/admin/projects/default/features/same/variants-batch"
+    assert pages.client.put(where, {"environments": ["production"], "variants": [VARIANT]}).status == 200
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    shown = pages.press(form, "preview", flag=["same"])
+    assert "<mark>variants: blue" in shown.text and "<mark>variants: none</mark>" in shown.text
+    assert pages.press(pages.form(shown, "page=1"), "save").status == 303
+    assert pages.client.get(f"{place('same', 'production')}/variants").json()["variants"] == []
+    back = pages.form(pages.get("/ui/compare?from=production&to=development"), "page=1")
+    shown = pages.press(back, "preview", flag=["same"])
+    assert "nothing would change" in shown.text and ("do", "save") not in pages.form(shown, "page=1").buttons
+
+
+def test_who_may_not(pages: PageClient) -> None:
+    """A viewer sees what would change and which permissions are missing, but no button that copies; admin tokens import nothing."""
+    form = pages.form(pages.get(DEVELOPMENT, token=VIEWER_SECRET), "page=1")
+    shown = pages.press(form, "preview", token=VIEWER_SECRET, flag=["a", "b"])
+    assert "needs CREATE_FEATURE_STRATEGY, DELETE_FEATURE_STRATEGY, UPDATE_FEATURE in production" in shown.text
+    form = pages.form(shown, "page=1")
+    assert ("do", "save") not in form.buttons
+    assert pages.post(form.action, [*form.fields, ("do", "save")], token=VIEWER_SECRET).status == 400
+    shown = pages.press(form, "preview", token=EDITOR_SECRET, flag=["a", "b"])
+    refused = pages.press(pages.form(shown, "page=1"), "save", token=ADMIN_SECRET)
+    assert refused.status == 400 and "admin token" in refused.text
+    assert pages.press(pages.form(shown, "page=1"), "save", token=EDITOR_SECRET).status == 303
+
+
+def test_a_flag_to_several_environments(pages: PageClient) -> None:
+    """The page of a flag copies it to every ticked environment at once; what is the same already is left alone."""
+    assert 'href="/ui/flags/a/copy"' in pages.get("/ui/flags/a").text
+    form = pages.form(pages.get("/ui/flags/a/copy?from=development"), "/copy")
+    shown = pages.press(form, "preview", to=["production", "staging"])
+    assert "Copy into production" in shown.text and "Copy into staging" in shown.text
+    done = pages.press(pages.form(shown, "/copy"), "save")
+    assert done.status == 303 and done.headers["location"].startswith("/ui/flags/a?undo=")
+    wanted = state(pages, "a", "development")
+    assert state(pages, "a", "production") == state(pages, "a", "staging") == wanted
+    told = events(pages, done.headers["location"].rpartition("=")[2])
+    assert {each["environment"] for each in told} == {"production", "staging"}
+    again = pages.press(form, "preview", to=["production", "staging"])
+    assert "already the same in production, staging" in again.text
+
+
+@pytest.mark.parametrize(
+    ("source", "targets", "status", "message"),
+    [
+        ("development", [], 400, "Tick at least one environment to copy to."),
+        ("development", ["development"], 400, "cannot be copied to the environment that it is copied from"),
+        ("nowhere", ["production"], 404, "The flag a is not in the environment nowhere"),
+        ("development", [HOSTILE], 404, "The flag a is not in the environment"),
+    ],
+)
+def test_environments_that_cannot_be(
+    pages: PageClient, source: str, targets: list[str], status: int, message: str
+) -> None:
+    """The reason is at the form."""
+    form = pages.form(pages.get("/ui/flags/a/copy"), "/copy")
+    shown = pages.post(form.action, [("from", source), *(("to", each) for each in targets), ("do", "preview")])
+    assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
+    assert pages.get("/ui/flags/nothing/copy").status == 404
+    assert pages.get("/ui/flags/gone/copy").headers["location"] == "/ui/flags/gone/archived"
+
+
+def test_the_second_of_two_people(pages: PageClient) -> None:
+    """What another person changes after the look stops the copy to all environments."""
+    form = pages.form(pages.get("/ui/flags/a/copy?from=development"), "/copy")
+    first = pages.form(pages.press(form, "preview", to=["production", "staging"]), "/copy")
+    assert pages.client.post(f"{place('a', 'staging')}/on").status == 200
+    assert pages.press(first, "save").status == 409
+    assert not state(pages, "a", "production")[0]
+
+
+def test_who_may_not_copy_a_flag(pages: PageClient) -> None:
+    """A viewer sees the permission beside each environment, and no button that copies."""
+    shown = pages.get("/ui/flags/a/copy", token=VIEWER_SECRET)
+    assert shown.text.count("needs UPDATE_FEATURE") == 3
+    shown = pages.press(pages.form(shown, "/copy"), "preview", token=VIEWER_SECRET, to=["staging"])
+    assert "needs CREATE_FEATURE_STRATEGY, UPDATE_FEATURE in staging" in shown.text
+    assert ("do", "save") not in pages.form(shown, "/copy").buttons

@@ -1,0 +1,131 @@
+"""Strategy types on pages: list, make, change, parameters, deprecate, delete; two people; rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+API = "/api/admin/strategies"
+HOSTILE = "<script>alert(1)</script>\"'&"
+HOURS = "/ui/strategy-types/hours"
+GIVEN: dict[str, Any] = {
+    "features": [{"name": "a"}],
+    "strategyTypes": [{"name": "hours", "description": HOSTILE, "parameters": [{"name": "from", "type": "number"}]}],
+    "strategies": [{"feature": "a", "environment": "development", "name": "hours"}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a custom strategy type that a flag uses, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def stored(pages: PageClient, name: str = "hours") -> Any:
+    """Return a strategy type as the admin API shows it."""
+    return pages.client.get(f"{API}/{name}").json()
+
+
+def test_making_one(pages: PageClient) -> None:
+    """The form makes a type with its parameters; no text of a type becomes HTML."""
+    form = pages.form(pages.get("/ui/new-strategy-type"), "/new-strategy-type")
+    form = pages.form(pages.press(form, "add-parameter", name="days", title="Days"), "/new-strategy-type")
+    form = pages.form(pages.press(form, "add-parameter", p0__name="from", p0__type="number"), "/new-strategy-type")
+    typed = {"p0__required": "on", "p1__name": "to", "p1__type": "list", "p1__description": HOSTILE}
+    made = pages.press(form, "save", **typed)
+    assert made.status == 303 and "You created the strategy type days" in pages.get(made.headers["location"]).text
+    found = stored(pages, "days")
+    assert (found["title"], found["description"], found["editable"]) == ("Days", None, True)
+    assert found["parameters"] == [
+        {"name": "from", "type": "number", "required": True},
+        {"name": "to", "type": "list", "description": HOSTILE},
+    ]
+    page = pages.get("/ui/strategy-types").text + pages.get("/ui/strategy-types/days").text
+    assert "<script>alert" not in page and "&lt;script&gt;" in page
+    assert pages.data("/ui/strategy-types")["types"] == pages.client.get(API).json()["strategies"]
+    assert pages.get("/ui/strategy-types/nosuch").status == 404
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "message"),
+    [
+        ({"name": "hours"}, 409, "already exist"),
+        ({"name": "a b"}, 400, "URL friendly"),
+        ({"p0__name": ""}, 400, "not allowed to be empty"),
+        ({"p0__type": "date"}, 400, "type"),
+    ],
+)
+def test_a_bad_one(pages: PageClient, typed: dict[str, str], status: int, message: str) -> None:
+    """The form comes back with the message and with what was typed."""
+    form = pages.form(pages.get("/ui/new-strategy-type"), "/new-strategy-type")
+    form = pages.form(pages.press(form, "add-parameter", p0__description=HOSTILE), "/new-strategy-type")
+    refused = pages.press(form, "save", **({"name": "fine", "p0__name": "x", "p0__description": HOSTILE} | typed))
+    again = pages.form(refused, "/new-strategy-type")
+    assert refused.status == status and message in refused.text and "<script>alert" not in refused.text
+    assert again.value("p0.description") == HOSTILE
+
+
+def test_changing_one(pages: PageClient) -> None:
+    """Parameters change; saving what is there is no change; of two people the second sees what the first did."""
+    mine, theirs = (pages.form(pages.get(HOURS), "/hours") for _ in range(2))
+    assert "Nothing was different" in pages.get(pages.press(mine, "save").headers["location"]).text
+    told = pages.press(theirs, "save", p0__required="on")
+    assert "You changed the strategy type hours" in pages.get(told.headers["location"]).text
+    conflict = pages.press(mine, "save", p0__name="since")
+    assert conflict.status == 409 and "from (number, required)" in conflict.text and "since (number)" in conflict.text
+    assert stored(pages)["parameters"] == [{"name": "from", "type": "number", "required": True}]
+    form = pages.form(pages.press(pages.form(conflict, "/hours"), "remove-parameter:0"), "/hours")
+    assert "Someone else" not in pages.press(form, "look").text and pages.press(form, "save").status == 303
+    assert stored(pages)["parameters"] == [] and stored(pages)["description"] == HOSTILE
+
+
+def test_deprecating(pages: PageClient) -> None:
+    """A type is deprecated, and then not offered for new strategies, and reactivated; so is a built-in one."""
+    new = "/ui/flags/a/development/strategies/new"
+    assert "hours" in pages.data(new)["choices"]["types"]
+    for name in ("hours", "flexibleRollout"):
+        place = f"/ui/strategy-types/{name}"
+        told = pages.press(pages.form(pages.get(place), "/deprecate"))
+        assert "You deprecated" in pages.get(told.headers["location"]).text and stored(pages, name)["deprecated"]
+        assert name not in pages.data(new)["choices"]["types"]
+        assert pages.press(pages.form(pages.get(place), "/reactivate")).status == 303
+        assert not stored(pages, name)["deprecated"]
+    form = pages.form(pages.get(HOURS), "/deprecate")
+    pages.client.ask("PUT", f"{API}/hours", {"parameters": []})
+    assert pages.press(form).status == 409 and not stored(pages)["deprecated"]
+
+
+def test_deleting(pages: PageClient) -> None:
+    """The page names the flags that use the type, which keep their strategies; a built-in type stays."""
+    page = pages.get(HOURS)
+    assert 'href="/ui/flags/a"' in page.text and "stays as it is, and clients get it as before" in page.text
+    told = pages.press(pages.form(page, "/delete"))
+    assert "You deleted the strategy type hours" in pages.get(told.headers["location"]).text
+    assert pages.get(HOURS).status == 404
+    place = "/api/admin/projects/default/features/a/environments/development/strategies"
+    assert [each["name"] for each in pages.client.get(place).json()] == ["hours"]
+    built_in = pages.get("/ui/strategy-types/default")
+    base = pages.form(built_in, "/deprecate").value("base")
+    assert "cannot be deleted" in built_in.text
+    assert pages.post("/ui/strategy-types/default/delete", [("base", base)]).status == 403
+    assert pages.post("/ui/strategy-types/default", [("base", base), ("do", "save")]).status == 403
+
+
+@pytest.mark.parametrize(("secret", "may"), [(VIEWER_SECRET, False), (EDITOR_SECRET, True)])
+def test_rights(pages: PageClient, secret: str, may: bool) -> None:
+    """Everyone sees the pages; who may not is told which permission it needs, as the admin API answers."""
+    before = pages.client.get(API).json()
+    for path in ("/ui/strategy-types", "/ui/new-strategy-type", HOURS):
+        page = pages.get(path, token=secret)
+        assert page.status == 200 and ("_STRATEGY" in page.text) is not may
+    fields = [("name", "fresh"), ("do", "save"), ("base", pages.form(pages.get(HOURS), "/delete").value("base"))]
+    paths = ("/ui/new-strategy-type", f"{HOURS}/deprecate", HOURS, f"{HOURS}/reactivate", f"{HOURS}/delete")
+    answers = [pages.post(path, fields, token=secret).status for path in paths]
+    assert answers == ([303, 303, 409, 409, 409] if may else [403] * 5)
+    assert (pages.client.get(API).json() == before) is not may

@@ -1,0 +1,106 @@
+"""Tag types on pages: list, make, change, color, delete with the tags; two people; rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.page_forms import PageClient, page_client
+
+API = "/api/admin/tag-types"
+HOSTILE = "<script>alert(1)</script>\"'&"
+TEAM = "/ui/tag-types/team"
+GIVEN: dict[str, Any] = {
+    "features": [{"name": "a"}],
+    "tagTypes": [{"name": "team", "description": HOSTILE}],
+}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a tag type that a flag uses, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        assert client.client.post("/api/admin/features/a/tags", {"type": "team", "value": "web"}).status == 201
+        yield client
+
+
+def stored(pages: PageClient, name: str = "team") -> Any:
+    """Return a tag type as the admin API shows it."""
+    return pages.client.get(f"{API}/{name}").json()["tagType"]
+
+
+def test_making_one(pages: PageClient) -> None:
+    """The form makes a type, with a color only where the box is ticked; no text of a type becomes HTML."""
+    form = pages.form(pages.get("/ui/new-tag-type"), "/new-tag-type")
+    made = pages.press(form, name="squad", description="d", color="#123abc")
+    assert made.status == 303 and "You created the tag type squad" in pages.get(made.headers["location"]).text
+    assert stored(pages, "squad") == {"name": "squad", "description": "d", "icon": None, "color": None}
+    assert pages.press(form, name="other", color="#123abc", colored="on").status == 303
+    assert stored(pages, "other")["color"] == "#123abc"
+    page = pages.get("/ui/tag-types").text
+    assert "<script>alert" not in page and "&lt;script&gt;" in page and 'fill="#123abc"' in page
+    numbers = {each["name"]: each["tags"] for each in pages.data("/ui/tag-types")["types"]}
+    assert (numbers["team"], numbers["squad"]) == (1, 0)
+    assert pages.get("/ui/tag-types/nosuch").status == 404
+
+
+@pytest.mark.parametrize(
+    ("typed", "status"),
+    [({"name": "team"}, 409), ({"name": "a b"}, 400), ({"name": ""}, 400), ({"name": "ok", "color": "red"}, 400)],
+)
+def test_a_bad_one(pages: PageClient, typed: dict[str, str], status: int) -> None:
+    """The form comes back with the message and with what was typed."""
+    form = pages.form(pages.get("/ui/new-tag-type"), "/new-tag-type")
+    refused = pages.press(form, description=HOSTILE, colored="on", **typed)
+    again = pages.form(refused, "/new-tag-type")
+    assert refused.status == status and 'class="problem"' in refused.text and "<script>alert" not in refused.text
+    assert (again.value("name"), again.value("description"), again.value("colored")) == (typed["name"], HOSTILE, "on")
+
+
+def test_changing_one(pages: PageClient) -> None:
+    """Description and color change; of two people the second sees what the first did."""
+    mine, theirs = (pages.form(pages.get(TEAM), "/team") for _ in range(2))
+    assert "Nothing was different" in pages.get(pages.press(mine).headers["location"]).text
+    told = pages.press(theirs, description="theirs", colored="on", color="#000000")
+    assert "You changed the tag type team" in pages.get(told.headers["location"]).text
+    conflict = pages.press(mine, description="mine")
+    assert conflict.status == 409 and "theirs" in conflict.text and "mine" in conflict.text
+    assert stored(pages) == {"name": "team", "description": "theirs", "icon": None, "color": "#000000"}
+    assert pages.press(pages.form(conflict, "/team"), description="mine").status == 303
+    assert (stored(pages)["description"], stored(pages)["color"]) == ("mine", "#000000")
+
+
+def test_deleting(pages: PageClient) -> None:
+    """The page says which flags lose which tags; a tag that came meanwhile is not deleted unseen."""
+    page = pages.get(TEAM)
+    assert "Its 1 tag is deleted, too, and taken off 1 flag." in page.text and 'href="/ui/flags/a"' in page.text
+    form = pages.form(page, "/delete")
+    pages.client.post("/api/admin/tags", {"type": "team", "value": "new"})
+    assert pages.press(form).status == 409
+    told = pages.press(pages.form(pages.get(TEAM), "/delete"))
+    assert "You deleted the tag type team" in pages.get(told.headers["location"]).text
+    assert pages.client.get("/api/admin/features/a/tags").json()["tags"] == []
+    assert pages.get(TEAM).status == 404
+
+
+@pytest.mark.parametrize(("secret", "may"), [(VIEWER_SECRET, False), (EDITOR_SECRET, True)])
+def test_rights(pages: PageClient, secret: str, may: bool) -> None:
+    """Everyone sees the pages; who may not is told which permission it needs, as the admin API answers."""
+    before = pages.client.get(API).json()
+    for path in ("/ui/tag-types", "/ui/new-tag-type", TEAM):
+        page = pages.get(path, token=secret)
+        assert page.status == 200 and ("_TAG_TYPE" in page.text) is not may
+    base = pages.form(pages.get(TEAM), "/delete").value("base")
+    forms: tuple[tuple[str, list[tuple[str, str]]], ...] = (
+        ("/ui/new-tag-type", [("name", "nn")]),
+        (TEAM, []),
+        (f"{TEAM}/delete", [("base", base)]),
+    )
+    if not may:
+        assert [pages.post(path, fields, token=secret).status for path, fields in forms] == [403] * 3
+        assert pages.client.get(API).json() == before
+    else:
+        assert [pages.post(path, fields, token=secret).status for path, fields in forms] == [303, 409, 303]

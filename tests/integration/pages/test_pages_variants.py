@@ -1,0 +1,141 @@
+"""The variants on the page of a strategy: the form, exact percentages before saving, undo, and two people who edit the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.page_forms import PageClient, PageForm, page_client
+
+API = "/api/admin/projects/default/features/a/environments/development/strategies"
+LIST = "/ui/flags/a/development/strategies"
+GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "contextFields": [{"name": "plan", "stickiness": True}]}
+HOSTILE = '</textarea><script>alert("1")</script>'
+BLUE = {"name": "blue", "weight": 500, "weightType": "variable", "stickiness": "userId"}
+RED = BLUE | {"name": "red", "payload": {"type": "string", "value": " two\nlines "}}
+
+
+@pytest.fixture
+def pages(database_url: str) -> Iterator[PageClient]:
+    """Give a server with a flag, on each kind of database."""
+    with page_client(database_url, GIVEN) as client:
+        yield client
+
+
+def stored(pages: PageClient) -> list[dict[str, Any]]:
+    """Return the strategies as the admin API shows them."""
+    found: list[dict[str, Any]] = pages.client.get(API).json()
+    return found
+
+
+def made(pages: PageClient, **wanted: Any) -> str:
+    """Add a strategy with two variants by the admin API, and return the address of its page."""
+    rollout = {"rollout": "50", "stickiness": "userId", "groupId": "a"}
+    given = {"name": "flexibleRollout", "parameters": rollout, "variants": [BLUE, RED]} | wanted
+    answer = pages.client.post(API, given)
+    assert answer.status == 200, answer.text
+    return f"{LIST}/{answer.json()['id']}"
+
+
+def form_of(pages: PageClient, page: str) -> PageForm:
+    """Return the form of the page of a strategy."""
+    return pages.form(pages.get(page), page)
+
+
+def test_first_variants(pages: PageClient) -> None:
+    """Variants are added, shown with their buckets, and saved as the admin API stores them."""
+    form = pages.form(pages.press(pages.form(pages.get(f"{LIST}/new"), "/new"), "add-variant"), "/new")
+    form = pages.form(pages.press(form, "add-variant", v0__name="a", v0__type="json", v0__payload='{"a": 1}'), "/new")
+    assert form.value("v0.payload") == '{"a": 1}'
+    typed: dict[str, Any] = {"v1__name": "b", "v1__fixed": "on", "v1__share": "33.3", "variantStickiness": "plan"}
+    shown = pages.press(form, "preview", **typed).text
+    assert "a: 66.7 %, buckets 1 to 667 of 1000" in shown and "b: 33.3 %, buckets 668 to 1000 of 1000" in shown
+    assert "No user had a variant. Every user who gets the flag gets one now." in shown
+    assert stored(pages) == []
+    assert pages.press(form, "save", **typed).status == 303
+    [strategy] = stored(pages)
+    a = {"name": "a", "weight": 667, "weightType": "variable", "stickiness": "plan"}
+    b = {"name": "b", "weight": 333, "weightType": "fix", "stickiness": "plan"}
+    assert strategy["variants"] == [a | {"payload": {"type": "json", "value": '{"a": 1}'}}, b]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ({"v1__fixed": "on", "v1__share": "33.33"}, "The share of the variant red must be a percentage"),
+        ({"v1__fixed": "on", "v1__share": "1e999999"}, "The share of the variant red must be a percentage"),
+        ({"v1__fixed": "on", "v1__share": "half"}, "The share of the variant red must be a percentage"),
+        ({"v0__payload": "x"}, "The variant blue has a payload without a type."),
+        ({"v0__fixed": "on", "v1__fixed": "on"}, "at least one &#34;variable&#34; variant"),
+        ({"v0__name": "red"}, "contains a duplicate value"),
+        ({"v0__name": ""}, "name"),
+        ({"v1__type": "json", "v1__payload": "{"}, "payload"),
+    ],
+)
+def test_what_the_api_refuses(pages: PageClient, typed: dict[str, str], message: str) -> None:
+    """The page tells what is wrong, before saving and on saving, keeps what was typed, and stores nothing."""
+    page = made(pages)
+    before = stored(pages)
+    for button, status in (("preview", 200), ("save", 400)):
+        answer = pages.press(form_of(pages, page), button, title=HOSTILE, **typed)
+        assert answer.status == status and message in answer.text
+        assert "<script>alert" not in answer.text and pages.form(answer, page).value("title") == HOSTILE
+    assert stored(pages) == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({}, "Every user keeps the variant."),
+        ({"v1__fixed": "on", "v1__share": "60"}, "10 % of the users with a variant change from blue to red."),
+        ({"group": "other"}, "All users are drawn again: 50 % of them get another variant."),
+        ({"variantStickiness": "plan"}, "All users are drawn again: 50 % of them get another variant."),
+        ({"variantStickiness": "random"}, "Each request is drawn by chance now"),
+        ({"v0__type": "string", "v0__payload": "x"}, "The users of blue get another payload."),
+    ],
+)
+def test_what_saving_changes(pages: PageClient, typed: dict[str, str], sentence: str) -> None:
+    """The page says in exact percentages who gets another variant, and saves nothing."""
+    page = made(pages)
+    before = stored(pages)
+    assert sentence in pages.press(form_of(pages, page), "preview", **typed).text
+    assert stored(pages) == before
+
+
+def test_saving_unchanged_and_undo(pages: PageClient) -> None:
+    """Saving what is there changes nothing, also in payloads of several lines; undo brings back what was removed."""
+    page = made(pages)
+    before = stored(pages)
+    assert [each["name"] for each in before[0]["variants"]] == ["blue", "red"]
+    assert pages.press(form_of(pages, page), "save").headers["location"] == "/ui/flags/a?undo=nothing"
+    assert stored(pages) == before
+    less = pages.form(pages.press(form_of(pages, page), "remove-variant:1"), page)
+    saved = pages.press(less, "save")
+    assert saved.status == 303
+    [alone] = stored(pages)
+    assert [(each["name"], each["weight"]) for each in alone["variants"]] == [("blue", 1000)]
+    action = saved.headers["location"].partition("undo=")[2]
+    assert pages.post(f"/ui/history/actions/{action}/undo").status == 303
+    assert stored(pages) == before
+
+
+def test_two_people_change_the_variants(pages: PageClient) -> None:
+    """The second one sees the variants of both, and nothing is saved unseen."""
+    page = made(pages)
+    mine, theirs = form_of(pages, page), form_of(pages, page)
+    assert pages.press(theirs, "save", v1__fixed="on", v1__share="10").status == 303
+    conflict = pages.press(mine, "save", v1__fixed="on", v1__share="20")
+    assert conflict.status == 409
+    assert "red 10 % string" in conflict.text and "red 20 % string" in conflict.text
+    assert stored(pages)[0]["variants"][1]["weight"] == 100
+    assert pages.press(pages.form(conflict, page), "save").status == 303
+    assert stored(pages)[0]["variants"][1]["weight"] == 200
+
+
+def test_numbers_that_are_none(pages: PageClient) -> None:
+    """A number or an override that no form sends is no error of the server."""
+    for extra in (("variants", "9" * 5000), ("do", "remove-variant:" + "9" * 5000), ("v0.values", "x")):
+        fields = [("variants", "1"), ("rollout", "5"), ("name", "flexibleRollout"), extra]
+        assert pages.post(f"{LIST}/new", fields).status == 200
