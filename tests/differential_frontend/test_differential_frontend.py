@@ -1,7 +1,7 @@
-"""Our frontend API beside the real server's: generated flags and contexts, and single requests of every kind (decision 0047).
+"""Our frontend APIs beside the real server's: generated flags and contexts, and single requests of every kind (decision 0047).
 
-Both answer from the same flags: our proxy has the real server as its upstream. What differs on purpose is a named row, and must
-occur.
+All answer from the same flags: our proxy has the real server as its upstream, and our flag server gets them by its admin API. What
+differs on purpose is a named row, and must occur.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 import pytest
 from frontend_flags import Json, Maker
 
 from support import processes
+from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, our_flag_server
 from support.waiting import wait_until
 
 FLAGS = 80
@@ -26,18 +28,27 @@ FEATURES = "/projects/default/features"
 FRONTEND = "/api/frontend"
 
 
+class Server(Protocol):
+    """A flag server, the real one or ours."""
+
+    def admin(self, path: str, body: Any = None) -> Any:
+        """Call the admin API."""
+
+
 @dataclass(frozen=True)
 class Pair:
-    """The real server and our proxy on it."""
+    """The real server and ours, by their addresses. `keys` has our key for each one of the proxy's."""
 
-    real: processes.FlagServer
-    ours: processes.Proxy
+    real: str
+    ours: str
+    keys: Mapping[str, str]
 
     def ask(
         self, method: str, path: str, keys: tuple[str, str], headers: Mapping[str, str], body: Any = None
     ) -> list[processes.Answer]:
         """Return the answers of both, the real server's first."""
-        bases = (self.real.url.removesuffix("/api"), self.ours.url.removesuffix("/proxy"))
+        bases = (self.real, self.ours)
+        keys = (keys[0], self.keys.get(keys[1], keys[1]))
         return [
             processes.ask(
                 base + path, method=method, headers={**({"Authorization": key} if key else {}), **headers}, body=body
@@ -50,34 +61,58 @@ GOOD = (processes.FRONTEND_TOKEN, processes.KEY)
 SERVER_SIDE = (processes.UPSTREAM_TOKEN, processes.SERVER_SIDE_TOKEN)
 
 
+PROXY, SERVER = "proxy", "flag server"
+KEYS: dict[str, dict[str, str]] = {
+    PROXY: {},
+    SERVER: {
+        processes.KEY: FRONTEND_SECRET,
+        processes.KEY.upper(): FRONTEND_SECRET.upper(),
+        f"Bearer {processes.KEY}": f"Bearer {FRONTEND_SECRET}",
+        processes.SERVER_SIDE_TOKEN: BACKEND_SECRET,
+    },
+}
+"""What is ours → the key in the place of each key of the proxy."""
+
+
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    """Give both, with the generated flags."""
-    maker = Maker("frontend")
+def real() -> Iterator[processes.FlagServer]:
+    """Give the real server, with the generated flags."""
+    with processes.postgresql() as database, processes.unleash_server(database) as server:
+        make_all(server)
+        yield server
+
+
+@pytest.fixture(scope="module", params=[PROXY, SERVER])
+def pair(request: pytest.FixtureRequest, real: processes.FlagServer) -> Iterator[Pair]:
+    """Give the real server, and ours with the same flags."""
     with ExitStack() as stack:
-        real = stack.enter_context(processes.unleash_server(stack.enter_context(processes.postgresql())))
-        segment = real.admin("/segments", {"name": "some", "constraints": [maker.constraint(), maker.constraint()]})
-        flags = [maker.flag(number) for number in range(FLAGS)]
-        for flag in flags:
-            make(real, flag, segment["id"] if maker.chance(0.2) else None)
-        later = {
-            "contextName": "currentTime",
-            "operator": "DATE_AFTER",
-            "value": "2090-01-01T00:00:00.000Z",
-            "values": [],
-        }
-        make(real, plain("later", later), None)
-        make(real, plain("for-5", {"contextName": "userId", "operator": "IN", "values": ["5"]}), None)
-        real.admin(f"{FEATURES}/{flags[1]['name']}/dependencies", {"feature": flags[0]["name"]})
-        make(
-            real, {"name": "last", "enabled": True, "impressionData": False, "strategies": [{"name": "default"}]}, None
-        )
-        ours = stack.enter_context(processes.our_proxy(real.url, FLAGSVC_FETCH_INTERVAL="100"))
-        found = Pair(real, ours)
+        if request.param == PROXY:
+            proxy = stack.enter_context(processes.our_proxy(real.url, FLAGSVC_FETCH_INTERVAL="100"))
+            ours = proxy.url.removesuffix("/proxy")
+        else:
+            server = stack.enter_context(our_flag_server())
+            make_all(server)
+            ours = server.root
+        found = Pair(real.url.removesuffix("/api"), ours, KEYS[request.param])
         wait_until(
             lambda: all("last" in names(answer) for answer in found.ask("GET", f"{FRONTEND}?userId=1", GOOD, {}))
         )
         yield found
+
+
+def make_all(server: Server) -> None:
+    """Make the generated flags, the same ones on each server."""
+    maker = Maker("frontend")
+    segment = server.admin("/segments", {"name": "some", "constraints": [maker.constraint(), maker.constraint()]})
+    flags = [maker.flag(number) for number in range(FLAGS)]
+    for flag in flags:
+        make(server, flag, segment["id"] if maker.chance(0.2) else None)
+    later = {"contextName": "currentTime", "operator": "DATE_AFTER", "value": "2090-01-01T00:00:00.000Z", "values": []}
+    make(server, plain("later", later), None)
+    make(server, plain("for-5", {"contextName": "userId", "operator": "IN", "values": ["5"]}), None)
+    server.admin(f"{FEATURES}/{flags[1]['name']}/dependencies", {"feature": flags[0]["name"]})
+    default = {"name": "last", "enabled": True, "impressionData": False, "strategies": [{"name": "default"}]}
+    make(server, default, None)
 
 
 def plain(name: str, constraint: Json) -> Json:
@@ -86,14 +121,14 @@ def plain(name: str, constraint: Json) -> Json:
     return {"name": name, "enabled": True, "impressionData": False, "strategies": [strategy]}
 
 
-def make(real: processes.FlagServer, flag: Json, segment: int | None) -> None:
+def make(server: Server, flag: Json, segment: int | None) -> None:
     """Make a flag by the admin API."""
-    real.admin(FEATURES, {"name": flag["name"], "type": "release", "impressionData": flag["impressionData"]})
+    server.admin(FEATURES, {"name": flag["name"], "type": "release", "impressionData": flag["impressionData"]})
     place = f"{FEATURES}/{flag['name']}/environments/development"
     for strategy in flag["strategies"]:
-        real.admin(f"{place}/strategies", strategy if segment is None else strategy | {"segments": [segment]})
+        server.admin(f"{place}/strategies", strategy if segment is None else strategy | {"segments": [segment]})
     if flag["enabled"]:
-        real.admin(f"{place}/on", {})
+        server.admin(f"{place}/on", {})
 
 
 def names(answer: processes.Answer) -> list[str]:
@@ -127,7 +162,10 @@ def as_body(context: Json, maker: Maker) -> Json:
 
 
 def test_answers_are_those_of_the_real_server(pair: Pair, record_property: Callable[[str, object], None]) -> None:
-    """For every context, by GET and by POST: the same toggles in the same order, with all their fields."""
+    """For every context, by GET and by POST: the same toggles with all their fields.
+
+    Those of the proxy are in the same order, because it keeps that of its upstream.
+    """
     maker = Maker("contexts")
     different = []
     seen: set[str] = set()
@@ -138,6 +176,8 @@ def test_answers_are_those_of_the_real_server(pair: Pair, record_property: Calla
         else:
             answers = pair.ask("GET", f"{FRONTEND}?{as_query(context, maker)}", GOOD, {})
         real, ours = map(toggles, answers)
+        if pair.keys:
+            real, ours = (sorted(each, key=itemgetter("name")) for each in (real, ours))
         seen.add(json.dumps(real))
         if real != ours:
             different.append(
@@ -149,7 +189,10 @@ def test_answers_are_those_of_the_real_server(pair: Pair, record_property: Calla
 
 
 class Single(NamedTuple):
-    """One request, and our status where it differs from the real server's on purpose; `why` names the reason."""
+    """One request, and our status where it differs from the real server's on purpose; `why` names the reason.
+
+    `server` is the status of our flag server where it is not that of our proxy.
+    """
 
     what: str
     method: str = "GET"
@@ -160,6 +203,7 @@ class Single(NamedTuple):
     ours: int | None = None
     real: int | None = None
     why: str = ""
+    server: int | None = None
 
 
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}
@@ -202,11 +246,11 @@ SINGLE = (
     Single("HEAD", method="HEAD"),
     Single("PUT", method="PUT", body={}, ours=405, real=404, why="a known path with another method is 405"),
     Single("DELETE", method="DELETE", ours=405, real=404, why="a known path with another method is 405"),
-    Single("every toggle", path=f"{FRONTEND}/all", ours=200, real=404, why=EDGE),
-    Single("one toggle", path=f"{FRONTEND}/features/last", ours=200, real=404, why=EDGE),
+    Single("every toggle", path=f"{FRONTEND}/all", ours=200, real=404, why=EDGE, server=404),
+    Single("one toggle", path=f"{FRONTEND}/features/last", ours=200, real=404, why=EDGE, server=404),
     Single("one unknown toggle", path=f"{FRONTEND}/features/nobody"),
-    Single("the other name", path="/api/proxy", ours=200, real=404, why=EDGE),
-    Single("a wrong URL", path="/api", ours=404, real=403, why="the answer names the right URL"),
+    Single("the other name", path="/api/proxy", ours=200, real=404, why=EDGE, server=403),
+    Single("a wrong URL", path="/api", ours=404, real=403, why="the answer names the right URL", server=403),
     Single(
         "the features of a client", path=f"{FRONTEND}/client/features", ours=404, real=405, why="there is no such route"
     ),
@@ -249,7 +293,15 @@ SINGLE = (
     metrics("metrics without a name", {"bucket": BUCKET}),
     metrics("a negative count", counting(-1)),
     metrics("a count that is not whole", counting(1.5)),
-    metrics("metrics with a server-side token", REPORT, keys=SERVER_SIDE, ours=200, real=403, why="Edge takes them"),
+    metrics(
+        "metrics with a server-side token",
+        REPORT,
+        keys=SERVER_SIDE,
+        ours=200,
+        real=403,
+        why="Edge takes them",
+        server=403,
+    ),
     registration("registration", REGISTRATION),
     registration("registration with a number", REGISTRATION | {"started": 1767225600000}),
     registration("registration without strategies", {"appName": "a"}),
@@ -260,8 +312,9 @@ SINGLE = (
 def test_single_requests(pair: Pair, single: Single) -> None:
     """Statuses are equal, and so are the bodies of refused keys; a difference is as its row says, and still occurs."""
     real, ours = pair.ask(single.method, single.path, single.keys, single.headers, single.body)
-    if single.why:
-        assert (real.status, ours.status) == (single.real, single.ours)
+    expected = single.ours if single.server is None or not pair.keys else single.server
+    if single.why and expected != single.real:
+        assert (real.status, ours.status) == (single.real, expected)
         return
     assert ours.status == real.status, (real.body[:300], ours.body[:300])
     if real.status in (401, 403):

@@ -17,8 +17,11 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.schema import feature_environments
 from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
-from support import processes
-from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
+from support import peers, processes
+from support.browser import browser
+from support.clients_browser import serving
+from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, OurFlagServer, our_flag_server
+from support.waiting import wait_until
 
 NODE = """
 const { initialize } = require(process.argv[2]);
@@ -49,6 +52,26 @@ while not select.select([sys.stdin], [], [], 0.05)[0]:  # the end of standard in
     if found != seen:
         seen = found
         print(json.dumps({"event": "answers", "answers": found}), flush=True)
+"""
+PAGE = """
+const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);
+const tell = (event, content) => console.log(JSON.stringify({ event, ...content }));
+const [url, clientKey, post] = process.argv.slice(3);
+const client = new UnleashClient({
+  url, clientKey, appName: "page-app", refreshInterval: 0.2, metricsInterval: 0.3, metricsIntervalInitial: 0.3,
+  usePOSTrequests: post === "POST", storageProvider: new InMemoryStorageProvider(),
+  context: { userId: "7", properties: { region: "eu" } },
+});
+const answer = () => {
+  client.isEnabled("with-variant");
+  const toggles = client.getAllToggles().map(({ name }) => name).sort();
+  tell("answers", { toggles, variant: client.getVariant("with-variant").name });
+};
+client.on("error", (error) => tell("error", { error: String(error) }));
+client.on("ready", answer);
+client.on("update", answer);
+client.start();
+process.stdin.resume();
 """
 EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
 VARIANT = {"name": "green", "weight": 1000, "weightType": "variable", "stickiness": "default"}
@@ -169,6 +192,62 @@ def test_python_sdk(scene: Scene) -> None:
         program.wait(scene.counted("python-app", "with-variant", yes=1, green=1), "counted", 15)
         [registered] = [each for each in scene.instances("python-app") if each["sdkVersion"]]
     assert "python" in registered["sdkVersion"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_sdk_of_browsers(scene: Scene, method: str) -> None:
+    """npm `unleash-proxy-client` works without a proxy: its context counts, it sees changes, and its counts appear."""
+    arguments = [f"{scene.server.url}/frontend", FRONTEND_SECRET, method]
+    with processes.node_script("page", PAGE, "unleash-proxy-client", *arguments) as program:
+
+        def toggles() -> list[list[str]]:
+            return [each["toggles"] for each in program.said("answers")]
+
+        before = ["in-segment", "on", "with-variant"]
+        program.wait(lambda: toggles()[-1:] == [before], "ready")
+        scene.switch("changes", on=True)
+        program.wait(lambda: toggles()[-1] == sorted([*before, "changes"]), "told of a change", 15)
+        scene.switch("changes", on=False)
+        program.wait(lambda: toggles()[-1] == before, "told of the change back", 15)
+        program.wait(scene.counted("page-app", "with-variant", yes=1, green=1), "counted", 15)
+        assert {each["variant"] for each in program.said("answers")} == {"green"}
+        assert program.said("error") == []
+        [registered] = scene.instances("page-app")
+    assert (registered["environment"], registered["sdkType"], registered["clientIp"]) == (
+        "development",
+        "frontend",
+        None,
+    )
+    assert registered["sdkVersion"].startswith("unleash-js-sdk:")
+
+
+ASKING = """
+const told = [];
+const client = new unleash.UnleashClient({
+  url: URL_OF_THE_API, clientKey: KEY, appName: "page-app", refreshInterval: 1, disableMetrics: true,
+});
+client.on("ready", () => told.push(client.getAllToggles().map(({ name }) => name).sort()));
+client.on("error", (error) => told.push("error"));
+client.start();
+"""
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_page_of_another_origin(tmp_path: Path, is_listed: bool) -> None:
+    """A browser lets the scripts of listed origins use the frontend API, and those of no other one."""
+    script = (peers.package("unleash-proxy-client") / "build" / "main.min.js").read_bytes()
+    files: dict[str, tuple[str, bytes]] = {"/client.js": ("text/javascript", script)}
+    with serving(files) as address:
+        origins = address if is_listed else "https://shop.example"
+        with our_flag_server(given=GIVEN, folder=tmp_path, FLAGSVC_FRONTEND_API_ORIGINS=origins) as server:
+            known = {"URL_OF_THE_API": f"{server.url}/frontend", "KEY": FRONTEND_SECRET}
+            names = "".join(f"const {name} = {json.dumps(value)};" for name, value in known.items())
+            page = f'<!doctype html><meta charset="utf-8"><script src="/client.js"></script><script>{names}{ASKING}</script>'
+            files["/"] = ("text/html", page.encode())
+            with browser() as chromium:
+                chromium.go(f"{address}/")
+                wait_until(lambda: bool(chromium.run("told.length")))
+                assert chromium.run("told[0]") == (["on", "with-variant"] if is_listed else "error")
 
 
 @pytest.mark.parametrize("make", [processes.reference_proxy, processes.our_proxy])

@@ -52,7 +52,10 @@ PATHS = (
     "/compare",
     "/compare?from=production&to=production",
     "/flags/new/copy",
+    "/export",
     "/flags/new/edit",
+    "/flags/new/parent",
+    "/flags/new/parent?parent=newer",
     "/try",
     "/segments",
     "/segments/new",
@@ -83,5 +86,6 @@ PATHS = (
     "/proxies",
     "/history",
     "/history?feature=new",
+    "/export",
     "/nowhere",
 )

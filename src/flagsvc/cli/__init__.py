@@ -17,7 +17,14 @@ from typing import NoReturn
 from flagsvc.cli.commands import BY_NAME, PREFIXES, Command
 from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json, wants_json
 from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command, split_command
-from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, MissingExtraError, SeedError
+from flagsvc.core.errors import (
+    BackupError,
+    ConfigurationError,
+    ExtensionError,
+    FlagsvcError,
+    MissingExtraError,
+    SeedError,
+)
 from flagsvc.core.version import version_text
 
 __all__ = ["main", "process"]
@@ -30,6 +37,7 @@ EXIT_CODES: dict[type[FlagsvcError], int] = {
     MissingExtraError: 2,
     ExtensionError: 2,
     SeedError: 2,
+    BackupError: 2,
 }
 """Errors that the caller can correct; every other error of ours exits with 1."""
 

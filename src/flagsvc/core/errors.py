@@ -9,6 +9,7 @@ FlagsvcError
 ├── StoreError           a stored configuration cannot be read or written
 │   └── DamagedRecordError   what is stored is not whole, so nothing is lost if it is replaced
 ├── DatabaseError        the flag server's database cannot be used
+├── BackupError          a backup cannot be read, or the database does not take it (exit code 2)
 ├── SeedError            a seed file is wrong; carries every problem at once
 └── ListenError          the process cannot listen on the address (exit code 1)
 """
@@ -71,6 +72,10 @@ class DamagedRecordError(StoreError):
 
 class DatabaseError(FlagsvcError):
     """The flag server's database cannot be opened, read or written. The message contains no secret."""
+
+
+class BackupError(FlagsvcError):
+    """A backup of the flag server is damaged or not understood, or the database holds what it would replace."""
 
 
 class SeedError(FlagsvcError):

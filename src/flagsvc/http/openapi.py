@@ -28,7 +28,7 @@ class ApiDescription(NamedTuple):
 class Operation(NamedTuple):
     """One method of one path. `schemes` names the keys that open it, and `path_parameters` the parameters in braces.
 
-    `answers` has the description of each answer by its status.
+    `answers` has the description of each answer by its status, and `shapes` are those that body and answers name.
     """
 
     row: RouteRow
@@ -38,6 +38,7 @@ class Operation(NamedTuple):
     schemes: tuple[str, ...]
     answers: Json
     path_parameters: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
 
 
 def document(program: ApiDescription, operations: Iterable[Operation], schemas: Json, place: str) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flagsvc.core.notices import Notice, make_notice_printer
 from flagsvc.core.version import version_text
+from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.max_connections import make_connection_limits
@@ -29,7 +30,7 @@ def serve_flags(options: ServerOptions) -> int:
     """
     sockets = listen(options.host, options.port, mode=options.socket_mode)
     address = listen_url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
-    server = create_flag_server(options, options.public_url or address)
+    server = create_flag_server(options, options.public_url or address, make_frontend)
     tls = make_tls(options, server.log)
     print_notice = make_notice_printer(as_json=options.use_json_logger)
     protocol = ConnectionFactory(lambda: server.contract, make_connection_limits(options, server.log))

@@ -24,7 +24,7 @@ from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.server.api.operations import BAD
 from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT
-from flagsvc.server.runtime import ServerRuntime, open_runtime
+from flagsvc.server.runtime import MakeFrontend, ServerRuntime, open_runtime
 from flagsvc.server.store.store import database_url
 from flagsvc.settings.server import ServerOptions
 
@@ -32,12 +32,12 @@ RETRY_S = 1.0
 """Seconds after a failed start before a request tries the next one."""
 
 
-def create_flag_server(options: ServerOptions, url: str = "") -> FlagServer:
+def create_flag_server(options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> FlagServer:
     """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
-    `url` is the server's public address, empty if unknown.
+    `url` is the server's public address, empty if unknown. `make_frontend` makes the frontend API; without it there is none.
     """
-    return FlagServer(options, url)
+    return FlagServer(options, url, make_frontend)
 
 
 class FlagServer:
@@ -46,9 +46,10 @@ class FlagServer:
     Run it with `async with server:`, with `start` and `aclose`, or within a parent: `Starlette(lifespan=server.lifespan)`.
     """
 
-    def __init__(self, options: ServerOptions, url: str = "") -> None:
+    def __init__(self, options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> None:
         self._options = options
         self._url = url
+        self._make_frontend = make_frontend
         self._clock = SystemClock()
         self._log = build_logger(
             level=options.log_level,
@@ -110,7 +111,7 @@ class FlagServer:
                 self._log.error("the flag server cannot start", error=error)
 
     def _open(self) -> ServerRuntime:
-        return open_runtime(self._options, self._clock, self._log, self._url)
+        return open_runtime(self._options, self._clock, self._log, self._url, self._make_frontend)
 
     def drain(self) -> None:
         """Report that the server is not ready, so that load balancers send callers elsewhere. Requests are still answered."""

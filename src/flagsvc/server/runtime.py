@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +18,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
+from flagsvc.http.contract import Contract
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
@@ -23,6 +26,7 @@ from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import TEMPLATES, error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.sign_in.ways import make_ways
 from flagsvc.server.start import initialize
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
@@ -76,8 +80,16 @@ class HousekeepingThread:
         self._keyring.save_seen_times()
 
 
-def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "") -> ServerRuntime:
+MakeFrontend = Callable[[ApiContext, ServerOptions, Executor, Executor], Contract]
+"""Makes the contract of the frontend API. It gets the threads for reads and for reports."""
+
+
+def open_runtime(
+    options: ServerOptions, clock: Clock, log: Logger, url: str = "", make_frontend: MakeFrontend | None = None
+) -> ServerRuntime:
     """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
+
+    `make_frontend` makes the frontend API; without it there is none.
 
     Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
     """
@@ -90,7 +102,9 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
-        server = ApiContext(store, documents, keyring, clock, log, url, options.base_path, trust=trust)
+        server = ApiContext(
+            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options)
+        )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         TEMPLATES.load()
@@ -101,7 +115,8 @@ def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "
             header_limit=options.header_limit,
             error_page=partial(error_page, options.base_path),
         )
-        contract = FlagServerContract(pipeline)
+        frontend = None if make_frontend is None else partial(make_frontend, server, options)
+        contract = FlagServerContract(pipeline, frontend)
         resources.callback(contract.close)
         return ServerRuntime(server, contract, notices, resources.pop_all())
 

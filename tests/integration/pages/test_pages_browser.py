@@ -35,11 +35,18 @@ ROWS = "document.querySelectorAll('#list tbody tr').length"
 BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
 
 
+def prepare(server: OurFlagServer) -> None:
+    """Give the flags a strategy, a parent and a link."""
+    server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
+    server.admin("/projects/default/features/new/dependencies", {"feature": "old"})
+    server.admin("/projects/default/features/new/link", {"url": "https://example.com/1", "title": "The ticket"})
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[OurFlagServer]:
     """Give a flag server with a few flags."""
     with our_flag_server(given=GIVEN) as server:
-        server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
+        prepare(server)
         yield server
 
 

@@ -9,9 +9,10 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from flagsvc.cli.documents import read_file
 from flagsvc.core.errors import ConfigurationError, StoreError
@@ -143,12 +144,21 @@ def write_atomically(path: str, content: bytes, *, force: bool, mode: int | None
 
     The file gets `mode`. Without one, it has the mode of the file that it replaces, or the usual one.
     """
+    with open_atomically(path, force=force, mode=mode) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def open_atomically(path: str, *, force: bool, mode: int | None = None) -> Iterator[BinaryIO]:
+    """Open a file to write that appears as a whole at the end of the block, or not at all. Raises as `write_atomically`."""
     target = Path(path).resolve()
     try:
         if target.exists() and not target.is_file():  # a pipe, a device
-            target.write_bytes(content)
-            return
-        _replace(target, content, force=force, mode=mode)
+            with target.open("wb") as file:
+                yield file
+        else:
+            with _beside(target, force=force, mode=mode) as file:
+                yield file
     except FileExistsError:
         check_writable(path, force=False)
         raise
@@ -157,13 +167,14 @@ def write_atomically(path: str, content: bytes, *, force: bool, mode: int | None
         raise StoreError(f"cannot write `{printable(path, 300)}`: {reason}") from None
 
 
-def _replace(target: Path, content: bytes, *, force: bool, mode: int | None) -> None:
-    """Write a temporary file beside the target, then rename it."""
+@contextlib.contextmanager
+def _beside(target: Path, *, force: bool, mode: int | None) -> Iterator[BinaryIO]:
+    """Open a temporary file beside the target; rename it at the end of the block."""
     beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(beside, flags, 0o666 if mode is None else mode), "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if force and mode is None and target.exists():

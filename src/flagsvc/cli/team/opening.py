@@ -32,6 +32,8 @@ database
 
 exit code: 0 done; 1 the database cannot be used; 2 the usage is wrong, or the database does not allow it
 """
+CURRENT, KNOWN, ANY = WAYS = "open_existing_store", "open_known_store", "open_any_store"
+"""How a database is opened: with this version's schema; with that or an older one; also where it is empty."""
 LOCKED = "database is locked"
 """What SQLite says when another program holds its lock for too long."""
 
@@ -54,18 +56,18 @@ def resolve_database(args: Namespace) -> Resolved:
 
 
 @contextmanager
-def open_database(args: Namespace) -> Iterator[Store]:
-    """Yield the database of a command. It must exist and have this version's schema.
+def open_database(args: Namespace, way: str = CURRENT) -> Iterator[Store]:
+    """Yield the database of a command, opened in one of the `WAYS`: it must exist and have this version's schema.
 
     Raises ConfigurationError, MissingExtraError, DatabaseError, and UsageError for what a store function refuses.
     """
     database = resolve_database(args).values[DATABASE]
     from flagsvc.core.clock import SystemClock
     from flagsvc.core.log import build_logger
-    from flagsvc.server.store.store import open_existing_store
+    from flagsvc.server.store import store as stores
 
     with clear_errors():
-        store = open_existing_store(database, SystemClock(), build_logger())
+        store: Store = getattr(stores, way)(database, SystemClock(), build_logger())
         try:
             yield store
         finally:

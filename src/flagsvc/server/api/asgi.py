@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import ParamSpec, TypeVar
 
@@ -34,19 +34,29 @@ LARGE_BODY = 1_048_576
 READ_METHODS = (GET, HEAD, OPTIONS)
 
 
-class FlagServerContract(Contract):
-    """Answers requests. `close` waits for its threads and ends them."""
+MakeFrontend = Callable[[Executor, Executor], Contract]
+"""Makes the contract of the frontend API. It gets the threads for reads and for reports."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+
+class FlagServerContract(Contract):
+    """Answers requests. `close` waits for its threads and ends them.
+
+    `make_frontend` makes what answers below `/api/frontend`; without it, these paths are unknown.
+    """
+
+    def __init__(self, pipeline: Pipeline, make_frontend: MakeFrontend | None = None) -> None:
         super().__init__(HEADER_TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
         self._large_body_lock = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
+        self._frontend = None if make_frontend is None else make_frontend(self._readers, self._reporters)
 
     def check_head(self, call: Call) -> Call | Response:
         """Return how much of the body to read, or an answer that needs no body. Never raises."""
+        if self._frontend is not None and self._pipeline.is_frontend(call):
+            return self._frontend.check_head(call)
         return self._pipeline.check_head(call)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
@@ -63,6 +73,8 @@ class FlagServerContract(Contract):
 
     def answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
         """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
+        if self._frontend is not None and self._pipeline.is_frontend(call):
+            return self._frontend.answer(call, body)
         if call.request.method not in READ_METHODS or len(body) > MAX_LOOP_BODY:
             return run_in_pool(self._pool(call), self._run_in_thread, call, body)
         admitted = self._pipeline.admit(call, body)
@@ -92,6 +104,6 @@ class FlagServerContract(Contract):
             return self._pipeline.finish(admitted) if isinstance(admitted, AdmittedCall) else admitted
 
 
-def run_in_pool(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
+def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
     """Run a function in a pool and return an awaitable of its result."""
     return asyncio.wrap_future(pool.submit(function, *args, **given))

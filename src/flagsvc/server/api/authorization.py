@@ -1,8 +1,8 @@
 """Authenticates callers by the part of the API, and checks permissions by the route (import validation 1, steps 2 and 3).
 
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. Any path, known or not, rejects a
-token of the other kind. There is no `/api/frontend`: its answer names the server for frontend SDKs. Pages, below `/ui`, take a
-session from a cookie, or a token of the admin API.
+token of the other kind. `/api/frontend` has a contract of its own (`flagsvc/frontend/`). Pages, below `/ui`, take a session from a
+cookie, or a token of the admin API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import (
     forbidden,
-    no_frontend_api,
     no_token,
     sign_in_needed,
     token_required,
@@ -24,6 +23,7 @@ from flagsvc.server.api.errors import (
     wrong_token,
 )
 from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 
@@ -39,12 +39,19 @@ BACKEND = ("client", "backend")
 class Caller(NamedTuple):
     """The caller of a request: a user or an admin token, a backend token, or neither.
 
-    `session` is the secret of the session that told the user; empty if a token did.
+    `session` is the secret of the session that told the user; empty if a token did. `person` is whom a proxy in front names, on
+    pages. That alone opens nothing.
     """
 
     actor: Actor | None = None
     token: ClientToken | None = None
     session: str = ""
+    person: NamedPerson | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a token or a session has told who it is."""
+        return self.actor is not None or self.token is not None
 
 
 ANONYMOUS = Caller()
@@ -65,21 +72,20 @@ class Authorization:
         repeated: bool = False,
         cookie: bytes | None = None,
         secure: bool = False,
+        person: NamedPerson | None = None,
     ) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
-        `cookie` is the Cookie header, and `secure` tells that browsers reach the server by TLS.
+        `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is whom a proxy in front
+        names.
 
-        Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
-        frontend API.
+        Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type.
         """
         part = api_area(path)
         if not part:
             return ANONYMOUS
-        if part == FRONTEND_API:
-            raise no_frontend_api()
         if part == PAGES and authorization is None:
-            return self._identify_session(read_cookie(cookie, secure=secure))
+            return self._identify_session(read_cookie(cookie, secure=secure), person)
         if repeated:
             raise two_tokens()
         secret = read_secret(authorization)
@@ -100,10 +106,10 @@ class Authorization:
             raise wrong_token()
         return Caller(token=found)
 
-    def _identify_session(self, secret: str) -> Caller:
-        """Return the user of a session, or ANONYMOUS: the route says whether it needs a user."""
-        actor = self._keyring.find_session(secret) if secret else None
-        return ANONYMOUS if actor is None else Caller(actor, session=secret)
+    def _identify_session(self, secret: str, person: NamedPerson | None) -> Caller:
+        """Return the user of a session, or a caller without one: the route says whether it needs a user."""
+        actor = self._keyring.find_session(secret, "" if person is None else person.digest) if secret else None
+        return Caller(actor, session="" if actor is None else secret, person=person)
 
     def check(self, route: Route, call: ApiCall) -> None:
         """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""
@@ -129,11 +135,9 @@ def has_any_permission(call: ApiCall, needed: Iterable[str], project: str | None
 
 
 def api_area(path: str) -> str:
-    """Return the part of a path: CLIENT_API, ADMIN_API, FRONTEND_API, API or PAGES; empty for paths without a token."""
+    """Return the part of a path: CLIENT_API, ADMIN_API, API or PAGES; empty for paths without a token."""
     lower = f"{path.lower().rstrip('/')}/"
-    return next(
-        (part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES) if lower.startswith(f"{part}/")), ""
-    )
+    return next((part for part in (CLIENT_API, ADMIN_API, API, PAGES) if lower.startswith(f"{part}/")), "")
 
 
 def read_cookie(cookie: bytes | None, *, secure: bool) -> str:

@@ -56,7 +56,7 @@ def docs_routes(others: tuple[Route, ...]) -> tuple[Route, ...]:
     def describe(call: ApiCall) -> ApiAnswer:
         """Return the OpenAPI document."""
         place = quote(call.request.root) + call.server.base
-        return ApiAnswer(document(every, place), headers=LASTING)
+        return ApiAnswer(document(every, place, call.server.described), headers=LASTING)
 
     described = Route(
         path="/docs/openapi.json",

@@ -134,15 +134,6 @@ def unknown_path(path: str) -> ApiError:
     return named(404, "NotFoundError", f"The path you were looking for ({path}) is not available.")
 
 
-def no_frontend_api() -> ApiError:
-    """Return the 404 of the frontend API (ours: the real server has one). Its message tells the caller to use the proxy."""
-    return named(
-        404,
-        "NotFoundError",
-        "This server does not evaluate flags. Start `flagsvc proxy` on it: frontend SDKs use /proxy there, with a client key.",
-    )
-
-
 def wrong_method(path: str, method: str, allowed: str) -> ApiError:
     """Return the 405 for a known path without this method (ours: the real server answers 404)."""
     message = f"The path {path} does not take {method}. It takes {allowed.replace(',', ', ')}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from flagsvc.http import openapi
 from flagsvc.http.openapi import ApiDescription, Json, Operation, content_of, failure
@@ -11,6 +11,7 @@ from flagsvc.http.route import Documented
 from flagsvc.http.shapes import Array, Named, Object, Record, String, components, json_schema
 from flagsvc.server.api.route import Auth, Route
 
+FRONTEND_TOKEN = "frontendToken"  # noqa: S105  (the name of a scheme, not a secret)
 SCHEMES = {Auth.ADMIN: ("adminToken",), Auth.CLIENT: ("backendToken",), Auth.NONE: ()}
 PROGRAM = ApiDescription(
     title="flagsvc server",
@@ -19,6 +20,7 @@ PROGRAM = ApiDescription(
     schemes={
         "adminToken": "A user's personal token, or an admin token.",
         "backendToken": "A token of proxies and server-side SDKs, bound to an environment and to projects.",
+        FRONTEND_TOKEN: "A token of SDKs in browsers and apps, bound to an environment and to projects.",
     },
 )
 PARAMETER = re.compile(r":(\w+)")
@@ -58,8 +60,8 @@ ANSWERS: tuple[Documented[Route], ...] = (
 """The error responses, each with a function that tells which routes can send it."""
 
 
-def document(routes: Iterable[Route], place: str) -> Json:
-    """Return the OpenAPI document of the routes; `place` is the prefix of every path, or empty."""
+def document(routes: Iterable[Route], place: str, more: Sequence[Operation] = ()) -> Json:
+    """Return the OpenAPI document of the routes and of `more` operations; `place` is the prefix of every path, or empty."""
     rows = [route for route in routes if route.listed]
     templates: dict[str, str] = {}
     operations = []
@@ -67,8 +69,9 @@ def document(routes: Iterable[Route], place: str) -> Json:
         path = templates.setdefault(PARAMETER.sub(":", route.path), route.path)  # one name for each parameter
         operations.append(operation(route, path))
     shapes = [shape for route in rows for shape in (route.body, route.result) if shape is not None]
+    shapes += [shape for each in more for shape in each.shapes]
     schemas = {ERROR.name: json_schema(ERROR.inner)} | components(shapes)
-    return openapi.document(PROGRAM, operations, schemas, place)
+    return openapi.document(PROGRAM, [*operations, *more], schemas, place)
 
 
 def operation(route: Route, path: str) -> Operation:

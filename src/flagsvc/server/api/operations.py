@@ -16,17 +16,20 @@ from flagsvc.server.api.route import Auth, Route
 GOOD = ApiAnswer({"health": "GOOD"})
 BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
 NAME = "flagsvc server"
-ABOUT = "holds feature flags, and gives them to proxies and server-side SDKs"
+ABOUT = "holds feature flags, and gives them to proxies and SDKs"
 PLACES = (
     Place("GET", "/ui", "The pages: see flags and switch them", "token of a user"),
     Place("GET", "/docs/openapi", "Every endpoint, to read and to try"),
     Place("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
+    Place(
+        "GET", "/api/frontend", "The flags that are on for a context, for SDKs in browsers and apps", "frontend token"
+    ),
     Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
     Place("GET", "/health", "Tell that the server runs"),
     Place("GET", "/ready", "Tell whether the server and its database answer"),
     Place("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
 )
-"""The endpoints on the first page. The 404 of the frontend API tells frontend SDKs to use the proxy."""
+"""The endpoints on the first page."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
 FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
 

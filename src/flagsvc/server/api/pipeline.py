@@ -25,7 +25,16 @@ from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.templates import DATA_SUFFIX
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
-from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, PAGES, Authorization, Caller, api_area, is_secure
+from flagsvc.server.api.authorization import (
+    ADMIN_API,
+    ANONYMOUS,
+    FRONTEND_API,
+    PAGES,
+    Authorization,
+    Caller,
+    api_area,
+    is_secure,
+)
 from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.counts import UNKNOWN
@@ -33,6 +42,7 @@ from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path
+from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
@@ -103,6 +113,7 @@ class Pipeline:
         self._error_page = error_page
         self._limit = body_limit
         self._base = server.base
+        self._frontend = f"{server.base}{FRONTEND_API}".lower()
         self._router = Router(routes)
         self._authorization = Authorization(server.keyring, server.base)
         self._answers = Answers()
@@ -124,6 +135,7 @@ class Pipeline:
                 repeated=head.keyed_twice,
                 cookie=head.other(COOKIE),
                 secure=is_secure(head.request, self._server.url),
+                person=self._person(head.request, path),
             )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
@@ -132,6 +144,16 @@ class Pipeline:
         except Exception as error:  # the last resort: a caller always gets an answer
             return self.fail(head, error)
         return head
+
+    def is_frontend(self, head: Call) -> bool:
+        """Return whether the path of a request belongs to the frontend API."""
+        path = plain_path(head.request.path).lower()
+        return path == self._frontend or path.startswith(f"{self._frontend}/")
+
+    def _person(self, request: Request, path: str) -> NamedPerson | None:
+        """Return whom a proxy in front names, on a page; None without one."""
+        header = self._server.ways.header
+        return None if header is None or not is_page(path) else header.read(request)
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""
@@ -207,7 +229,8 @@ class Pipeline:
 
     def _body_limit(self, head: Call) -> int:
         """Return the most bytes of the body of a request, by whether its caller is known."""
-        return min(self._limit, OPEN_BODY_LIMIT) if head.found == ANONYMOUS else self._limit
+        known = isinstance(head.found, Caller) and head.found.is_known
+        return self._limit if known else min(self._limit, OPEN_BODY_LIMIT)
 
     def _strip_base(self, path: str) -> str:
         """Return a path without the base path. Raises ApiError (404) for one outside of it."""
@@ -247,6 +270,7 @@ class Pipeline:
         if as_data and route.render is None:
             raise errors.unknown_path(head.request.path.decode("latin-1"))
         call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token, session=caller.session)
+        call.person = caller.person
         call.as_data = as_data
         call.params = parameters(match)
         call.query = read_query(head.request.query)

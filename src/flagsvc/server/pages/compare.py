@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, is_protected, read_search
+from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_search
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
 from flagsvc.server.pages.state_words import beside
@@ -112,7 +112,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
         offered = choices(tx)
     data = listed | {
         "all": call.form.has(ALL),
-        "environments": [{"name": each["name"], "protected": is_protected(each["type"])} for each in known],
+        "environments": [{"value": each["name"], "text": each["name"]} for each in known],
         "choices": offered,
         "problems": look.problems,
         "changed": look.conflict,

@@ -22,6 +22,7 @@ from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
+DEPEND = "UPDATE_FEATURE_DEPENDENCY"
 EVERYONE = "everyone"
 
 
@@ -36,7 +37,7 @@ def show(call: ApiCall) -> ApiAnswer:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
-    return ApiAnswer({"flag": flag})
+    return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])})
 
 
 def read_flag(tx: Tx, name: str) -> Json:
@@ -45,6 +46,8 @@ def read_flag(tx: Tx, name: str) -> Json:
     flag["tags"] = feature_views.tags_of(tx, [name]).get(name, [])
     for link in flag["links"]:
         link["is_page"] = link["url"].startswith(SCHEMES)
+    for parent in flag["dependencies"]:
+        parent["words"] = state_words(parent)
     words = sentences_of(tx, [name])
     for state in flag["environments"]:
         state["strategies"] = words.get((name, state["name"]), [])
@@ -53,6 +56,14 @@ def read_flag(tx: Tx, name: str) -> Json:
         for strategy in state["strategies"]:
             strategy["variant_words"] = words_of_variants(strategy["variants"])
     return flag
+
+
+def state_words(parent: Json) -> str:
+    """Return in which state a parent must be."""
+    if not parent["enabled"]:
+        return "which must be off"
+    variants = " or ".join(parent["variants"])
+    return f"which must be on with variant {variants}" if variants else "which must be on"
 
 
 def require_flag(tx: Tx, name: str) -> Row[Any]:

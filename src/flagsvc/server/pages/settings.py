@@ -19,6 +19,7 @@ class Setting(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
     Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+    Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
     Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
     Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
     Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),

@@ -21,7 +21,7 @@ OF_PROJECT = {verb: f"{verb}_PROJECT_API_TOKEN" for verb in ("READ", "CREATE", "
 """Action on tokens → the permission that allows it in a project."""
 TYPES = (
     {"value": "client", "text": "client: for proxies and services"},
-    {"value": "frontend", "text": "frontend: for pages and apps, at a proxy"},
+    {"value": "frontend", "text": "frontend: for pages and apps"},
 )
 LAST_SECOND = "T23:59:59Z"
 """The end of the day on which a token expires."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command"]
-"""How a change comes about: by the admin API, a page, an import, a seed, the first start, or a command on the database."""
+Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command", "sign-in"]
+"""How a change comes about: by the admin API, a page, an import, a seed, the first start, a command on the database, or a sign-in
+of somebody whose groups have changed."""
 
 Side: TypeAlias = Mapping[str, Any] | None
 View: TypeAlias = Callable[[Side, Side], tuple[Side, Side]]
@@ -194,10 +195,12 @@ ROWS = (
     EventKind("user-created", "User created", "{by} created the user {name}"),
     EventKind("user-updated", "User changed", "{by} changed the user {name}"),
     EventKind("user-deleted", "User deleted", "{by} deleted the user {name}"),
+    EventKind("user-linked", "User linked", "{by} linked the user {name} to an account elsewhere"),
     EventKind("user-link-created", "Sign-in link made", "{by} made a sign-in link for the user {name}"),
     EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}"),
     EventKind("setting-created", "Setting made", "{by} made the setting {name}"),
     EventKind("setting-updated", "Setting changed", "{by} changed the setting {name}"),
+    EventKind("backup-restored", "Backup restored", "{by} restored a backup of the whole database"),
 )
 KINDS: Mapping[str, EventKind] = {row.type: row for row in ROWS}
 NAMES = ("name", "feature", "tokenName", "username", "email", "value", "url", "description", "id")

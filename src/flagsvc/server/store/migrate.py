@@ -1,4 +1,4 @@
-"""Migrates a database to this version's schema when a server starts.
+"""Migrates a database to this version's schema when a server starts, or to that of a backup when one is restored.
 
 When several servers start at the same time, the first one migrates and the others wait. All steps run in one transaction, so a
 server that is killed leaves the database unchanged.
@@ -7,6 +7,7 @@ server that is killed leaves the database unchanged.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -21,6 +22,8 @@ VERSION_TABLE = "flagsvc_schema"
 SCRIPTS = Path(__file__).with_name("migrations")
 MIGRATION_LOCK_KEY = 0x666C6173
 """The key of PostgreSQL's advisory lock for migrations."""
+NEWEST = "head"
+"""What Alembic calls the newest version."""
 ALEMBIC_LOCK = threading.Lock()
 """Alembic's `op` and `context` are global, so only one thread may migrate."""
 
@@ -30,45 +33,79 @@ def migrate(engine: Engine) -> None:
 
     Raises `DatabaseError` where a newer version made the database, or where it contains another program's tables.
     """
-    with ALEMBIC_LOCK, engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
-        if db.dialect.name == "postgresql":
-            db.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK_KEY)))
-        config = alembic_config(db)
-        steps = ScriptDirectory.from_config(config)
-        newest = steps.get_current_head()
-        version = _read_version(db)
-        if version == newest:
-            return
-        _check_version(version, {step.revision for step in steps.walk_revisions()}, newest or "")
-        command.upgrade(config, "head")
+    with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
+        wait_for_migrations(db)
+        if read_known_version(db) != known_versions()[0]:
+            upgrade(db, NEWEST)
+
+
+def wait_for_migrations(db: Connection) -> None:
+    """Wait for the migrations of other servers. On SQLite the transaction has already waited when it began."""
+    if db.dialect.name == "postgresql":
+        db.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK_KEY)))
+
+
+def upgrade(db: Connection, version: str) -> None:
+    """Migrate a database to a version of the schema, or to the `NEWEST` one, in the caller's transaction."""
+    with ALEMBIC_LOCK:
+        command.upgrade(alembic_config(db), version)
+
+
+@cache
+def known_versions() -> tuple[str, ...]:
+    """Return the versions of the schema that this program knows, the newest one first."""
+    return tuple(step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions())
 
 
 def require_current(engine: Engine) -> None:
     """Check that a database has this version's schema; it changes nothing. Raises `DatabaseError` for any other one."""
+    require_known(engine)
     with engine.connect() as db:
-        steps = ScriptDirectory.from_config(alembic_config(db))
-        newest = steps.get_current_head() or ""
-        version = _read_version(db)
-        if version == newest:
-            return
-        _check_version(version, {step.revision for step in steps.walk_revisions()}, newest)
-    if version is None:
-        raise DatabaseError("the database is empty: a start of `flagsvc server` creates its tables")
-    raise DatabaseError(
-        f"the database has the older schema `{version}`, and this version of flagsvc needs `{newest}`: a start of `flagsvc server` "
-        "of this version migrates it"
-    )
+        version = read_known_version(db)
+    newest = known_versions()[0]
+    if version != newest:
+        raise DatabaseError(
+            f"the database has the older schema `{version}`, and this version of flagsvc needs `{newest}`: a start of "
+            "`flagsvc server` of this version migrates it"
+        )
 
 
-def alembic_config(db: Connection) -> Config:
-    """Return Alembic's configuration for this package's migrations, on an open connection."""
+def require_known(engine: Engine) -> None:
+    """Check that a database has this version's schema or an older one. Raises `DatabaseError`, also for an empty one."""
+    with engine.connect() as db:
+        if read_known_version(db) is None:
+            raise DatabaseError("the database is empty: a start of `flagsvc server` creates its tables")
+
+
+def require_ours(engine: Engine) -> None:
+    """Check that a database is empty or has a schema that this version knows. Raises `DatabaseError`."""
+    with engine.connect() as db:
+        read_known_version(db)
+
+
+def alembic_config(db: Connection | None = None) -> Config:
+    """Return Alembic's configuration for this package's migrations; to run them it needs an open connection."""
     config = Config(attributes={"connection": db})
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     return config
 
 
+def read_known_version(db: Connection) -> str | None:
+    """Return the schema version of the database; None for an empty one.
+
+    Raises `DatabaseError` where a newer version made the database, or where it contains another program's tables.
+    """
+    version = _read_version(db)
+    known = known_versions()
+    if version is not None and version not in known:
+        raise DatabaseError(
+            f"the database has the schema `{version}`, and this version of flagsvc knows up to `{known[0]}`: "
+            "a newer version made it, start that one"
+        )
+    return version
+
+
 def _read_version(db: Connection) -> str | None:
-    """Return the schema version of the database; None for an empty one."""
     tables = set(inspect(db).get_table_names())
     if VERSION_TABLE in tables:
         return db.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
@@ -79,11 +116,3 @@ def _read_version(db: Connection) -> str | None:
             f"the database holds tables that flagsvc did not make: {names}; give flagsvc one of its own"
         )
     return None
-
-
-def _check_version(version: str | None, known: set[str], newest: str) -> None:
-    if version is not None and version not in known:
-        raise DatabaseError(
-            f"the database has the schema `{version}`, and this version of flagsvc knows up to `{newest}`: "
-            "a newer version made it, start that one"
-        )

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, update
@@ -29,7 +29,7 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.event_log import store_events
-from flagsvc.server.store.migrate import migrate, require_current
+from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import revision
 
@@ -40,6 +40,8 @@ WRITING = "flagsvc_writing"
 MEMORY = ":memory:"
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
 """Scheme of a database's URL → dialect and driver."""
+Prepare: TypeAlias = Callable[[Engine], None]
+"""Makes a database ready for use, or checks that it is. Raises `DatabaseError`."""
 
 
 @dataclass
@@ -209,8 +211,8 @@ def open_store(database: str, clock: Clock, log: Logger) -> Store:
     return _open(database, clock, log, migrate)
 
 
-def open_existing_store(database: str, clock: Clock, log: Logger) -> Store:
-    """Open a database that exists with this version's schema, and change nothing in it.
+def open_existing_store(database: str, clock: Clock, log: Logger, prepare: Prepare = require_current) -> Store:
+    """Open a database that exists, and change nothing in it. `prepare` checks its schema: it must be this version's one.
 
     Raises `DatabaseError`, also for a file that does not exist, and for an older or newer schema.
     """
@@ -219,10 +221,23 @@ def open_existing_store(database: str, clock: Clock, log: Logger) -> Store:
         raise DatabaseError(
             f"there is no database: the file `{url.database}` does not exist; a start of `flagsvc server` creates it"
         )
-    return _open(database, clock, log, require_current)
+    return _open(database, clock, log, prepare)
 
 
-def _open(database: str, clock: Clock, log: Logger, prepare: Callable[[Engine], None]) -> Store:
+def open_known_store(database: str, clock: Clock, log: Logger) -> Store:
+    """Open a database that exists with the schema of this version or an older one. Raises `DatabaseError` for any other one."""
+    return open_existing_store(database, clock, log, require_known)
+
+
+def open_any_store(database: str, clock: Clock, log: Logger) -> Store:
+    """Open a database that is empty or has the schema of this version or an older one, and change nothing in it.
+
+    Raises `DatabaseError` for any other one.
+    """
+    return _open(database, clock, log, require_ours)
+
+
+def _open(database: str, clock: Clock, log: Logger, prepare: Prepare) -> Store:
     """Open a database after `prepare`. Raises `DatabaseError`."""
     engine = make_engine(database)
     try:

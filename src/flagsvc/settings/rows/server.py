@@ -8,7 +8,7 @@ from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Size, Trusted
+from flagsvc.settings.converted import Origins, Size, Trusted
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions
@@ -110,6 +110,14 @@ class ServerCallers(Options):
         default=500 * 1024,
         help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
         stops="large bodies, and small ones that unpack to large ones",
+    )
+    frontend_api_origins: Origins = option(
+        "frontendApiOrigins",
+        reads=("FLAGSVC_FRONTEND_API_ORIGINS",),
+        kind=net.ORIGINS,
+        default="*",
+        help="origins of the pages whose scripts may use the frontend API: *, one, or several with commas between;"
+        " https://*.example.com is a pattern",
     )
 
 

@@ -81,18 +81,8 @@ def test_what_needs_no_token_takes_any(client: AppClient) -> None:
         assert client.get("/nosuch", token=secret).status == 404
 
 
-@pytest.mark.parametrize("token", [None, "unknown", FRONTEND_SECRET, BACKEND_SECRET, USER_SECRET])
-@pytest.mark.parametrize("path", ["/api/frontend", "/API/Frontend/", "/api/frontend/client/metrics"])
-def test_the_frontend_api_is_the_proxys(client: AppClient, path: str, token: str | None) -> None:
-    """The server has no frontend API. The answer names the server for frontend SDKs."""
-    answer = client.get(path, token=token)
-    text = "This server does not evaluate flags. Start `flagsvc proxy` on it: frontend SDKs use /proxy there, with a client key."
-    assert (answer.status, answer.json()["name"], message(answer)) == (404, "NotFoundError", text)
-
-
 AREAS = {
-    "/api/frontend": "/api/frontend",
-    "/api/frontends": "/api",
+    "/api/frontend": "/api",
     "/api/client": "/api/client",
     "/API/Client/features": "/api/client",
     "/api/clients": "/api",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import schemathesis
 
+from flagsvc.frontend.dialect import ROWS as FRONTEND_ROWS
 from flagsvc.http.shapes import components
 from flagsvc.server.api.openapi import document
 from flagsvc.server.api.route import Auth
@@ -49,7 +50,10 @@ def test_what_is_no_openapi_is_found(content: dict[str, Any]) -> None:
 
 
 def test_every_route_is_there(content: dict[str, Any]) -> None:
-    """The operations are exactly the listed routes, with their names. An operation requires a token if its route does."""
+    """The operations are exactly the listed routes, with their names, and those of the frontend API.
+
+    An operation requires a token if its route does.
+    """
     told = {
         (re.sub(r"{\w+}", "{}", path), method.upper()): operation
         for path, methods in content["paths"].items()
@@ -57,7 +61,7 @@ def test_every_route_is_there(content: dict[str, Any]) -> None:
     }
     assert len({path for path, _ in told}) == len(content["paths"])  # no two templates for one path
     rows = {(re.sub(r":\w+", "{}", row.path), row.method): row for row in ROUTES if row.listed}
-    assert set(told) == set(rows)
+    assert set(told) == {*rows, *((row.path, row.method) for row in FRONTEND_ROWS)}
     for place, row in rows.items():
         operation = told[place]
         assert operation["operationId"] == row.operation
@@ -69,8 +73,9 @@ def test_every_route_is_there(content: dict[str, Any]) -> None:
 
 
 def test_every_shape_with_a_name_is_a_component(content: dict[str, Any]) -> None:
-    """The components are the error and all named shapes of bodies and results."""
-    named = components(shape for row in ROUTES for shape in (row.body, row.result) if shape is not None)
+    """The components are the error and all named shapes of bodies and results, and of the errors of the frontend API."""
+    shapes = [shape for row in (*ROUTES, *FRONTEND_ROWS) for shape in (row.body, row.result) if shape is not None]
+    named = components([*shapes, *(row.error for row in FRONTEND_ROWS)])
     assert set(content["components"]["schemas"]) == {"error", *named}
     if any(row.path.endswith("/features-batch/validate") for row in ROUTES):
         assert "importTogglesValidateSchema" in named

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
@@ -39,10 +42,15 @@ def try_import(call: ApiCall) -> ApiAnswer:
 
 def export_features(call: ApiCall) -> ApiAnswer:
     """Answer a data set."""
+    return ApiAnswer(make_export(call, call.body))
+
+
+def make_export(call: ApiCall, query: Mapping[str, Any]) -> Json:
+    """Return the data set of a query, which has the shape of exportQuerySchema, and record the export."""
     with call.store.reading() as tx:
-        result = export(tx, call.body)
+        result = export(tx, query)
     record(call, result)
-    return ApiAnswer(result)
+    return result
 
 
 def record(call: ApiCall, result: Json) -> None:

@@ -77,8 +77,8 @@ def digest_of(seed: Seed) -> str:
 
 def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:
     """Return the outcome if nothing needs to be written; else None."""
-    there = _count_existing_rows(tx)
-    new = _is_new(tx, there)  # before the digests: they are written together with the rows
+    there = count_existing_rows(tx)
+    new = is_new(tx, there)  # before the digests: they are written together with the rows
     if digest in _applied_seeds(tx):
         return SeedResult(SeedOutcome.KNOWN)
     return None if new or add else SeedResult(SeedOutcome.SKIPPED, there=there)
@@ -86,8 +86,8 @@ def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:
 
 def _write(tx: Tx, seed: Seed) -> SeedResult:
     """Write the whole seed into a new database, or its missing entries into one in use."""
-    there = _count_existing_rows(tx)
-    new = _is_new(tx, there)
+    there = count_existing_rows(tx)
+    new = is_new(tx, there)
     rest = without_user_entries(tx, seed) if new else missing(tx, seed)
     before = read_state(tx)
     apply_seed(tx, rest)
@@ -95,7 +95,7 @@ def _write(tx: Tx, seed: Seed) -> SeedResult:
     return SeedResult(SeedOutcome.WRITTEN if new else SeedOutcome.ADDED, count_entries(rest), there)
 
 
-def _count_existing_rows(tx: Tx) -> dict[str, int]:
+def count_existing_rows(tx: Tx) -> dict[str, int]:
     """Return the number of rows of the tables in USED that are not empty. Who is signed in does not count."""
     counts = {}
     for table in USED:
@@ -104,7 +104,7 @@ def _count_existing_rows(tx: Tx) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _is_new(tx: Tx, there: Mapping[str, int]) -> bool:
+def is_new(tx: Tx, there: Mapping[str, int]) -> bool:
     """Return whether a database is empty, or has only the administrator and the token of a plain first start."""
     return not there or (there == {"users": 1, "tokens": 1} and is_first_token(tx))
 

@@ -1,0 +1,148 @@
+"""What a flag depends on: choosing its parent, in which state that must be, and removing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flagsvc.http.shapes import ShapeError
+from flagsvc.pages.forms import Form
+from flagsvc.server.api.admin.dependencies import CREATE, PERMISSION
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    ChangedMeanwhileError,
+    Look,
+    checked,
+    differences,
+    digest_of,
+    reasons_of,
+    require_unchanged,
+)
+from flagsvc.server.pages.flag import require_flag, state_words
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import dependencies
+from flagsvc.server.store.store import Tx
+
+ON, OFF = "on", "off"
+PARTS = {"words": "Depends on"}
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of the parent: of the one in the query, or else of the one that the flag has."""
+    return show_page(call, None, Look())
+
+
+def form_of(parent: Json) -> Json:
+    """Return what the form shows of a parent."""
+    return {"parent": parent["feature"], "state": ON if parent["enabled"] else OFF, "variants": parent["variants"]}
+
+
+def read_form(form: Form) -> Json:
+    """Return what was typed."""
+    return {"parent": form.text("parent"), "state": form.text("state"), "variants": form.texts("variants")}
+
+
+def parent_of(form: Json) -> Json:
+    """Return the parent that a form stands for, as it is stored. A parent that must be off has no variants."""
+    enabled = form["state"] != OFF
+    return {"feature": form["parent"], "enabled": enabled, "variants": form["variants"] if enabled else []}
+
+
+def told(parents: list[Json]) -> Json:
+    """Return parents in words, as one part of a form."""
+    return {"words": "; ".join(f"{each['feature']}, {state_words(each)}" for each in parents)}
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+    name = call.params["featureName"]
+    with call.store.reading() as tx:
+        project = require_flag(tx, name).project
+        parents = dependencies.parents_of(tx, name)
+        children = dependencies.children_of(tx, [name])
+        offered = dependencies.possible_parents(tx, name)
+        form = typed or first_form(call, parents)
+        variants = dependencies.variants_of(tx, form["parent"]) if form["parent"] else []
+    data = {
+        "flag": name,
+        "parents": [each | {"words": state_words(each)} for each in parents],
+        "children": children,
+        "offered": offered,
+        "form": form,
+        "variants": list(dict.fromkeys([*variants, *form["variants"]])),
+        "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(parents),
+        "stored_base": digest_of(parents),
+        "changed": look.conflict,
+        "conflict_rows": differences(PARTS, told(parents), told([parent_of(form)])) if look.conflict else [],
+        "may": call.actor.may(PERMISSION, project=project),
+        "permission": PERMISSION,
+        "problems": look.problems,
+    }
+    return ApiAnswer(data, look.status)
+
+
+def first_form(call: ApiCall, parents: list[Json]) -> Json:
+    """Return the form of the parent in the query as it is stored, or as a new one; without one in the query, of the first."""
+    chosen = call.first_value("parent") or (parents[0]["feature"] if parents else "")
+    stored = next((each for each in parents if each["feature"] == chosen), None)
+    return form_of(stored or {"feature": chosen, "enabled": True, "variants": []})
+
+
+def save(call: ApiCall) -> ApiAnswer:
+    """Make the flag depend on a parent, which replaces others. Nothing is done where it depends so already."""
+    form = read_form(call.form)
+
+    def work(tx: Tx, project: str, name: str) -> None:
+        if dependencies.parents_of(tx, name) != [parent_of(form)]:
+            dependencies.add(tx, project, name, checked(CREATE, parent_of(form)))
+
+    return attempt(call, form, work)
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Remove a parent of the flag."""
+    return attempt(call, None, lambda tx, project, name: dependencies.remove(tx, project, name, call.params["parent"]))
+
+
+def attempt(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -> ApiAnswer:
+    """Do work on the parents of the flag, given project and flag, unless someone else changed them since they were shown."""
+    name = call.params["featureName"]
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            project = require_flag(tx, name).project
+            require_unchanged(dependencies.parents_of(tx, name), call.form.text("base"))
+            work(tx, project, name)
+    except ChangedMeanwhileError:
+        changed = "Nothing was removed: someone changed the parents meanwhile. This is what they are now."
+        return show_page(call, form, Look(CONFLICT, [] if form else [changed], conflict=form is not None))
+    except (CallerError, ShapeError) as error:
+        return show_page(call, form, Look(*reasons_of(error)))
+    return see_other(call, "flags", name, done=tx)
+
+
+OWN = "/flags/:featureName/parent"
+TEMPLATE = "flag_parent.html"
+FORMS = (
+    (OWN, save, "Make a flag depend on a parent.", "addFeatureDependency"),
+    (f"{OWN}/:parent/remove", remove, "Remove a parent of a flag.", "deleteFeatureDependency"),
+)
+"""Path, handler, summary, and the operation of the admin API."""
+
+ROUTES = (
+    page(OWN, show, TEMPLATE, "What a flag depends on."),
+    *(
+        change(
+            path,
+            handler,
+            summary,
+            template=TEMPLATE,
+            permission=PERMISSION,
+            project_of=feature_project,
+            stands_for=operation,
+        )
+        for path, handler, summary, operation in FORMS
+    ),
+)

@@ -1,0 +1,133 @@
+"""The tables of a backup as the database has them, of this version's schema or an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from sqlalchemy import (
+    JSON,
+    Connection,
+    DateTime,
+    Select,
+    String,
+    TableClause,
+    column,
+    func,
+    inspect,
+    select,
+    table,
+    text,
+)
+from sqlalchemy.types import TypeEngine
+
+from flagsvc.core.errors import BackupError
+from flagsvc.server.store import columns, schema
+from flagsvc.server.store.backup.lines import Row
+from flagsvc.server.store.columns import UtcDateTime
+from flagsvc.server.store.keyring import LINK, SESSION
+from flagsvc.server.store.schema import METADATA
+
+Json: TypeAlias = dict[str, Any]
+OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, columns.Json))
+"""Type that a database tells → the type of the schema."""
+OWN = schema.revision.name
+"""The table that a restore does not replace: its number only grows."""
+SIGNED_IN = (SESSION, LINK)
+"""The kinds of tokens that a backup leaves out: who is signed in, and links that sign in."""
+COUNTED = tuple(
+    each.name for each in METADATA.sorted_tables if any(key.autoincrement is True for key in each.primary_key)
+)
+"""The tables whose ids the database gives out."""
+
+
+def read_tables(db: Connection) -> list[TableClause]:
+    """Return the tables of a backup that a database has, with the columns that it has; parents stand before their children."""
+    found = inspect(db)
+    there = set(found.get_table_names()) - {OWN}
+    return [
+        table(each.name, *(column(one["name"], _own_type(one["type"])) for one in found.get_columns(each.name)))
+        for each in METADATA.sorted_tables
+        if each.name in there
+    ]
+
+
+def _own_type(type_: TypeEngine[Any]) -> TypeEngine[Any]:
+    """Return the type of the schema for one that a database tells."""
+    return next((own for kind, own in OURS if isinstance(type_, kind)), type_)
+
+
+def backup_query(db: Connection, found: TableClause) -> Select[Any]:
+    """Return the query for the rows of a table, in the same order on both kinds of databases."""
+    query = select(found).order_by(*(_order(db, found.c[key.name]) for key in METADATA.tables[found.name].primary_key))
+    return query.where(found.c.kind.not_in(SIGNED_IN)) if found.name == schema.tokens.name else query
+
+
+def _order(db: Connection, key: Any) -> Any:
+    """Return a column to sort by. PostgreSQL sorts texts by the rules of a language; SQLite by their bytes."""
+    is_text = isinstance(key.type, String)
+    return key.collate("C") if is_text and db.dialect.name == "postgresql" else key
+
+
+def encode_row(row: Any) -> Json:
+    """Return the values of a row as JSON."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row._mapping.items()}
+
+
+def decode_row(found: TableClause, row: Row) -> Json:
+    """Return the values of a row as the database takes them. Raises BackupError."""
+    if set(row.values) != set(found.c.keys()):
+        raise BackupError(f"line {row.line} of the backup: the columns are not those of the table `{row.table}`")
+    try:
+        return {name: _decode(found.c[name], value) for name, value in row.values.items()}
+    except (TypeError, ValueError):
+        raise BackupError(f"line {row.line} of the backup: a time is not understood") from None
+
+
+def _decode(key: Any, value: Any) -> Any:
+    is_time = isinstance(key.type, UtcDateTime) and value is not None
+    return datetime.fromisoformat(value) if is_time else value
+
+
+def read_sequences(db: Connection) -> dict[str, int]:
+    """Return the last id that the database has given out, by table; 0 for none. Read it after the rows' view has begun."""
+    read = _read_sqlite if db.dialect.name == "sqlite" else _read_postgresql
+    return {name: read(db, name) for name in COUNTED}
+
+
+def _read_sqlite(db: Connection, name: str) -> int:
+    given = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+    return int(db.execute(given, {"name": name}).scalar() or _largest_id(db, name))
+
+
+def _read_postgresql(db: Connection, name: str) -> int:
+    last, used = db.execute(text(f"SELECT last_value, is_called FROM {_sequence(db, name)}")).one()  # noqa: S608
+    return int(last) if used else 0
+
+
+def _sequence(db: Connection, name: str) -> str:
+    """Return the name of PostgreSQL's sequence, quoted where it must be."""
+    return str(db.execute(select(func.pg_get_serial_sequence(name, "id"))).scalar_one())
+
+
+def _largest_id(db: Connection, name: str) -> int:
+    return int(db.execute(select(func.coalesce(func.max(column("id")), 0)).select_from(table(name))).scalar_one())
+
+
+def set_sequences(db: Connection, given: Iterable[tuple[str, int]]) -> None:
+    """Let the database give out ids after those of a backup, and after those that it has."""
+    for name, number in given:
+        last = max(number, _largest_id(db, name))
+        if db.dialect.name == "sqlite":
+            _set_sqlite(db, name, last)
+        else:
+            db.execute(select(func.setval(_sequence(db, name), max(last, 1), last > 0)))
+
+
+def _set_sqlite(db: Connection, name: str, last: int) -> None:
+    """Set the last id of a table. Without AUTOINCREMENT the largest id counts, and a number would stay for ever."""
+    if not METADATA.tables[name].dialect_options["sqlite"]["autoincrement"]:
+        return
+    db.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": name})
+    db.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"), {"name": name, "last": last})

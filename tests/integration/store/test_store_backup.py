@@ -1,0 +1,307 @@
+"""A backup has all rows as they were at one moment, and a restore of it, on either kind of database, is all or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text, update
+
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import BackupError, DatabaseError
+from flagsvc.server.store import schema
+from flagsvc.server.store.backup.restoring import check_backup
+from flagsvc.server.store.first_start import create_first_token
+from flagsvc.server.store.keyring import Keyring
+from flagsvc.server.store.migrate import VERSION_TABLE, upgrade
+from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.store import (
+    Store,
+    make_engine,
+    open_any_store,
+    open_existing_store,
+    open_known_store,
+    open_store,
+)
+from flagsvc.testing import RecordingLog
+from support.backups import (
+    SECRET,
+    WHO,
+    any_text,
+    backup_of,
+    client_documents,
+    fill,
+    lines_of,
+    remade,
+    restored,
+    rows_of,
+    sign_in,
+)
+from support.databases import KINDS
+
+Open = Callable[..., Store]
+
+
+@pytest.fixture
+def opened() -> Iterator[Open]:
+    """Give a function that opens a database in one of several ways, and close it after the test."""
+    with ExitStack() as stores:
+
+        def open_(url: str, way: Callable[..., Store] = open_store) -> Store:
+            store = way(url, SystemClock(), RecordingLog())
+            stores.callback(store.close)
+            return store
+
+        yield open_
+
+
+@pytest.fixture
+def store(database_url: str, opened: Open) -> Store:
+    """Give a database with something in every table."""
+    store = opened(database_url)
+    fill(store)
+    return store
+
+
+def everything(store: Store) -> dict[str, Any]:
+    """Return every row of every table, and the version of the schema."""
+    with store.reading() as tx:
+        version = tx.db.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+        rows = {name: sorted(map(repr, tx.db.execute(select(each)))) for name, each in METADATA.tables.items()}
+    return rows | {"version": version}
+
+
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_round_trip(seed: int, source: str, target: str, new_database: Callable[[str], str], opened: Open) -> None:
+    """Restored into a database of either kind, a backup gives the same rows again, and clients get the same documents."""
+    first, second = opened(new_database(source)), opened(new_database(target))
+    fill(first, Random(seed))
+    made = backup_of(first)
+    restored(second, made)
+    again = backup_of(second)
+    assert rows_of(again) == rows_of(made)
+    assert client_documents(second) == client_documents(first)
+    before, after = lines_of(made)[0], lines_of(again)[0]
+    assert after["revision"] == before["revision"] + 1
+    assert after["sequences"] == before["sequences"] | {"events": before["sequences"]["events"] + 1}
+
+
+def test_an_empty_database_takes_a_backup(store: Store, empty_url: str, opened: Open) -> None:
+    """A database without a table gets the schema and the rows."""
+    if store.engine.dialect.name != ("sqlite" if "sqlite" in empty_url else "postgresql"):
+        pytest.skip("test_round_trip has the other pairs")
+    made = backup_of(store)
+    target = opened(empty_url, open_any_store)
+    restored(target, made)
+    assert rows_of(backup_of(opened(empty_url, open_existing_store))) == rows_of(made)
+
+
+def test_what_a_backup_has(store: Store) -> None:
+    """Every table is in it but the revision, and no session, no link and no secret."""
+    made = backup_of(store)
+    rows = rows_of(made)
+    assert {each["table"] for each in rows} == set(METADATA.tables) - {"revision"}
+    assert {each["row"]["kind"] for each in rows if each["table"] == "tokens"} == {"personal", "backend"}
+    assert SECRET.encode() not in gzip.decompress(made.getvalue())
+    assert not store.engine.pool.checkedout()  # type: ignore[attr-defined]
+
+
+def test_ids_that_were_given_out_do_not_come_back(
+    store: Store, opened: Open, new_database: Callable[[str], str]
+) -> None:
+    """A session that the backup leaves out had the last number of the tokens; the next token gets another one."""
+    with store.reading() as tx:
+        last = max(tx.db.execute(select(schema.tokens.c.id)).scalars())
+    target = opened(new_database(store.engine.dialect.name))
+    restored(target, backup_of(store))
+    with target.writing(WHO) as tx:
+        assert last not in tx.db.execute(select(schema.tokens.c.id)).scalars().all()
+        sign_in(tx)
+        assert min(tx.db.execute(select(schema.tokens.c.id).where(schema.tokens.c.id >= last)).scalars()) > last
+
+
+def test_a_running_server_sees_a_restore(store: Store, database_url: str, opened: Open) -> None:
+    """The revision grows beyond both, tokens of the backup work, and sessions end. The history says who restored what."""
+    made = backup_of(store)
+    with store.writing(WHO) as tx:
+        tx.db.execute(update(schema.features).values(description="changed"))
+        tx.db.execute(schema.tokens.delete())
+    keyring = Keyring(store, SystemClock(), RecordingLog())
+    revision = store.revision()
+    with pytest.raises(BackupError, match="the database is in use, it has 3 features, 1 segments, 2 users"):
+        restored(store, made)
+    restored(opened(database_url, open_any_store), made, replace=True)
+    assert store.revision() == revision + 1
+    keyring.load()
+    assert keyring.find(SECRET) is not None
+    with store.reading() as tx:
+        assert set(tx.db.execute(select(schema.features.c.description)).scalars()) != {"changed"}
+        last = tx.db.execute(select(schema.events).order_by(schema.events.c.id.desc())).first()
+        assert last is not None and (last.type, last.created_by, last.way) == ("backup-restored", WHO.name, "command")
+
+
+def test_a_new_database_with_a_first_token_is_replaced(store: Store, opened: Open, new_database: Any) -> None:
+    """After a plain first start nothing is lost, so no option is needed."""
+    target = opened(new_database(store.engine.dialect.name))
+    create_first_token(target)
+    restored(target, backup_of(store))
+    assert rows_of(backup_of(target)) == rows_of(backup_of(store))
+
+
+def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database: Any) -> None:
+    """A database of an older version gives a backup; its restore migrates the rows, also where a newer schema was."""
+    engine = make_engine(empty_url)
+    with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
+        upgrade(db, "0003")
+        db.execute(
+            text(
+                "INSERT INTO events (type, created_at, created_by, data) "
+                "VALUES ('segment-deleted', '2025-01-01 00:00:00', 'ada', '{\"name\": \"beta\"}')"
+            )
+        )
+    engine.dispose()
+    old = opened(empty_url, open_known_store)
+    made = backup_of(old)
+    assert lines_of(made)[0]["schema"] == "0003"
+    target = opened(new_database(old.engine.dialect.name))
+    fill(target)
+    restored(target, made, replace=True)
+    with target.reading() as tx:
+        event = tx.db.execute(select(schema.events).order_by(schema.events.c.id)).first()
+        assert event is not None and (event.before, event.data, event.tags) == ({"name": "beta"}, None, [])
+        assert tx.db.execute(select(schema.features)).first() is None
+    restored(old, made)  # the old database itself takes it too, and is of this version then
+    assert rows_of(backup_of(opened(empty_url, open_existing_store))) == rows_of(backup_of(target))
+
+
+def without(table: str, lines: list[Any]) -> list[Any]:
+    """Return lines without the rows of a table."""
+    return [each for each in lines if each.get("table") != table]
+
+
+def with_header(**other: Any) -> Callable[[list[Any]], list[Any]]:
+    """Return a change of the header."""
+    return lambda lines: [lines[0] | other, *lines[1:]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_header(format="something"), "this is no backup of flagsvc"),
+        (with_header(version=2), "the backup has the format 2, and this version of flagsvc reads 1"),
+        (with_header(schema="9999"), "the backup has the schema `9999`, and this version of flagsvc knows up to"),
+        (with_header(schema=None), "line 1 of the backup: `schema` is missing"),
+        (with_header(sequences={"users": "x"}), "line 1 of the backup: `sequences` is missing"),
+        (lambda lines: [*lines[:-1], {"table": "nothing", "row": {}}], "does not have: `nothing`"),
+        (
+            lambda lines: [*lines[:-1], {"table": "users", "row": {"id": 1}}],
+            "columns are not those of the table `users`",
+        ),
+        (lambda lines: [*lines[:-1], {"table": "users"}], "expected a row of a table"),
+        (lambda lines: [*lines[:-1], lines[1]], "the database does not take the rows of `application_instances`"),
+        (lambda lines: without("features", lines), "the database does not take the rows of"),
+        (lambda lines: [{**each} for each in wrong_times(lines)], "a time is not understood"),
+    ],
+)
+def test_a_wrong_backup_changes_nothing(store: Store, change: Any, message: str) -> None:
+    """A backup whose digest fits, but that is of a newer version or does not make sense, is refused with a reason."""
+    made = remade(change(lines_of(backup_of(store))))
+    before = everything(store)
+    with pytest.raises(BackupError, match=message.replace("(", r"\(")):
+        restored(store, made, replace=True)
+    assert everything(store) == before
+
+
+def wrong_times(lines: list[Any]) -> Iterator[Any]:
+    """Yield lines with a time that is none."""
+    for each in lines:
+        row = each.get("row", {})
+        yield each | {"row": row | {"created_at": "soon"}} if each.get("table") == "users" else each
+
+
+def test_a_damaged_backup_is_refused(store: Store) -> None:
+    """Cut off anywhere, or with lines changed, added or left out, a backup is not accepted."""
+    whole = backup_of(store).getvalue()
+    content = gzip.decompress(whole)
+    lines = content.splitlines(keepends=True)
+    random = Random(1)
+    cut = [whole[: random.randrange(len(whole))] for _ in range(40)]
+    shorter = [gzip.compress(b"".join(lines[: random.randrange(len(lines))])) for _ in range(10)]
+    at = content.index(b'"cart"')
+    other = [content[:at] + b'"card"' + content[at + 6 :], content + lines[1], b"", b"[]\n", content[:-1]]
+    for damaged in [*cut, *shorter, *map(gzip.compress, other), whole + whole, b"", b"{}"]:
+        with pytest.raises(BackupError):
+            check_backup(io.BytesIO(damaged))
+
+
+def test_a_bit_that_flips(store: Store) -> None:
+    """A backup with a flipped bit is refused, except for the few bits of the compression that mean nothing."""
+    whole = backup_of(store).getvalue()
+    random = Random(2)
+    for at in random.sample(range(10, len(whole)), 100):
+        damaged = whole[:at] + bytes([whole[at] ^ 1 << random.randrange(8)]) + whole[at + 1 :]
+        try:
+            check_backup(io.BytesIO(damaged))
+        except BackupError:
+            continue
+        assert gzip.decompress(damaged) == gzip.decompress(whole)
+
+
+def test_a_database_of_a_newer_version_or_another_program(store: Store, database_url: str, opened: Open) -> None:
+    """Neither a backup of it is written, nor is one restored into it."""
+    with store.writing(None) as tx:
+        tx.db.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    for way in (open_known_store, open_any_store):
+        with pytest.raises(DatabaseError, match="a newer version made it"):
+            opened(database_url, way)
+
+
+def test_a_backup_while_others_write(store: Store, opened: Open, new_database: Any) -> None:
+    """Writers change pairs of flags together all the time; in each backup both are the same, and it can be restored."""
+    with store.writing(None) as tx:
+        state = {"project": "default", "type": "release", "created_at": tx.now}
+        rows = [{"name": f"pair-{side}-{n}", "position": n} | state for side in "ab" for n in range(200)]
+        tx.db.execute(schema.features.insert(), rows)
+    stopped = threading.Event()
+    written: list[int] = []
+
+    def write(seed: int) -> None:
+        random = Random(seed)
+        while not stopped.is_set():
+            with store.writing(WHO) as tx:
+                word = f"{seed} {len(written)} {any_text(random)}"
+                for side in "ab":
+                    here = schema.features.c.name.like(f"pair-{side}-%")
+                    tx.db.execute(update(schema.features).where(here).values(description=word))
+                    tx.record_event("feature-updated", feature=f"pair-{side}-0", data={"description": word})
+            written.append(seed)
+
+    threads = [threading.Thread(target=write, args=(seed,)) for seed in range(3)]
+    for each in threads:
+        each.start()
+    try:
+        backups: list[io.BytesIO] = []
+        while len(backups) < 8 or len(written) < 30:
+            backups.append(backup_of(store))
+    finally:
+        stopped.set()
+        for each in threads:
+            each.join()
+    seen = [
+        {row["row"]["description"] for row in rows_of(made) if "pair-" in row["row"].get("name", "")}
+        for made in backups
+    ]
+    assert {len(words) for words in seen} == {1}
+    assert len(set(map(str, seen))) > 1
+    target = opened(new_database(store.engine.dialect.name))
+    for made in (backups[0], backups[-1]):
+        restored(target, made, replace=True)
+        assert rows_of(backup_of(target)) == rows_of(made)

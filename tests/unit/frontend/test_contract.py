@@ -1,0 +1,255 @@
+"""The frontend API of the flag server: who may ask, what comes back, and what a change does (decision 0058)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import processes
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    FRONTEND_SECRET,
+    USER_SECRET,
+    AppClient,
+    app_client,
+)
+
+PATH = "/api/frontend"
+SHOP_SECRET = "shop:development.secret-of-a-page"
+LATE_SECRET = "*:development.secret-that-has-expired"
+EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
+BASE = {"environment": "development", "name": "flexibleRollout"}
+EVERYBODY = {"rollout": "100", "stickiness": "default", "groupId": "group"}
+VARIANT = {
+    "name": "green",
+    "weight": 1000,
+    "weightType": "variable",
+    "stickiness": "default",
+    "payload": {"type": "string", "value": "g"},
+}
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "shop", "name": "Shop"}],
+    "tokens": [
+        {"type": "frontend", "secret": SHOP_SECRET, "projects": ["shop"]},
+        {"type": "frontend", "secret": LATE_SECRET, "expiresAt": "2020-01-01T00:00:00Z"},
+    ],
+    "features": [
+        {"name": "on", "enabled": ["development"]},
+        {"name": "in-eu", "enabled": ["development"]},
+        {"name": "off", "enabled": []},
+        {"name": "elsewhere", "enabled": ["production"]},
+        {"name": "basket", "project": "shop", "enabled": ["development"]},
+    ],
+    "strategies": [
+        BASE | {"feature": "on", "parameters": EVERYBODY, "variants": [VARIANT]},
+        BASE | {"feature": "in-eu", "parameters": EVERYBODY, "constraints": [EU]},
+        BASE | {"feature": "off", "parameters": EVERYBODY},
+        BASE | {"feature": "basket", "parameters": EVERYBODY},
+    ],
+}
+NEEDS_TOKEN = (
+    "This endpoint requires an API token. Please add an authorization header to your request with a valid token"
+)
+OTHER_TYPE = "invalid token: expected a different token type for this endpoint"
+BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[AppClient]:
+    """Give a server with flags of two projects."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
+        yield client
+
+
+def ask(client: AppClient, path: str = PATH, method: str = "GET", body: Any = None, **given: Any) -> processes.Answer:
+    """Ask with the frontend token, unless another one is given."""
+    return client.ask(method, path, body, **{"token": FRONTEND_SECRET, **given})
+
+
+def names(answer: processes.Answer) -> list[str]:
+    """Return the names of the toggles in an answer, sorted."""
+    assert answer.status == 200, answer.body
+    return sorted(each["name"] for each in answer.json()["toggles"])
+
+
+def test_flags_of_the_environment_are_evaluated(client: AppClient) -> None:
+    """The toggles that are on for the context, by GET and by POST, in the shape of the real server."""
+    assert names(ask(client)) == ["basket", "on"]
+    assert names(ask(client, f"{PATH}?properties[region]=eu")) == ["basket", "in-eu", "on"]
+    posted = ask(client, method="POST", body={"context": {"properties": {"region": "eu"}}})
+    assert names(posted) == ["basket", "in-eu", "on"]
+    variant = {"name": "green", "enabled": True, "payload": {"type": "string", "value": "g"}}
+    states = {"feature_enabled": True, "featureEnabled": True}
+    flags = {"impressionData": False, "impression_data": False}
+    assert next(each for each in posted.json()["toggles"] if each["name"] == "on") == {
+        "name": "on",
+        "enabled": True,
+        "variant": variant | states,
+        **flags,
+    }
+    assert posted.headers["cache-control"] == "no-cache"
+
+
+def test_a_token_of_some_projects_opens_these(client: AppClient) -> None:
+    """A token of one project sees its flags alone, with an entity tag of its own."""
+    whole, part = ask(client), ask(client, token=SHOP_SECRET)
+    assert names(part) == ["basket"]
+    assert whole.headers["etag"] != part.headers["etag"]
+    again = {"If-None-Match": part.headers["etag"]}
+    assert ask(client, token=SHOP_SECRET, headers=again).status == 304
+    assert ask(client, headers=again).status == 200
+
+
+def test_a_change_is_seen_by_the_next_request(client: AppClient) -> None:
+    """After a change is committed no request gets the former answer, and the tag of the former one matches no longer."""
+    before = ask(client)
+    switched = client.post("/api/admin/projects/default/features/off/environments/development/on", {})
+    assert switched.status == 200, switched.body
+    after = ask(client, headers={"If-None-Match": before.headers["etag"]})
+    assert names(after) == ["basket", "off", "on"]
+    assert names(ask(client, token=SHOP_SECRET)) == ["basket"]
+
+
+REFUSED = {
+    "no token": (None, 401, NEEDS_TOKEN),
+    "an unknown token": ("unknown", 401, NEEDS_TOKEN),
+    "an expired token": (LATE_SECRET, 401, NEEDS_TOKEN),
+    "capital letters": (FRONTEND_SECRET.upper(), 401, NEEDS_TOKEN),
+    "a personal token": (USER_SECRET, 401, NEEDS_TOKEN),
+    "a backend token": (BACKEND_SECRET, 403, OTHER_TYPE),
+    "an admin token": (ADMIN_SECRET, 403, OTHER_TYPE),
+}
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/client/metrics", f"{PATH}/client/register", f"{PATH}/nosuch"])
+@pytest.mark.parametrize("case", REFUSED)
+def test_tokens_that_are_refused(client: AppClient, case: str, path: str) -> None:
+    """Only a frontend token opens it. Other callers do not learn which paths there are, and scripts can read the answer."""
+    token, status, message = REFUSED[case]
+    answer = ask(client, path, "GET" if path == PATH else "POST", token=token)
+    assert (answer.status, answer.json()) == (status, {"message": message})
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_frontend_token_opens_nothing_else(client: AppClient) -> None:
+    """With a frontend token the other parts of the API are a 403."""
+    for path in ("/api/client/features", "/api/admin/projects"):
+        assert ask(client, path).status == 403
+
+
+def test_a_bearer_and_other_spellings(client: AppClient) -> None:
+    """The word `Bearer`, a slash at the end, doubled slashes and capitals in the path do not matter; two tokens are a 400."""
+    assert names(ask(client, token=f"Bearer {FRONTEND_SECRET}")) == ["basket", "on"]
+    for path in ("/api/frontend/", "//api//frontend", "/API/Frontend"):
+        assert names(ask(client, path)) == ["basket", "on"]
+    assert ask(client, more=[("authorization", FRONTEND_SECRET)]).status == 400
+    assert ask(client, "/api/frontends").status == 403
+
+
+STATUSES: dict[str, tuple[str, str, Any, int]] = {
+    "a method that there is not": ("PUT", PATH, {}, 405),
+    "every flag": ("GET", f"{PATH}/all", None, 404),
+    "one flag": ("GET", f"{PATH}/features/on", None, 404),
+    "a list as body": ("POST", PATH, [], 400),
+    "a large body": ("POST", PATH, {"context": {"properties": {"a": "x" * 110_000}}}, 413),
+    "a registration": (
+        "POST",
+        f"{PATH}/client/register",
+        {"appName": "a", "interval": 1, "started": "2026-01-01T00:00:00Z", "strategies": []},
+        200,
+    ),
+    "a registration without a name": ("POST", f"{PATH}/client/register", {"strategies": []}, 400),
+    "metrics": ("POST", f"{PATH}/client/metrics", {"appName": "a", "bucket": BUCKET}, 200),
+    "metrics without a name": ("POST", f"{PATH}/client/metrics", {"bucket": BUCKET}, 400),
+    "metrics with an empty name": ("POST", f"{PATH}/client/metrics", {"appName": "", "bucket": BUCKET}, 400),
+    "metrics with a long name": ("POST", f"{PATH}/client/metrics", {"appName": "a" * 256, "bucket": BUCKET}, 400),
+    "metrics without a bucket": ("POST", f"{PATH}/client/metrics", {"appName": "a"}, 200),
+}
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_statuses(client: AppClient, case: str) -> None:
+    """Only what the real server has is there; errors have a message, and 200 without toggles is `OK`."""
+    method, path, body, status = STATUSES[case]
+    answer = ask(client, path, method, body)
+    assert answer.status == status
+    assert answer.body == b"OK" if status == 200 else isinstance(answer.json()["message"], str)
+
+
+def test_preflights(tmp_path: Path) -> None:
+    """Any origin may ask by default. With a list, only its origins; a preflight needs no token."""
+    asked = {"Origin": "https://shop.example", "Access-Control-Request-Headers": "authorization,unleash-sdk"}
+    with app_client(str(tmp_path / "any.db"), given=GIVEN) as client:
+        answer = ask(client, method="OPTIONS", token=None, headers=asked)
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, "*")
+        assert answer.headers["access-control-allow-headers"] == "authorization,unleash-sdk"
+        assert ask(client, headers=asked).headers["access-control-expose-headers"] == "ETag"
+    listed = ("https://shop.example", "https://*.shop.example")
+    with app_client(str(tmp_path / "listed.db"), given=GIVEN, frontend_api_origins=listed) as client:
+        for origin, allowed in (
+            ("https://shop.example", True),
+            ("https://a.shop.example", True),
+            ("https://b.example", False),
+        ):
+            for method in ("OPTIONS", "GET"):
+                found = ask(client, method=method, headers={"Origin": origin}).headers
+                assert found.get("access-control-allow-origin") == (origin if allowed else None)
+        assert client.get("/api/admin/projects").headers.get("access-control-allow-origin") is None
+
+
+def test_below_a_base_path(tmp_path: Path) -> None:
+    """With a base path the API is below it alone."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN, base="/flags") as client:
+        assert names(ask(client, "/flags/api/frontend")) == ["basket", "on"]
+        assert ask(client, PATH).status == 404
+
+
+def test_the_address_of_the_caller(tmp_path: Path) -> None:
+    """A constraint on the address sees that of the connection, or with `trustProxy` the one that was forwarded."""
+    near = {"contextName": "remoteAddress", "operator": "IN", "values": ["198.51.100.7"]}
+    given = {
+        "features": [{"name": "near", "enabled": ["development"]}],
+        "strategies": [BASE | {"feature": "near", "parameters": EVERYBODY, "constraints": [near]}],
+    }
+    forwarded = {"X-Forwarded-For": "198.51.100.7"}
+    for trusts in (False, True):
+        with app_client(str(tmp_path / f"{trusts}.db"), given=given, trust_proxy=trusts) as client:
+            assert names(ask(client, headers=forwarded)) == (["near"] if trusts else [])
+
+
+def test_metrics_and_documentation(client: AppClient) -> None:
+    """Answers are counted by route, and the OpenAPI document has the operations of the real server with their token."""
+    ask(client)
+    ask(client, token=None)
+    counted = client.get("/internal-backstage/prometheus", token=None).body.decode()
+    assert 'flagsvc_http_requests_total{method="GET",route="/api/frontend",status="200"} 1.0' in counted
+    assert 'flagsvc_http_requests_total{method="none",route="none",status="401"} 1.0' in counted
+    described = client.get("/docs/openapi.json", token=None).json()
+    found = {
+        operation["operationId"]: operation["security"]
+        for path, methods in described["paths"].items()
+        if path.startswith(PATH)
+        for operation in methods.values()
+    }
+    operations = (
+        "getFrontendFeatures",
+        "getFrontendApiFeaturesWithPost",
+        "registerFrontendMetrics",
+        "registerFrontendClient",
+    )
+    assert found == {name: [{"frontendToken": []}] for name in operations}
+    assert "FrontendToggles" in described["components"]["schemas"]
+
+
+def test_nothing_about_a_user_is_logged(client: AppClient) -> None:
+    """Contexts, good and bad, leave no trace in the log."""
+    mark = "marked-user-4711"
+    ask(client, f"{PATH}?userId={mark}&properties[a]={mark}")
+    ask(client, method="POST", body={"context": {"userId": mark, "properties": {"a": {"b": mark}}}})
+    ask(client, method="POST", body={"context": mark})
+    ask(client, f"{PATH}/client/metrics", "POST", {"appName": "a", "bucket": {"toggles": {mark: {"yes": 1}}}})
+    assert mark not in repr(client.log.lines)

@@ -1,0 +1,169 @@
+"""The snapshots behind the frontend API: compiled once for each change, for all who ask, and few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.frontend import environments
+from flagsvc.frontend.environments import FrontendEnvironments
+from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
+from flagsvc.proxy.scopes import ScopedHolder
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.server.store.actors import ClientToken
+from flagsvc.server.store.documents import ClientDocument, DocumentQuery
+from flagsvc.testing import FakeClock, RecordingLog
+
+EVERYTHING = ("*",)
+
+
+class FakeDocuments:
+    """Documents with one flag, whose name is `flag`. `error` is raised in place of an answer; `stale` tells that none is cached."""
+
+    def __init__(self) -> None:
+        self.flag = "first"
+        self.stale = False
+        self.error: DatabaseError | None = None
+        self.asked: list[str] = []
+
+    def get_cached(self, query: DocumentQuery) -> ClientDocument | None:
+        """Return the document, unless it is stale."""
+        return None if self.stale else self._make()
+
+    def get(self, query: DocumentQuery) -> ClientDocument:
+        """Return the document."""
+        self.asked.append(query.environment)
+        if self.error is not None:
+            raise self.error
+        return self._make()
+
+    def _make(self) -> ClientDocument:
+        body = f'{{"version":2,"features":[{{"name":"{self.flag}","enabled":true,"strategies":[]}}]}}'.encode()
+        return ClientDocument(body, None, self.flag, self.flag.encode(), 1)
+
+
+class CountingPreparer(Preparer[Snapshot]):
+    """Counts what it compiles."""
+
+    made = 0
+
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument[Snapshot]:
+        """Count, let others run, and compile."""
+        CountingPreparer.made += 1
+        await asyncio.sleep(0)
+        return await super().__call__(body, previous)
+
+
+class Scene:
+    """Environments over documents of the test. `holders` are those of the services that were made."""
+
+    def __init__(self, readers: ThreadPoolExecutor) -> None:
+        self.documents = FakeDocuments()
+        self.holders: list[Any] = []
+        self.environments = FrontendEnvironments(self.documents, readers, self._make)  # type: ignore[arg-type]
+
+    def _make(self, holder: Holder[Snapshot] | ScopedHolder) -> Service:
+        self.holders.append(holder)
+        clock = FakeClock()
+        counters = UsageCounters(dict, clock.now)
+        return Service(ServiceSettings(client_keys=()), holder=holder, usage=counters, log=RecordingLog(), clock=clock)
+
+    def names(self, service: Service) -> list[str]:
+        """Return the names of the flags that a service evaluates."""
+        return [] if service.holder.current is None else list(service.holder.current.names)
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """Give environments, with a preparer that counts."""
+    monkeypatch.setattr(environments, "Preparer", CountingPreparer)
+    CountingPreparer.made = 0
+    with ThreadPoolExecutor(2) as readers:
+        yield Scene(readers)
+
+
+def token(environment: str = "development", projects: tuple[str, ...] = EVERYTHING) -> ClientToken:
+    """Return a token."""
+    return ClientToken("frontend", environment, projects)
+
+
+def test_a_change_is_compiled_once_for_all(scene: Scene) -> None:
+    """Tokens of one environment share its snapshot, whatever their projects are. An unchanged document is not compiled again."""
+
+    async def live() -> None:
+        assert scene.environments.find_current(token()) is None, "nothing is compiled yet"
+        asking = (
+            scene.environments.find(token(projects=each)) for each in (EVERYTHING, ("a",), ("b", "a"), EVERYTHING)
+        )
+        found = await asyncio.gather(*asking)
+        assert CountingPreparer.made == 1
+        assert found[0] is found[3] is scene.environments.find_current(token())
+        assert [scene.names(each) for each in found] == [["first"]] * 4
+        scene.documents.stale = True
+        assert scene.environments.find_current(token()) is None, "a change was committed"
+        assert await scene.environments.find(token()) is found[0]
+        assert CountingPreparer.made == 1, "the change does not concern this document"
+        scene.documents.stale, scene.documents.flag = False, "second"
+        assert scene.environments.find_current(token()) is None
+        assert scene.names(await scene.environments.find(token())) == ["second"]
+        assert scene.names(found[1]) == ["second"], "a part follows"
+        assert CountingPreparer.made == 2
+
+    asyncio.run(live())
+
+
+def test_the_order_of_projects_does_not_matter(scene: Scene) -> None:
+    """Tokens of the same projects have the same service."""
+
+    async def live() -> None:
+        first = await scene.environments.find(token(projects=("a", "b")))
+        assert await scene.environments.find(token(projects=("b", "a"))) is first
+        assert await scene.environments.find(token("production", ("a", "b"))) is not first
+
+    asyncio.run(live())
+
+
+def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound, the environment ends that was asked for least recently, with the services of its projects."""
+    monkeypatch.setattr(environments, "MAX_ENVIRONMENTS", 2)
+
+    async def live() -> None:
+        first = await scene.environments.find(token("one", ("a",)))
+        kept = await scene.environments.find(token("two"))
+        await scene.environments.find(token("one"))
+        await scene.environments.find(token("two"))
+        await scene.environments.find(token("three"))
+        assert scene.environments.find_current(token("two")) is kept
+        again = await scene.environments.find(token("one", ("a",)))
+        assert again is not first and scene.names(again) == ["first"]
+
+    asyncio.run(live())
+
+
+def test_errors_of_the_database(scene: Scene) -> None:
+    """A database that is away is a 503 with a time to come back; any other error of it stays as it is."""
+
+    async def live() -> None:
+        scene.documents.error = DatabaseError("away")
+        scene.documents.error.__cause__ = OperationalError("", {}, Exception())
+        with pytest.raises(HttpError) as refused:
+            await scene.environments.find(token())
+        assert (refused.value.status, refused.value.retry) == (503, 5)
+        scene.documents.error = DatabaseError("broken")
+        with pytest.raises(DatabaseError):
+            await scene.environments.find(token())
+        scene.documents.error = None
+        assert scene.names(await scene.environments.find(token())) == ["first"]
+
+    asyncio.run(live())
