@@ -35,6 +35,7 @@ def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, obje
     return {
         "events": [sentence_of(each, each.by) for each in changes],
         "obstacle": "" if obstacle is None else obstacle.reason,
+        "later": 0 if obstacle is None else obstacle.later,
         "back": back_of(call.first_value("back") or ""),
     }
 
