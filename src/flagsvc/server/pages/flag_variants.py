@@ -25,8 +25,8 @@ from flagsvc.server.pages.edits import (
     reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.flag import may, require_flag
-from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.flags import is_protected, may
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.variants_form import STICKS_TO, Variants
 from flagsvc.server.shapes.feature_bodies import VARIANTS
