@@ -73,7 +73,7 @@ def find_differences(tx: Tx, pair: Pair, given: dict[str, str]) -> list[Differen
 
 def read_pair(tx: Tx, given: dict[str, str]) -> Pair:
     """Return the environments of an address. Raises CallerError (400, 404)."""
-    return choose_pair([each["name"] for each in environments.list_all(tx)], given)
+    return choose_pair([each["name"] for each in environments.list_plain(tx)], given)
 
 
 def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
@@ -108,7 +108,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     found = preview_plans(call, lambda tx: make_requests(call, tx), look)
     with call.store.reading() as tx:
         listed = list_page(call, tx, look)
-        known = environments.list_all(tx)
+        known = environments.list_plain(tx)
         offered = choices(tx)
     data = listed | {
         "all": call.form.has(ALL),
