@@ -1,6 +1,6 @@
 """Signing in and out: with a personal token, or with a link that works once (decision 0053). There are no passwords.
 
-Whom an authenticating proxy in front names signs in without a form (decision 0058).
+Whom an authenticating proxy in front names signs in without a form (decision 0061).
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ An event holds all that its change needs to be undone. `shown` makes `data` and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command", "sign-in"]
 """How a change comes about: by the admin API, a page, an import, a seed, the first start, a command on the database, or a sign-in
 of somebody whose groups have changed."""
+WAYS: tuple[str, ...] = get_args(Way)
 
 Side: TypeAlias = Mapping[str, Any] | None
 View: TypeAlias = Callable[[Side, Side], tuple[Side, Side]]

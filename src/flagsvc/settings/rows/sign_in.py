@@ -1,4 +1,4 @@
-"""The options of signing in at the pages of the flag server (decision 0058)."""
+"""The options of signing in at the pages of the flag server (decision 0061)."""
 
 from __future__ import annotations
 

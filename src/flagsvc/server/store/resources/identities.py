@@ -1,4 +1,4 @@
-"""Persons that somebody else has authenticated: which user each one is, and the roles that their groups give (decision 0058).
+"""Persons that somebody else has authenticated: which user each one is, and the roles that their groups give (decision 0061).
 
 An identity is an issuer and a subject there. It belongs to a user for good: a name or an address that the issuer gives to somebody
 else later opens nothing.
