@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Row, Table, select
@@ -104,17 +104,17 @@ SECTIONS: tuple[Section, ...] = (
 )
 
 
-def read_state(tx: Tx) -> State:
-    """Return all that a seed may change."""
-    return {section.created: section.read(tx) for section in SECTIONS}
+def read_state(tx: Tx, kinds: Container[str] | None = None) -> State:
+    """Return all that a seed may change; with `kinds`, the sections whose new entries are events of these kinds."""
+    return {section.created: section.read(tx) for section in SECTIONS if kinds is None or section.created in kinds}
 
 
 def record_changes(tx: Tx, before: State) -> None:
     """Record what is new or different since `before`. Maintenance mode and new environments of projects have their own events."""
-    after = read_state(tx)
+    after = read_state(tx, before)
     for section in SECTIONS:
-        held = before[section.created]
-        for key, entry in after[section.created].items():
+        held = before.get(section.created, {})
+        for key, entry in after.get(section.created, {}).items():
             kind = section.updated if key in held else section.created
             if kind:
                 tx.record_event(kind, **section.place(entry), before=held.get(key), data=entry)

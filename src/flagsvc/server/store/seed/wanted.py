@@ -24,6 +24,7 @@ from flagsvc.server.store.resources.projects import environments_of
 from flagsvc.server.store.resources.segments import check_users
 from flagsvc.server.store.seed import apply
 from flagsvc.server.store.seed.apply import CHANGE_REQUESTS, Entry, apply_seed, read_user_ids
+from flagsvc.server.store.seed.events import SECTIONS as COMPARED
 from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import IDENTITY, SECTIONS
@@ -39,6 +40,9 @@ PLACES = ("environments", "projects")
 """The sections that all others refer to."""
 SPREAD = {"featureNaming": ("naming_pattern", "naming_example", "naming_description"), "archived": ("archived_at",)}
 """Key of an entry → its columns, where they do not have the name of the key."""
+KINDS = tuple(section.created for section in COMPARED)
+FLAG = "feature-created"
+"""The kind of event for which every flag is read before and after: that takes time, and is done only if one is new."""
 BY = "the seed"
 """Who makes the changes, in the sentences of a plan."""
 
@@ -132,7 +136,7 @@ def _existing(section: str, seed: Seed, rest: Seed) -> Iterable[tuple[int, Entry
 
 def _write_sections(tx: Tx, seed: Seed, rest: Seed, names: Iterable[str]) -> None:
     """Write the entries of sections that are missing, change the rows of the others, and record both."""
-    before = read_state(tx)
+    before = read_state(tx, [kind for kind in KINDS if kind != FLAG or (rest["features"] and "features" in names)])
     apply_seed(tx, Seed({name: rest[name] for name in names}))
     for name in names:
         for index, each in _existing(name, seed, rest) if name in ROWS else ():
