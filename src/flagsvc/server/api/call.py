@@ -44,8 +44,8 @@ class ApiContext:
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
-    of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in beside
-    tokens and links. `described` are the operations of the OpenAPI document that another contract answers.
+    of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
+    beside tokens and links. `described` are the operations of the OpenAPI document that another contract answers.
     """
 
     store: Store
