@@ -107,6 +107,7 @@ class Pipeline:
         error_page: ErrorPage = no_error_page,
     ) -> None:
         self.header_limit = header_limit
+        self.headers = HEADER_TABLE | ({} if server.ways.header is None else server.ways.header.kinds)
         self.log = server.log
         self.reached = server.reached
         self._server = server
@@ -135,7 +136,7 @@ class Pipeline:
                 repeated=head.keyed_twice,
                 cookie=head.other(COOKIE),
                 secure=is_secure(head.request, self._server.url),
-                person=self._person(head.request, path),
+                person=self._person(head, path),
             )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
@@ -145,10 +146,10 @@ class Pipeline:
             return self.fail(head, error)
         return head
 
-    def _person(self, request: Request, path: str) -> NamedPerson | None:
+    def _person(self, head: Call, path: str) -> NamedPerson | None:
         """Return whom a proxy in front names, on a page; None without one."""
         header = self._server.ways.header
-        return None if header is None or not is_page(path) else header.read(request)
+        return None if header is None or not is_page(path) else header.read(head)
 
     def is_frontend(self, head: Call) -> bool:
         """Return whether the path of a request belongs to the frontend API."""
