@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shlex
@@ -27,8 +28,10 @@ ASKING = ("validate", "import", "export", "move", "flags", "server")
 """Commands that ask or serve, with options of their own: their arguments are parsed; integration/ runs them."""
 MIGRATE = "migrate"
 """The command that reads what other programs read: where a page has its output, it runs with the files of the page."""
-ELSEWHERE = ("connect-an-sdk.md",)
-"""Pages whose programs need a proxy: integration/test_connect_an_sdk.py runs them."""
+SHELL = (">", "|")
+"""Words of a shell that end the words of a command."""
+ELSEWHERE = ("connect-an-sdk.md", "first-day.md")
+"""Pages whose programs need a server: integration/test_connect_an_sdk.py and test_first_day.py run them."""
 
 
 class Shown(NamedTuple):
@@ -70,7 +73,12 @@ def commands(page: Path) -> Iterator[Shown]:
                 own = assignments(words)
                 if words[len(own) : len(own) + 1] == ["flagsvc"]:
                     output = "\n".join(lines[number + 1 :]) if line.startswith("$ ") else ""
-                    yield Shown(exported | own, words[len(own) + 1 :], output)
+                    yield Shown(exported | own, of_the_command(words[len(own) + 1 :]), output)
+
+
+def of_the_command(words: list[str]) -> list[str]:
+    """Return the words before the one with which a shell sends the output elsewhere."""
+    return list(itertools.takewhile(lambda word: word not in SHELL, words))
 
 
 def assignments(words: list[str]) -> dict[str, str]:
