@@ -32,24 +32,33 @@ LONG_NAME = {"[name=name]": f"{WORDS} {LONG}"}
 FORMS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/import?project=default&environment=development", {"[name=text]": json.dumps(DATA_SET)}, "[value=preview]"),
     ("/import?project=default&environment=production", {"[name=text]": '{"a": "<script>"'}, "[value=preview]"),
+    ("/compare", {"[name=flag]": "new"}, "[value=preview]"),
+    ("/flags/new/copy", {"[name=to][value=production]": "production"}, "[value=preview]"),
+    ("/export", {}, "[value=ticked]"),
     ("/new-flag", LONG_NAME, "[value=save]"),
     ("/segments/new", LONG_NAME, "[value=save]"),
     ("/new-project", LONG_NAME, "main button.main"),
     ("/people/new", LONG_NAME, "main button.main"),
     ("/tokens/new", LONG_NAME, "[value=save]"),
+    ("/new-context-field", LONG_NAME | {"[name=more]": f"{WORDS}, {LONG}"}, "[value=save]"),
+    ("/new-tag-type", LONG_NAME, "main button.main"),
+    ("/new-strategy-type", LONG_NAME, "[value=save]"),
+    ("/flags/new/edit", {"[name=url]": f"{WORDS} {LONG}", "[name=title]": WORDS}, "[action$=links] button"),
     ("/my-tokens", {"[name=description]": WORDS}, "main button.main"),
     ("/try", {"[name=value]": f"{WORDS} {LONG}"}, ".edit .main"),
     ("/flags/new", {}, ".switch"),
     ("/history", {}, "td .small button"),
 )
-"""Page, what is typed into which fields, and the button that is pressed then: pages with errors, results, notices and questions."""
+"""Page, what is typed into which fields (boxes are ticked), and the button that is pressed then: pages with errors, results,
+notices and questions."""
 
 
 def answered(page: Browser, address: str, fields: dict[str, str], button: str) -> None:
     """Fill in the form of a page, and press a button of it."""
     page.go(address)
     for field, value in fields.items():
-        page.run(f"document.querySelector({json.dumps(field)}).value = {json.dumps(value)}")
+        page.run(f"window.field = document.querySelector({json.dumps(field)}); field.value = {json.dumps(value)}")
+        page.run("field.checked = true")
     page.run(f"document.querySelector('{button}').closest('form').noValidate = true; window.mark = 1")
     page.run(f"document.querySelector('{button}').click()")
     page.wait_for("document.readyState === 'complete' && (!window.mark || document.querySelector('#notice > *'))")

@@ -61,8 +61,8 @@ class ApiContext:
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
     streams: EventStreams = field(default_factory=EventStreams)
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
-    ways: SignInWays = field(default_factory=SignInWays)
     described: list[Operation] = field(default_factory=list)
+    ways: SignInWays = field(default_factory=SignInWays)
     tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:

@@ -146,15 +146,15 @@ class Pipeline:
             return self.fail(head, error)
         return head
 
-    def _person(self, head: Call, path: str) -> NamedPerson | None:
-        """Return whom a proxy in front names, on a page; None without one."""
-        header = self._server.ways.header
-        return None if header is None or not is_page(path) else header.read(head)
-
     def is_frontend(self, head: Call) -> bool:
         """Return whether the path of a request belongs to the frontend API."""
         path = plain_path(head.request.path).lower()
         return path == self._frontend or path.startswith(f"{self._frontend}/")
+
+    def _person(self, head: Call, path: str) -> NamedPerson | None:
+        """Return whom a proxy in front names, on a page; None without one."""
+        header = self._server.ways.header
+        return None if header is None or not is_page(path) else header.read(head)
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""

@@ -21,6 +21,7 @@ from flagsvc.server.pages.edits import (
     reasons_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -88,6 +89,7 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
             "other_environments": [each["name"] for each in places if not each["visible"]],
             "members": list_members(tx, project) if may else [],
             "others": list_others(tx, project) if may else [],
+            "last_change": last_change(call, tx, look, "project", project=project),
         }
     shown = texts_of(stored)
     data |= {

@@ -30,6 +30,7 @@ from flagsvc.server.pages.edits import (
     problems_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
@@ -153,6 +154,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
             "changed": look.conflict,
             "conflict_rows": in_words(shown_of(stored), shown) if look.conflict and stored is not None else [],
             "problems": look.problems,
+            "last_change": last_change(call, tx, look, "segment", number),
         }
     project = None if stored is None else stored.get("project")
     needed = CREATE if stored is None else UPDATE
@@ -167,7 +169,7 @@ def new_form() -> Json:
 
 def project_choices(tx: Tx) -> list[Json]:
     """Return the projects that a segment may belong to."""
-    return [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)]
+    return [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
 
 
 def in_words(theirs: Json, mine: Json) -> list[Json]:
@@ -187,7 +189,7 @@ def remove(call: ApiCall) -> ApiAnswer:
             removed = segments.remove(tx, number)
     except ChangedMeanwhileError:
         problem = "It was not deleted: someone changed this segment meanwhile. This is what it is now."
-        return show_page(call, None, Look(CONFLICT, [problem]))
+        return show_page(call, None, Look(CONFLICT, [problem], by_whom=True))
     return see_other(call, "segments", done=tx) if removed else show_page(call, None, Look(CONFLICT, [IN_USE]))
 
 
