@@ -48,7 +48,8 @@ def form_of(pages: PageClient, page: str = HERE) -> PageForm:
 
 
 def test_changing_them(pages: PageClient) -> None:
-    """A variant is added with a fixed share; the page says which percentages come of it, before it is saved."""
+    """A variant is added with a fixed share; the page says which percentages come of it before it is saved. Undo takes it away."""
+    before = stored(pages)
     form = pages.form(pages.press(form_of(pages), "add-variant"), HERE)
     typed = {"v2__name": "green", "v2__fixed": "on", "v2__share": "20", "v2__type": "string", "v2__payload": HOSTILE}
     shown = pages.press(form, "preview", **typed)
@@ -62,6 +63,8 @@ def test_changing_them(pages: PageClient) -> None:
     assert weights == {"blue": (400, "variable"), "red": (400, "variable"), "green": (200, "fix")}
     payloads = {each["name"]: each.get("payload") for each in stored(pages)}
     assert payloads == {"blue": None, "red": RED["payload"], "green": {"type": "string", "value": HOSTILE}}
+    pages.undo(told)
+    assert stored(pages) == before
     assert "Nothing was different" in pages.get(pages.press(form_of(pages), "save").headers["location"]).text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.pages import history
+from flagsvc.server.store.event_kinds import WAYS
 from flagsvc.server.store.resources import events
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 from support.page_scene import Visitor
@@ -101,7 +102,7 @@ def test_who_and_how_are_offered(client: AppClient) -> None:
     """The filters offer every user who changed something, and every way; the address has what is chosen."""
     found = Visitor(client).data("/history")["choices"]
     assert {"value": "1", "text": "boss"} in found["createdBy"]
-    assert [each["value"] for each in found["way"]] == ["api", "page", "import", "seed", "start", "command"]
+    assert [each["value"] for each in found["way"]] == list(WAYS)
     page = Visitor(client).see("/history?way=page&createdBy=1").text
     assert '<option value="page" selected>' in page and '<option value="1" selected>' in page
 

@@ -75,7 +75,7 @@ def find_differences(tx: Tx, pair: Pair, given: dict[str, str]) -> list[Differen
 
 def list_environments(tx: Tx) -> list[str]:
     """Return the names of the environments, in order."""
-    return [each["name"] for each in environments.list_all(tx)]
+    return [each["name"] for each in environments.list_plain(tx)]
 
 
 def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:

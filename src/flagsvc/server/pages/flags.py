@@ -43,7 +43,7 @@ def show(call: ApiCall) -> ApiAnswer:
             "pages": max(1, -(-found["total"] // PAGE_SIZE)),
             "filters": {name: given.get(name, "") for name in FILTERS},
             "environments": [
-                {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_all(tx)
+                {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)
             ],
             "choices": choices(tx),
         }
@@ -98,11 +98,12 @@ def add_rights(call: ApiCall, found: list[dict[str, Any]]) -> list[dict[str, Any
 
 
 def add_usage(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return features with how often they were asked for in each of the last hours, and the points of that line."""
+    """Return features with how often they were asked for: in each of the last hours, as a line, and on and off in this hour."""
     hours = usage.sum_by_hour(tx, [each["name"] for each in found])
     for feature in found:
         feature["asked"] = hours.get(feature["name"], [])
         feature["line"] = line_points(feature["asked"], HEIGHT)
+        feature |= {answer: sum([each[answer] for each in feature["environments"]]) for answer in ("yes", "no")}
     return found
 
 

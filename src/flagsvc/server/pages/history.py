@@ -76,7 +76,7 @@ def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
 def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
     """Return what the filters offer."""
     return {
-        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_all(tx)],
+        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
         "type": [{"value": each.type, "text": each.label} for each in ROWS],
         ACTOR: [{"value": str(each["id"]), "text": each["name"]} for each in events.list_creators(tx)],
         "way": [{"value": each, "text": each} for each in WAYS],

@@ -102,7 +102,7 @@ def choices(tx: Tx) -> dict[str, list[Json]]:
     """Return the projects and environments to choose from."""
     return {
         "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)],
-        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_all(tx)],
+        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
     }
 
 

@@ -44,14 +44,14 @@ def list_all(call: ApiCall) -> ApiAnswer:
 def show_new(call: ApiCall) -> ApiAnswer:
     """Return the form of a new project. It has every environment that is on."""
     with call.store.reading() as tx:
-        names = [each["name"] for each in environments.list_all(tx) if each["enabled"]]
+        names = [each["name"] for each in environments.list_plain(tx) if each["enabled"]]
     return show_form(call, {"id": "", "name": "", "description": "", "environments": names}, Look())
 
 
 def show_form(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
     """Return the page with the form of a new project."""
     with call.store.reading() as tx:
-        names = [each["name"] for each in environments.list_all(tx)]
+        names = [each["name"] for each in environments.list_plain(tx)]
     data = {"form": typed, "environments": names, "may": call.actor.may(MAKE), "permission": MAKE}
     return ApiAnswer(data | {"problems": look.problems}, look.status)
 

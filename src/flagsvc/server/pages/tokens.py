@@ -90,7 +90,7 @@ def show_form(call: ApiCall, form: Json, look: Look) -> ApiAnswer:
         if own:
             projects.find(tx, own)
         names = [each["id"] for each in projects.list_names(tx)]
-        known = [each["name"] for each in environments.list_all(tx)]
+        known = [each["name"] for each in environments.list_plain(tx)]
     right = OF_PROJECT["CREATE"] if own else PERMISSIONS["CREATE"][1]
     may = call.actor.may(right, project=own) if own else has_any(call.actor, "CREATE")
     data: Json = {"form": form, "project": own, "projects": names, "environments": known, "types": list(TYPES)}

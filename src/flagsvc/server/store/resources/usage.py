@@ -156,14 +156,14 @@ def sum_by_hour(tx: Tx, names: Iterable[str]) -> dict[str, list[int]]:
 
     A feature that no application has asked for has no entry.
     """
-    first = start_of_hour(tx.now) - (SHOW_HOURS - 1) * HOUR
+    places = {hour: at for at, hour in enumerate(last_hours(tx.now, SHOW_HOURS))}
     found: dict[str, list[int]] = defaultdict(lambda: [0] * SHOW_HOURS)
     for chunk in chunks(names):
-        recent = usage.c.feature.in_(chunk), usage.c.hour >= first
+        recent = usage.c.feature.in_(chunk), usage.c.hour >= min(places)
         query = select(usage.c.feature, usage.c.hour, func.sum(usage.c.yes + usage.c.no)).where(*recent)
         for name, hour, count in tx.db.execute(query.group_by(usage.c.feature, usage.c.hour)):
-            if hour <= tx.now:
-                found[name][int((hour - first) / HOUR)] = int(count)
+            if hour in places:
+                found[name][places[hour]] = int(count)
     return found
 
 
