@@ -121,7 +121,13 @@ def running_provider() -> Iterator[TestProvider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer({})
+            if not self.path.startswith("/authorize?"):
+                return self._answer({})
+            back = parse_qs(urlsplit(self.path).query)["redirect_uri"][0]
+            self.send_response(302)
+            self.send_header("location", f"{back}?{provider.sign_in(self.path)}")
+            self.send_header("content-length", "0")
+            return self.end_headers()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"])).decode()
