@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from concurrent.futures import Executor
 from functools import partial
+from typing import cast
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.options import CompileOptions
@@ -108,9 +109,7 @@ class FrontendContract(Contract):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises."""
-        caller = call.found
-        if not isinstance(caller, FrontendCaller):
-            return self._anyone.refuse(call, http_errors.unauthorized())
+        caller = cast(FrontendCaller, call.found)
         if caller.service is None and caller.token is not None:
             return self._answer_later(call, body, caller, caller.token)
         answer = (caller.service or self._anyone).answer(call, body)
