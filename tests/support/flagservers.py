@@ -23,6 +23,7 @@ from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.runtime import announce_news, load_keyring
+from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import open_store
@@ -59,11 +60,12 @@ GIVEN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class AppClient:
-    """A flag server in this process. `server` has the parts that its handlers use; `log` has its log lines."""
+    """A flag server in this process. `server` has the parts that its handlers use; `log` has its log lines; `peer` asks."""
 
     app: AsgiApp
     server: ApiContext
     log: RecordingLog
+    peer: str = "203.0.113.7"
 
     def ask(
         self,
@@ -90,7 +92,7 @@ class AppClient:
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         pieces = [content] if chunks is None else list(chunks)
         whole = [*((name, value) for name, value in sent.items() if value is not None), *more]
-        return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces), SECONDS))
+        return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces, self.peer), SECONDS))
 
     def get(self, path: str, **given: Any) -> processes.Answer:
         """GET a path."""
@@ -110,7 +112,7 @@ class AppClient:
 
 
 async def _exchange(
-    app: AsgiApp, method: str, path: str, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
+    app: AsgiApp, method: str, path: str, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes], peer: str
 ) -> processes.Answer:
     """Play an ASGI server for one request."""
     place, _, query = path.partition("?")
@@ -121,7 +123,7 @@ async def _exchange(
         "raw_path": quote(place, safe="/%:@!$&'()*+,;=~-._").encode(),
         "query_string": query.encode(),
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
-        "client": ("203.0.113.7", 4711),
+        "client": (peer, 4711),
     }
     left = list(chunks)
     sent: list[Any] = []
@@ -149,6 +151,7 @@ def app_client(
     body_limit: int = BODY_LIMIT,
     base: str = "",
     url: str = "",
+    ways: SignInWays | None = None,
     **options: Any,
 ) -> Iterator[AppClient]:
     """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined).
@@ -162,7 +165,9 @@ def app_client(
         with store.writing(None) as tx:
             apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
-        server = ApiContext(store, Documents(store, time, log), keyring, time, log, url, base)
+        server = ApiContext(
+            store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()
+        )
         announce_news(server)
         frontend = partial(make_frontend, server, ServerOptions(base_path=base, **options))
         pipeline = Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from flagsvc.settings import headers
+from flagsvc.settings import headers, roles
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.option import Option
@@ -52,6 +52,10 @@ BY_KIND: Mapping[of.Kind, Sample] = {
     STORAGE: ("valkey://Flags.example.com/2", "redis://Flags.example.com/2"),
     NAME_PREFIX: ("flags:eu", "flags:eu"),
     net.WEB_URL: ("https://flags.example.com/base/", "https://flags.example.com/base"),
+    net.ISSUER: ("https://id.example.com/", "https://id.example.com"),
+    net.NETWORKS: ("10.1.2.3/24, LOOPBACK", ("10.1.2.0/24", "loopback")),
+    headers.USER_HEADER: ("X-Forwarded-User", "x-forwarded-user"),
+    roles.GROUP_ROLES: ("a=admin, b=member:shop", (("a", "admin"), ("b", "member:shop"))),
     server.DATABASE: ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
 }
 """The sample of each kind of value but numbers, words and files: those follow from the row."""

@@ -26,6 +26,7 @@ from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import TEMPLATES, error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.sign_in.ways import make_ways
 from flagsvc.server.start import initialize
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
@@ -101,7 +102,9 @@ def open_runtime(
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
-        server = ApiContext(store, documents, keyring, clock, log, url, options.base_path, trust=trust)
+        server = ApiContext(
+            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options)
+        )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         TEMPLATES.load()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from flagsvc.settings.network import Origin, TrustProxy
+from flagsvc.settings.roles import GroupRoles
 
 Held_co = TypeVar("Held_co", covariant=True)
 Given_contra = TypeVar("Given_contra", contravariant=True)
@@ -46,3 +47,5 @@ Trusted: TypeAlias = Converted[TrustProxy, bool | str | Iterable[str]]
 """Whose X-Forwarded-* headers count, in code."""
 Origins: TypeAlias = Converted[Origin, str | Iterable[str]]
 """Allowed origins, in code."""
+Roles: TypeAlias = Converted[GroupRoles, str | Mapping[str, object] | Iterable[str | tuple[str, str]]]
+"""Groups and the roles that they give, in code."""

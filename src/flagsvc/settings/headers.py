@@ -61,6 +61,15 @@ RESERVED_REQUEST_HEADERS = frozenset(
 """Headers of requests that have a meaning of their own: they frame a request, belong to one connection, or are read by us."""
 
 
+READ_BY_THE_SERVER = frozenset(
+    {
+        *("accept", "authorization", "cookie", "sec-fetch-site", "unleash-appname", "unleash-client-spec"),
+        *("unleash-instanceid", "unleash-sdk"),
+    }
+)
+"""Further headers of requests that the flag server reads."""
+
+
 def parse_header_name(value: object) -> str:
     """Return the name of a header in lower case."""
     return parse_token(value).lower()
@@ -82,6 +91,14 @@ def parse_key_header(value: object) -> str:
     return name
 
 
+def parse_user_header(value: object) -> str:
+    """Return the name of a header that may tell the user, in lower case."""
+    name = parse_key_header(value)
+    if name in READ_BY_THE_SERVER:
+        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
+    return name
+
+
 def parse_token(value: object) -> str:
     """Return a token as HTTP defines it: the name of a header or of a method."""
     text = parse_text(value)
@@ -96,6 +113,7 @@ def parse_method(value: object) -> str:
 
 
 KEY_HEADER = Kind("the name of a header that says nothing else", "NAME", parse_key_header)
+USER_HEADER = KEY_HEADER._replace(parse=parse_user_header)
 ANSWER_HEADER = Kind("the name of a header that answers do not have yet", "NAME", parse_answer_header)
 HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
 METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")

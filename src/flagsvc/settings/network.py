@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, parse_text, quoted, split
+from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, parse_text, quoted, several, split
 
 TrustProxy: TypeAlias = bool | tuple[str, ...]
 """Which senders' X-Forwarded-* headers count: all, none, or these addresses, CIDRs and names."""
@@ -100,6 +100,30 @@ def parse_web_url(value: object) -> str:
     if not url.startswith(("http://", "https://")) or "@" in url_parts(url).netloc:
         raise RefusedError
     return url
+
+
+def parse_issuer(value: object) -> str:
+    """Return the URL of an OpenID provider. Only https counts, and http on loopback, where nobody else listens."""
+    url = parse_web_url(value)
+    if not is_safe_origin(url):
+        raise RefusedError("passwords and tokens pass there: http is for a provider on this machine (loopback) only")
+    return url
+
+
+def is_safe_origin(url: str) -> bool:
+    """Return whether only the two ends can read what is sent to a URL: by TLS, or on this machine."""
+    parts = url_parts(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is `localhost` or a loopback address."""
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def parse_file_url(value: object) -> str:
@@ -265,6 +289,11 @@ def _network(item: str) -> str:
     return str(address) if bits == address.max_prefixlen else f"{address}/{bits}"
 
 
+def parse_network(value: object) -> str:
+    """Return an address, a CIDR or one of the names of TRUST_NAMES."""
+    return _network(parse_text(value).lower())
+
+
 def trusted_networks(trust: Iterable[str]) -> tuple[str, ...]:
     """Return the addresses and CIDRs of a normalised list, the names of TRUST_NAMES replaced by what they stand for."""
     return tuple(network for item in trust for network in TRUST_NAMES.get(item, (item,)))
@@ -297,10 +326,12 @@ def _origin(item: object) -> str:
 URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, relative_to=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
 WEB_URL = Kind("an http:// or https:// URL without a user", "URL", parse_web_url, safe_url, echo=echo_url)
+ISSUER = WEB_URL._replace(expects="an https:// URL", parse=parse_issuer)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
+NETWORKS = several(parse_network, "addresses, CIDRs, loopback, linklocal, uniquelocal, with commas between", "NETWORKS")
 ORIGINS = Kind("`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin)

@@ -35,6 +35,7 @@ class Section(StrEnum):
     EVALUATION = "Evaluation"
     METRICS = "Usage metrics"
     STORAGE = "Storage"
+    SIGN_IN = "Signing in at the pages"
     LOGGING = "Logging"
     CORS = "CORS"
     EXPERIMENTAL = "Experimental"

@@ -12,6 +12,7 @@ from flagsvc.settings.rows.listening import ListeningOptions
 from flagsvc.settings.rows.logging import LoggingOptions
 from flagsvc.settings.rows.metrics import MetricsOptions
 from flagsvc.settings.rows.server import ServerCallers, ServerListening, ServerLogging, ServerStorage
+from flagsvc.settings.rows.sign_in import ServerSignIn
 from flagsvc.settings.rows.storage import StorageOptions
 from flagsvc.settings.rows.upstream import UpstreamOptions
 
@@ -30,7 +31,7 @@ class ProxyRows(
     """The options of the proxy, section by section."""
 
 
-class ServerRows(ServerListening, ServerCallers, ServerStorage, ServerLogging):
+class ServerRows(ServerListening, ServerCallers, ServerSignIn, ServerStorage, ServerLogging):
     """The options of the flag server, section by section."""
 
 

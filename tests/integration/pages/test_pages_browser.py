@@ -39,6 +39,9 @@ def prepare(server: OurFlagServer) -> None:
     """Give the flags a strategy, a parent and a link."""
     server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
     server.admin("/projects/default/features/new/dependencies", {"feature": "old"})
+    variants = [{"name": name, "weight": 500, "stickiness": "userId"} for name in ("blue", "red")]
+    batch = {"environments": ["development"], "variants": variants}
+    server.admin("/projects/default/features/new/variants-batch", batch, method="PUT")
     server.admin("/projects/default/features/new/link", {"url": "https://example.com/1", "title": "The ticket"})
 
 

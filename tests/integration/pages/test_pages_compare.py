@@ -182,7 +182,11 @@ def test_variants_become_the_same_too(pages: PageClient) -> None:
 
 def test_who_may_not(pages: PageClient) -> None:
     """A viewer sees what would change and which permissions are missing, but no button that copies; admin tokens import nothing."""
-    form = pages.form(pages.get(DEVELOPMENT, token=VIEWER_SECRET), "page=1")
+    page = pages.get(DEVELOPMENT, token=VIEWER_SECRET)
+    assert page.text.count("needs UPDATE_FEATURE") == 4 and "needs UPDATE" not in pages.get(DEVELOPMENT).text
+    form = pages.form(page, "page=1")
+    data = pages.post("/ui/compare.json", [("flag", "a")], token=VIEWER_SECRET).json()
+    assert data["found"]["obstacle"] == "needs CREATE_FEATURE_STRATEGY, UPDATE_FEATURE in production"
     shown = pages.press(form, "preview", token=VIEWER_SECRET, flag=["a", "b"])
     assert "needs CREATE_FEATURE_STRATEGY, DELETE_FEATURE_STRATEGY, UPDATE_FEATURE in production" in shown.text
     form = pages.form(shown, "page=1")

@@ -133,6 +133,6 @@ def test_who_may_not(pages: PageClient) -> None:
     identity = add(pages)
     form = form_of(pages, identity)
     assert "https://example.com/1" in pages.get("/ui/flags/a", token=VIEWER_SECRET).text
-    for path in ("/ui/flags/a/links", form.action, f"{form.action}/remove"):
+    for path in ("/ui/flags/a/edit/links", form.action, f"{form.action}/remove"):
         assert pages.post(path, form.fields, token=VIEWER_SECRET).status == 403
     assert [each["id"] for each in stored(pages)] == [identity]

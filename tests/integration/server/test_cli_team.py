@@ -14,7 +14,9 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.runtime import load_keyring
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.migrate import VERSION_TABLE
+from flagsvc.server.store.resources.identities import Person, find_user
 from flagsvc.server.store.resources.sessions import can_sign_in
+from flagsvc.server.store.resources.users import find_by_name
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
@@ -69,6 +71,19 @@ def test_users(store: Store, run: Run) -> None:
     with store.reading() as tx:
         kinds = tx.db.execute(select(events.c.type).where(events.c.way == "command").order_by(events.c.id)).scalars()
         assert list(kinds) == ["user-created", "user-updated", "project-access-user-roles-updated", "user-deleted"]
+
+
+def test_a_user_is_linked(store: Store, run: Run) -> None:
+    """The account then signs in as this user, also an administrator. At an issuer, a user has one account."""
+    account = ("--issuer", "https://id.example", "--subject", "a-1")
+    assert run("user", "link", "admin", *account).out == "`admin` is linked to `a-1` at `https://id.example`\n"
+    assert run("user", "create", "ben").code == 0
+    for words in (("ben", *account), ("admin", *account[:-1], "a-2")):
+        refused = run("user", "link", *words)
+        assert refused.code == 2 and "linked to another account" in refused.err
+    with store.writing(None) as tx:
+        found = find_user(tx, Person("https://id.example", "a-1"))
+        assert found == find_by_name(tx, "admin").id and find_user(tx, Person("header", "a-1")) is None
 
 
 def test_a_sign_in_link(store: Store, run: Run) -> None:

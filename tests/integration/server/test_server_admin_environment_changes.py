@@ -57,7 +57,7 @@ def test_one_is_created_changed_and_deleted(client: AppClient) -> None:
     assert recorded(client) == [
         ("environment-created", "staging", first),
         ("environment-updated", "staging", {"before": first, "after": second}),
-        ("environment-deleted", "staging", second),
+        ("environment-deleted", "staging", second | {"strategies": {}}),
     ]
 
 

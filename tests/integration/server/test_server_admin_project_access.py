@@ -60,7 +60,16 @@ def test_an_owner_gives_and_takes_roles(client: AppClient) -> None:
         rows = [(row.type, what_changed(row)) for row in tx.db.execute(query.order_by(events.c.id))]
     as_owner = {"roles": [OWNER], "userId": reader}
     assert rows == [
-        ("project-access-added", {"roles": [{"roleId": MEMBER, "groupIds": [], "userIds": [reader]}]}),
+        (
+            "project-access-added",
+            {
+                "before": {"users": [{"userId": reader, "roles": []}]},
+                "after": {
+                    "roles": [{"roleId": MEMBER, "groupIds": [], "userIds": [reader]}],
+                    "users": [{"userId": reader, "roles": [MEMBER]}],
+                },
+            },
+        ),
         (
             "project-access-user-roles-updated",
             {"before": {"roles": [MEMBER], "userId": reader}, "after": as_owner},

@@ -63,12 +63,14 @@ def test_one_is_created_changed_and_deleted(client: AppClient) -> None:
     }
     assert client.delete(SHOP).status == 200
     assert client.get(f"{SHOP}/overview").status == client.put(SHOP, {}).status == client.delete(SHOP).status == 404
-    assert recorded(client) == [
+    *changes_told, (kind, last) = recorded(client)
+    assert changes_told == [
         ("project-created", first),
         ("project-updated", {"before": first, "after": second}),
         ("project-updated", {"before": second, "after": third}),
-        ("project-deleted", third),
     ]
+    assert (kind, last) == ("project-deleted", last | third)
+    assert last["roles"] == [{"userId": 1, "role": "owner"}]
 
 
 def test_the_settings_hold_at_once(client: AppClient) -> None:

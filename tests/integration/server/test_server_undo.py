@@ -1,16 +1,15 @@
-"""`/api/admin/events/:id/undo` and `…/actions/:groupId/undo`: what was changed is again as it was, by new events."""
+"""`/api/admin/events/:id/undo` and `…/actions/:groupId/undo` at their limits. test_server_undo_kinds.py tries every kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
-from flagsvc.server.store.undo.table import ROWS
-from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import BACKEND_SECRET, AppClient, app_client
 
 EVENTS = "/api/admin/events"
 FLAG = "/api/admin/projects/default/features/a"
@@ -53,66 +52,14 @@ def state(client: AppClient) -> tuple[bytes, Any]:
     return document.body.partition(b'"meta"')[0], client.get(FLAG).json()["environments"]
 
 
-def switch_off(client: AppClient) -> None:
-    """Switch the flag off."""
-    assert client.post(f"{HERE}/off", None).status == 200
-
-
-def switch_on(client: AppClient) -> None:
-    """Switch the flag on in production."""
-    assert client.post(f"{PRODUCTION}/on", None).status == 200
-
-
 def add(client: AppClient) -> None:
     """Add a strategy."""
     assert client.post(LISTED, PERCENT).status == 200
 
 
-def change(client: AppClient) -> None:
-    """Change the first strategy, its segments too."""
-    body = PERCENT | {"title": "changed", "segments": [], "parameters": {"rollout": "50"}}
-    assert client.ask("PUT", f"{LISTED}/{strategy_ids(client)[0]}", body).status == 200
-
-
 def remove(client: AppClient) -> None:
     """Remove the first strategy."""
     assert client.ask("DELETE", f"{LISTED}/{strategy_ids(client)[0]}").status == 200
-
-
-def sort(client: AppClient) -> None:
-    """Turn the order round."""
-    orders = [{"id": each, "sortOrder": place} for place, each in enumerate(reversed(strategy_ids(client)))]
-    assert client.post(f"{LISTED}/set-sort-order", orders).status == 200
-
-
-CHANGES: dict[str, Callable[[AppClient], None]] = {
-    "feature-environment-enabled": switch_on,
-    "feature-environment-disabled": switch_off,
-    "feature-strategy-add": add,
-    "feature-strategy-update": change,
-    "feature-strategy-remove": remove,
-    "strategy-order-changed": sort,
-}
-
-
-def test_every_row_is_tried() -> None:
-    """Each kind of event that can be undone has a change here."""
-    assert {row.type for row in ROWS if row.subject is not None} == set(CHANGES)
-
-
-@pytest.mark.parametrize("kind", CHANGES)
-def test_undo(client: AppClient, kind: str) -> None:
-    """After a change and its undo all is as before, byte for byte; after the undo of the undo it is as after the change."""
-    before = state(client)
-    CHANGES[kind](client)
-    after = state(client)
-    assert after != before
-    event = last_event(client, kind)
-    done = client.post(f"{EVENTS}/{event['id']}/undo", None)
-    assert done.status == 200, done.text
-    assert state(client) == before
-    assert client.post(f"{EVENTS}/actions/{done.json()['groupId']}/undo", None).status == 200
-    assert state(client) == after
 
 
 def test_undo_of_an_action(database_url: str) -> None:
@@ -139,18 +86,6 @@ def test_a_flag_that_was_on_stays_on(client: AppClient) -> None:
     assert state(client) == before
 
 
-@pytest.mark.parametrize("kind", CHANGES)
-def test_a_later_change_stands_in_the_way(client: AppClient, kind: str) -> None:
-    """An undo that would overwrite a later change is refused with the reason, and changes nothing."""
-    CHANGES[kind](client)
-    event = last_event(client, kind)
-    assert client.post(f"{EVENTS}/{event['id']}/undo", None).status == 200
-    now = state(client)
-    again = client.post(f"{EVENTS}/{event['id']}/undo", None)
-    assert again.status == 409 and "was changed later" in again.text
-    assert state(client) == now
-
-
 def test_half_of_an_action_is_not_undone(client: AppClient) -> None:
     """If one event of an action cannot be undone, none is."""
     [made] = client.get(f"{PRODUCTION}/strategies").json()
@@ -173,16 +108,7 @@ def test_a_missing_segment_is_told(client: AppClient) -> None:
     event = last_event(client, "feature-strategy-remove")
     assert client.ask("DELETE", "/api/admin/segments/1").status == 204
     answer = client.post(f"{EVENTS}/{event['id']}/undo", None)
-    assert answer.status == 404 and "segment" in answer.text
-
-
-@pytest.mark.parametrize("kind", CHANGES)
-def test_it_needs_the_permission(client: AppClient, kind: str) -> None:
-    """Who may not do the opposite may not undo; the permission is named."""
-    CHANGES[kind](client)
-    event = last_event(client, kind)
-    answer = client.ask("POST", f"{EVENTS}/{event['id']}/undo", None, token=VIEWER_SECRET)
-    assert answer.status == 403 and next(row for row in ROWS if row.type == kind).permissions[0] in answer.text
+    assert answer.status == 409 and "No segment exists" in answer.text
 
 
 def test_an_unknown_event_is_told(client: AppClient) -> None:
@@ -198,5 +124,5 @@ def test_the_limit_of_strategies_holds(client: AppClient) -> None:
     for _ in range(MAX_STRATEGIES - 1):
         add(client)
     answer = client.post(f"{EVENTS}/{event['id']}/undo", None)
-    assert answer.status == 400 and str(MAX_STRATEGIES) in answer.text
+    assert answer.status == 409 and str(MAX_STRATEGIES) in answer.text
     assert len(strategy_ids(client)) == MAX_STRATEGIES

@@ -16,11 +16,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, bindparam, insert, inspect, select, text, update
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.columns import Json, UtcDateTime
 from flagsvc.server.store.migrate import VERSION_TABLE, alembic_config, migrate
 from flagsvc.server.store.schema import (
     METADATA,
-    Json,
-    UtcDateTime,
     context_fields,
     environments,
     events,

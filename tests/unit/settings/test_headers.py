@@ -34,6 +34,14 @@ def test_headers_that_carry_no_key(name: str) -> None:
     assert headers.KEY_HEADER.parse(f"X-{name}") == f"x-{name}"
 
 
+@pytest.mark.parametrize("name", [*READ, "Cookie", "Authorization", "Host", "sec-fetch-site", "unleash-appname"])
+def test_headers_that_name_no_user(name: str) -> None:
+    """Headers that the flag server reads for another purpose cannot name a user."""
+    with pytest.raises(RefusedError, match=r"is reserved for another purpose$"):
+        headers.USER_HEADER.parse(name)
+    assert headers.USER_HEADER.parse("X-Forwarded-User") == "x-forwarded-user"
+
+
 def test_header_names_and_methods() -> None:
     """Header names become lower case, methods upper case."""
     assert headers.parse_header_name("X-Client-Key") == "x-client-key"

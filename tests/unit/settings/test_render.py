@@ -30,6 +30,9 @@ from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE
 
+SECTIONS = [section for section in Section if section is not Section.SIGN_IN]
+"""The sections of the proxy. It has nothing to do with signing in."""
+
 SETTABLE = [option for option in OPTIONS if not option.in_code_only]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "options.md"
 
@@ -47,7 +50,7 @@ def test_the_dump_names_every_option() -> None:
     assert shown["port"].split() == ["port", "8080", "flag", "--port"]
     assert shown["cors.maxAge"].split() == ["cors.maxAge", "172800", "s", "default"]
     assert shown["host"].split("  ")[-1] == "default" and "(all addresses, IPv4 and IPv6)" in shown["host"]
-    assert [line for line in dump.splitlines() if line and line[0] != " "] == [section.value for section in Section]
+    assert [line for line in dump.splitlines() if line and line[0] != " "] == [section.value for section in SECTIONS]
 
 
 def test_the_dump_is_aligned() -> None:
@@ -144,7 +147,7 @@ def test_help() -> None:
     for option in SETTABLE:
         assert option.flag in text and option.reads[0] in text
         assert option.secret == (f"{option.flag}-file" in text)
-    for section in Section:
+    for section in SECTIONS:
         assert f"{section.value.lower()}:" in text
     assert "[PORT, PROXY_PORT; default: 3000]" in text
     assert "[FLAGSVC_URL; required]" in text

@@ -44,11 +44,19 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
         assert not [name for name, times in Counter(names).items() if times > 1]
 
 
+def needed_by(option: Option) -> dict[str, str]:
+    """Return the variables of the option that one needs, and of those that it needs in turn."""
+    if not option.needs:
+        return {}
+    other = NAMED[option.needs]
+    return {other.reads[0]: SERVER_SAMPLES[other.name][0]} | needed_by(other)
+
+
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
 def test_an_option_is_read_from_its_variables_and_its_flag(option: Option) -> None:
     """Each variable and the flag set the value. The flag wins, and the source is recorded."""
     text, value = SERVER_SAMPLES[option.name]
-    around = HOME | ({NAMED[option.needs].reads[0]: SERVER_SAMPLES[option.needs][0]} if option.needs else {})
+    around = HOME | needed_by(option)
     for variable in option.variables:
         if not variable.holds_path:
             loaded = load_server(around | {variable.name: text}, {})

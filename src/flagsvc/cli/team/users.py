@@ -106,6 +106,25 @@ def set_role(args: Namespace) -> int:
     return 0
 
 
+def add_link_arguments(parser: ArgumentParser) -> None:
+    """Add the user, the account elsewhere, and the database."""
+    parser.add_argument("user", metavar="USER", help=USER)
+    parser.add_argument("--issuer", metavar="ISSUER", required=True, help="issuer of the account, or `header`")
+    parser.add_argument("--subject", metavar="SUBJECT", required=True, help="subject there; the name in the header")
+    add_database_arguments(parser)
+
+
+def link(args: Namespace) -> int:
+    """Link a user to an account elsewhere and return 0."""
+    with open_database(args) as store, store.writing(command_actor(), "command") as tx:
+        from flagsvc.server.store.resources import identities, users
+
+        found = users.find_by_name(tx, args.user)
+        identities.link(tx, found, args.issuer, args.subject)
+    print(f"`{found.username or found.email}` is linked to `{args.subject}` at `{args.issuer}`")
+    return 0
+
+
 def add_remove_arguments(parser: ArgumentParser) -> None:
     """Add the user and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
@@ -136,6 +155,12 @@ def remove(args: Namespace) -> int:
 CREATE = Subcommand("Create a user of the flag server. There are no passwords.", add_create_arguments, create)
 LIST = Subcommand("List the users of the flag server with their roles.", add_list_arguments, list_)
 ROLE = Subcommand("Set the role of a user, on the server or in a project.", add_role_arguments, set_role)
+LINK = Subcommand(
+    "Link a user to an account at an OpenID provider, or to a name in the header of a proxy in front. An administrator needs that"
+    " to sign in there; other users are linked when they first do.",
+    add_link_arguments,
+    link,
+)
 REMOVE = Subcommand(
     "Delete a user with all personal tokens and sessions. The only administrator stays.", add_remove_arguments, remove
 )

@@ -23,6 +23,7 @@ from flagsvc.server.api.errors import (
     wrong_token,
 )
 from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 
@@ -38,12 +39,19 @@ BACKEND = ("client", "backend")
 class Caller(NamedTuple):
     """The caller of a request: a user or an admin token, a backend token, or neither.
 
-    `session` is the secret of the session that told the user; empty if a token did.
+    `session` is the secret of the session that told the user; empty if a token did. `person` is whom a proxy in front names, on
+    pages. That alone opens nothing.
     """
 
     actor: Actor | None = None
     token: ClientToken | None = None
     session: str = ""
+    person: NamedPerson | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a token or a session has told who it is."""
+        return self.actor is not None or self.token is not None
 
 
 ANONYMOUS = Caller()
@@ -64,10 +72,12 @@ class Authorization:
         repeated: bool = False,
         cookie: bytes | None = None,
         secure: bool = False,
+        person: NamedPerson | None = None,
     ) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
-        `cookie` is the Cookie header, and `secure` tells that browsers reach the server by TLS.
+        `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is whom a proxy in front
+        names.
 
         Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type.
         """
@@ -75,7 +85,7 @@ class Authorization:
         if not part:
             return ANONYMOUS
         if part == PAGES and authorization is None:
-            return self._identify_session(read_cookie(cookie, secure=secure))
+            return self._identify_session(read_cookie(cookie, secure=secure), person)
         if repeated:
             raise two_tokens()
         secret = read_secret(authorization)
@@ -96,10 +106,10 @@ class Authorization:
             raise wrong_token()
         return Caller(token=found)
 
-    def _identify_session(self, secret: str) -> Caller:
-        """Return the user of a session, or ANONYMOUS: the route says whether it needs a user."""
-        actor = self._keyring.find_session(secret) if secret else None
-        return ANONYMOUS if actor is None else Caller(actor, session=secret)
+    def _identify_session(self, secret: str, person: NamedPerson | None) -> Caller:
+        """Return the user of a session, or a caller without one: the route says whether it needs a user."""
+        actor = self._keyring.find_session(secret, "" if person is None else person.digest) if secret else None
+        return Caller(actor, session="" if actor is None else secret, person=person)
 
     def check(self, route: Route, call: ApiCall) -> None:
         """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""

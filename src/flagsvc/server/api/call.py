@@ -19,6 +19,8 @@ from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.server.api.counts import AnswerCounts
 from flagsvc.server.api.pollers import Pollers
+from flagsvc.server.sign_in.user_header import NamedPerson
+from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
@@ -41,8 +43,8 @@ class ApiContext:
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
-    `tries` are the tries to sign in that are left. `described` are the operations of the OpenAPI document that another contract
-    answers.
+    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `described` are the
+    operations of the OpenAPI document that another contract answers.
     """
 
     store: Store
@@ -60,6 +62,7 @@ class ApiContext:
     streams: EventStreams = field(default_factory=EventStreams)
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     described: list[Operation] = field(default_factory=list)
+    ways: SignInWays = field(default_factory=SignInWays)
     tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class ApiCall:
     `head` is the parsed head. `params` are the decoded parameters of the path, `query` those of the query string, in the order
     sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `form` are the fields of a
     form. `actor` is the caller of the admin API or of a page, `token` that of the client API. `as_data` tells that the data of a
-    page is wanted, and `session` is the secret of the session; empty without one.
+    page is wanted, `session` is the secret of the session, empty without one, and `person` is whom a proxy in front names.
     """
 
     head: Call
@@ -88,6 +91,7 @@ class ApiCall:
     form: Form = field(default_factory=Form)
     as_data: bool = False
     session: str = ""
+    person: NamedPerson | None = None
 
     @property
     def root(self) -> str:

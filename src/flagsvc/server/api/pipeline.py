@@ -42,6 +42,7 @@ from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path
+from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
@@ -134,6 +135,7 @@ class Pipeline:
                 repeated=head.keyed_twice,
                 cookie=head.other(COOKIE),
                 secure=is_secure(head.request, self._server.url),
+                person=self._person(head.request, path),
             )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
@@ -147,6 +149,11 @@ class Pipeline:
         """Return whether the path of a request belongs to the frontend API."""
         path = plain_path(head.request.path).lower()
         return path == self._frontend or path.startswith(f"{self._frontend}/")
+
+    def _person(self, request: Request, path: str) -> NamedPerson | None:
+        """Return whom a proxy in front names, on a page; None without one."""
+        header = self._server.ways.header
+        return None if header is None or not is_page(path) else header.read(request)
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""
@@ -222,7 +229,8 @@ class Pipeline:
 
     def _body_limit(self, head: Call) -> int:
         """Return the most bytes of the body of a request, by whether its caller is known."""
-        return min(self._limit, OPEN_BODY_LIMIT) if head.found == ANONYMOUS else self._limit
+        known = isinstance(head.found, Caller) and head.found.is_known
+        return self._limit if known else min(self._limit, OPEN_BODY_LIMIT)
 
     def _strip_base(self, path: str) -> str:
         """Return a path without the base path. Raises ApiError (404) for one outside of it."""
@@ -262,6 +270,7 @@ class Pipeline:
         if as_data and route.render is None:
             raise errors.unknown_path(head.request.path.decode("latin-1"))
         call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token, session=caller.session)
+        call.person = caller.person
         call.as_data = as_data
         call.params = parameters(match)
         call.query = read_query(head.request.query)

@@ -8,6 +8,7 @@ from sqlalchemy import Row
 
 from flagsvc.pages.templates import segment
 from flagsvc.reasons.admin_words import words_of_variants
+from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
@@ -43,6 +44,7 @@ def show(call: ApiCall) -> ApiAnswer:
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
+        state["may_vary"] = may(call, VARIANTS_PERMISSION, flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
     bounds = {"hours": usage.SHOW_HOURS, "most": usage.MAX_APPLICATIONS}
     return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])} | bounds)

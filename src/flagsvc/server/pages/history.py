@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,7 +16,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE
 from flagsvc.server.pages.page import page, raw
-from flagsvc.server.store.event_kinds import ROWS, WAYS
+from flagsvc.server.store.event_kinds import ROWS, WAYS, list_changes
 from flagsvc.server.store.resources import environments, events
 from flagsvc.server.store.resources.events import EventSearch, read_day
 from flagsvc.server.store.store import Tx
@@ -28,6 +28,8 @@ ACTOR, BEFORE = "createdBy", "before"
 DAYS = ("from", "to")
 FILTERS = ("q", *EXACT, ACTOR, *DAYS)
 """What the address may have besides the number of the page."""
+LAST_EVENTS: Final = 10_000
+"""The events whose authors the filter offers: to look at all of 100,000 takes 80 ms."""
 LINES: Final = "/history.jsonl"
 MOST_LINES: Final = 10_000
 MOST_BYTES: Final = 16 * 2**20
@@ -41,7 +43,7 @@ def show(call: ApiCall) -> ApiAnswer:
     wanted = replace(read_search(call, given), offset=(number - 1) * PAGE_SIZE, limit=PAGE_SIZE)
     with call.store.reading() as tx:
         found, total = events.search(tx, wanted)
-        offered = choices(tx)
+        offered = choices(tx, given)
     data = {
         "events": [show_event(each) for each in found],
         "total": total,
@@ -73,12 +75,15 @@ def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
     )
 
 
-def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
-    """Return what the filters offer."""
+def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
+    """Return what the filters offer: of the users those who made one of the last events, and the one of the address."""
+    authors = {str(each["id"]): each["name"] for each in events.list_creators(tx, LAST_EVENTS)}
+    if ACTOR in given:
+        authors.setdefault(given[ACTOR], f"user {given[ACTOR]}")
     return {
         "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
         "type": [{"value": each.type, "text": each.label} for each in ROWS],
-        ACTOR: [{"value": str(each["id"]), "text": each["name"]} for each in events.list_creators(tx)],
+        ACTOR: [{"value": number, "text": name} for number, name in authors.items()],
         "way": [{"value": each, "text": each} for each in WAYS],
     }
 
@@ -106,7 +111,11 @@ def show_event(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
     row = row_of(event["type"])
     reason = "" if row.subject is not None else row.reason
-    return event | {"words": unmarked(event["summary"]), "changes": list(list_changes(event)), "kept": reason}
+    return event | {
+        "words": unmarked(event["summary"]),
+        "changes": list_changes(event["before"], event["after"]),
+        "kept": reason,
+    }
 
 
 def read_date(given: dict[str, str], name: str) -> Any:
@@ -134,16 +143,6 @@ def unreadable(name: str, wanted: str, given: str) -> Exception:
 def unmarked(summary: str) -> str:
     """Return the sentence of an event without the marks around its names."""
     return summary.replace("**", "")
-
-
-def list_changes(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each member of an event that is different before and after. Without one of the two sides nothing is compared."""
-    before, after = event["before"], event["after"]
-    if before is None or after is None:
-        return
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield {"name": name, "before": before.get(name), "after": after.get(name)}
 
 
 ROUTES = (

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from flagsvc.pages.frame import Notice
 from flagsvc.pages.templates import segment
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.store.event_kinds import kind_of, words_of
 from flagsvc.server.store.resources.environments import list_protected
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, find_action
+from flagsvc.server.store.undo.changes import Change, find_action, sentence_of
 from flagsvc.server.store.undo.undo import find_obstacle
 
 QUERY = "undo"
@@ -21,6 +20,8 @@ UNCHANGED = Notice(("Nothing was different, so nothing is changed.",))
 SHOWN = 3
 """The most sentences of a notice."""
 YOU = "You"
+SWITCHING = ("feature-archived", "feature-revived")
+"""The types whose undo switches a flag on or off in all environments, also in protected ones."""
 
 
 def id_of(tx: Tx) -> str:
@@ -50,7 +51,7 @@ def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
         tell(changes),
         undo=f"{pages}/history/actions/{segment(action)}/undo",
         obstacle="" if obstacle is None else obstacle.reason,
-        asks=any(each.environment in protected for each in changes),
+        asks=any(each.environment in protected or (protected and each.type in SWITCHING) for each in changes),
         back=back,
     )
 
@@ -61,9 +62,3 @@ def tell(changes: Sequence[Change]) -> tuple[str, ...]:
     more = len(changes) - SHOWN
     rest = [f"And {more} more change{'' if more == 1 else 's'}."] if more > 0 else []
     return (*(f"{each}." for each in shown), *rest)
-
-
-def sentence_of(change: Change, by: str) -> str:
-    """Return an event as a sentence without marks around its names."""
-    found = {"by": by, "feature": change.feature, "environment": change.environment, "project": change.project}
-    return words_of(kind_of(change.type), found, change.before, change.after).replace("**", "")

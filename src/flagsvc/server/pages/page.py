@@ -25,6 +25,7 @@ from flagsvc.server.store.store import Tx
 FILES = StaticFiles()
 TEMPLATES = Templates(__package__, FILES.address)
 SEE_OTHER = 303
+SIGN_IN_BY_HEADER = "/sign-in/header"
 
 
 SECTIONS = (
@@ -160,7 +161,8 @@ def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:
 def error_page(base: str, head: Call, failure: ApiError) -> ApiAnswer | None:
     """Return the page of an error; None if the request is for no page, for the data of one, or asks for JSON.
 
-    `base` is the base path of the server. Who is not signed in is sent to the sign-in, and comes back after it.
+    `base` is the base path of the server. Who is not signed in is sent to the sign-in, and comes back after it. Whom a
+    proxy in front names needs no form there.
     """
     root = quote(head.request.root) + base
     path = head.request.path.decode("latin-1")
@@ -170,7 +172,8 @@ def error_page(base: str, head: Call, failure: ApiError) -> ApiAnswer | None:
     if failure.status == 401 and head.key is None and head.request.method in (GET, HEAD):
         query = head.request.query.decode("latin-1")
         wanted = below.removeprefix(PAGES) + (f"?{query}" if query else "")
-        return redirect(f"{root}{PAGES}/sign-in?{urlencode({'next': wanted}, quote_via=quote)}")
+        place = "/sign-in" if getattr(head.found, "person", None) is None else SIGN_IN_BY_HEADER
+        return redirect(f"{root}{PAGES}{place}?{urlencode({'next': wanted}, quote_via=quote)}")
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     values: dict[str, Any] = {"status": failure.status, "message": failure.message, "details": details}
     values["permissions"] = failure.body.get("permissions", [])

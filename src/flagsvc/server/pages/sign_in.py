@@ -1,13 +1,23 @@
-"""Signing in and out (decision 0053): with a personal token, or with a link that works once. There are no passwords."""
+"""Signing in and out: with a personal token, or with a link that works once (decision 0053). There are no passwords.
+
+Whom an authenticating proxy in front names signs in without a form (decision 0061).
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
 
 from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth
-from flagsvc.server.pages.page import change, page, redirect
-from flagsvc.server.store.resources import sessions
+from flagsvc.server.pages.page import SIGN_IN_BY_HEADER, change, page, redirect
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.keyring import BY_HEADER
+from flagsvc.server.store.resources import identities, sessions
+from flagsvc.server.store.resources.identities import HEADER, Person
+from flagsvc.server.store.resources.users import EMAIL
 
 START = "/flags"
 """The page after signing in, unless another one was asked for."""
@@ -15,26 +25,56 @@ START = "/flags"
 
 def show(call: ApiCall) -> ApiAnswer:
     """Return the form. The secret of a link is in the fragment of its address, so that no server and no log sees it."""
-    return ApiAnswer({"next": local_page(call.first_value("next") or ""), "problem": ""})
+    return show_form(call, local_page(call.first_value("next") or ""))
+
+
+def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200) -> ApiAnswer:
+    """Return the form, with the ways that lead past it."""
+    person = None if call.person is None else call.person.name
+    return ApiAnswer({"next": goal, "problem": problem, "person": person}, status)
 
 
 def sign_in(call: ApiCall) -> ApiAnswer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
     if seconds := call.server.tries.take(call.address):
-        return refuse_try(goal, seconds)
+        return refuse_try(call, goal, seconds)
     opened = open_session(call, call.form.text("token"))
     if opened is None:
         problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
-        return ApiAnswer({"next": goal, "problem": problem}, status=403)
+        return show_form(call, goal, problem, 403)
     call.server.tries.give_back(call.address)
-    return redirect(f"{call.root}{PAGES}{goal}", cookie(call, opened, int(sessions.SESSION_TIME.total_seconds())))
+    return enter(call, goal, opened)
 
 
-def refuse_try(goal: str, seconds: int) -> ApiAnswer:
+def enter(call: ApiCall, goal: str, secret: str) -> ApiAnswer:
+    """Return the redirect to a page with the cookie of a new session."""
+    return redirect(f"{call.root}{PAGES}{goal}", cookie(call, secret, int(sessions.SESSION_TIME.total_seconds())))
+
+
+def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
     """Return the form again after too many wrong tries."""
-    body = {"next": goal, "problem": describe_wait(seconds)}
-    return ApiAnswer(body, status=429, headers=((b"retry-after", b"%d" % seconds),))
+    return replace(show_form(call, goal, describe_wait(seconds), 429), headers=((b"retry-after", b"%d" % seconds),))
+
+
+def sign_in_by_header(call: ApiCall) -> ApiAnswer:
+    """Sign in whom a proxy in front names, and go to the page that was asked for; without one to the form."""
+    goal = local_page(call.first_value("next") or "")
+    if call.person is None:
+        return redirect(f"{call.root}{PAGES}/sign-in?{urlencode({'next': goal})}")
+    named = call.person.name
+    person = Person(HEADER, named, named if EMAIL.fullmatch(named) else "", named, groups=call.person.groups)
+    return sign_in_person(call, goal, person, f"{BY_HEADER} {call.person.digest}")
+
+
+def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str) -> ApiAnswer:
+    """Sign in somebody who is authenticated, and go to a page; show the form with the reason if that is refused."""
+    try:
+        with call.store.writing(None, "sign-in") as tx:
+            secret = identities.sign_in(tx, person, call.server.ways.group_roles, opened_by)
+    except (identities.RefusedPersonError, CallerError) as refused:
+        return show_form(call, goal, str(refused), 403)
+    return enter(call, goal, secret)
 
 
 def open_session(call: ApiCall, secret: str) -> str | None:
@@ -76,6 +116,7 @@ def home(call: ApiCall) -> ApiAnswer:
 ROUTES = (
     page("", home, "flags.html", "The first page."),
     page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
+    page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in whom a proxy in front names.", auth=Auth.NONE),
     change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE),
     change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE),
 )

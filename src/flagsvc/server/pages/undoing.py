@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from flagsvc.server.api.admin.undo import read_event_id
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.pages.notices import sentence_of
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, find_change, require_action
-from flagsvc.server.store.undo.undo import find_obstacle, undo_action, undo_event
+from flagsvc.server.store.undo.changes import Change, require_action, sentence_of
+from flagsvc.server.store.undo.undo import changes_of, foresee, undo_action, undo_event
 
 HOME = "/history"
 GONE = "-deleted"
@@ -21,7 +20,7 @@ GONE = "-deleted"
 def ask_event(call: ApiCall) -> ApiAnswer:
     """Return the question before an event is undone. Raises CallerError (404)."""
     with call.store.reading() as tx:
-        return ApiAnswer(describe(call, tx, [find_change(tx, read_event_id(call))]))
+        return ApiAnswer(describe(call, tx, changes_of(tx, read_event_id(call))))
 
 
 def ask_action(call: ApiCall) -> ApiAnswer:
@@ -32,10 +31,11 @@ def ask_action(call: ApiCall) -> ApiAnswer:
 
 def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, object]:
     """Return what the page of the question shows."""
-    obstacle = find_obstacle(tx, call.actor, changes)
+    obstacle = foresee(tx, call.actor, changes)
     return {
         "events": [sentence_of(each, each.by) for each in changes],
         "obstacle": "" if obstacle is None else obstacle.reason,
+        "later": 0 if obstacle is None else obstacle.later,
         "back": back_of(call.first_value("back") or ""),
     }
 

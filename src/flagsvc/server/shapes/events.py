@@ -27,7 +27,8 @@ EVENT = Named(
             "groupId": String(description="The same for all events of one request."),
             "tokenName": Nullable(String(), description="The name of the token that was used."),
             "way": Nullable(
-                Enum("api", "page", "import", "seed", "start", "command"), description="How the change came about."
+                Enum("api", "page", "import", "seed", "start", "command", "sign-in"),
+                description="How the change came about.",
             ),
             "before": Nullable(Object({}), description="All that was there before."),
             "after": Nullable(Object({}), description="All that is there now."),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command"]
-"""How a change comes about: by the admin API, a page, an import, a seed, the first start, or a command on the database."""
+Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command", "sign-in"]
+"""How a change comes about: by the admin API, a page, an import, a seed, the first start, a command on the database, or a sign-in
+of somebody whose groups have changed."""
 WAYS: tuple[str, ...] = get_args(Way)
 
 Side: TypeAlias = Mapping[str, Any] | None
@@ -59,6 +60,15 @@ def only_before(*names: str) -> View:
     return show
 
 
+def removed(*names: str) -> View:
+    """Show these members of what was before, as `data`."""
+
+    def show(before: Side, after: Side) -> tuple[Side, Side]:
+        return _pick(before, names), None
+
+    return show
+
+
 def without(*names: str) -> View:
     """Show both sides without these members."""
 
@@ -90,6 +100,10 @@ METADATA = only(
     *("impressionData", "archivedAt", "archived"),
 )
 STRATEGY = without("position")
+PROJECT = without("roles", "createdAt", "archivedAt")
+ENVIRONMENT = without("strategies")
+STRATEGY_TYPE = without("sortOrder", "createdAt")
+TAG_TYPE = without("tags", "createdAt")
 LINK = ("url", "title")
 ROWS = (
     EventKind("feature-created", "Flag created", "{by} created the flag {feature} in {project}", METADATA),
@@ -129,7 +143,7 @@ ROWS = (
         "feature-dependency-removed",
         "Parent removed",
         "{by} removed the parent {name} of {feature}",
-        only_after("feature"),
+        removed("feature"),
     ),
     EventKind("feature-dependencies-removed", "Parents removed", "{by} removed all parents of {feature}", nothing),
     EventKind("feature-tagged", "Flag tagged", "{by} tagged {feature} with {name}"),
@@ -139,23 +153,23 @@ ROWS = (
     EventKind("feature-link-removed", "Link removed", "{by} removed the link {name} of {feature}", only_before(*LINK)),
     EventKind("features-imported", "Import", "{by} imported flags into {project}, {environment}", nothing),
     EventKind("features-exported", "Export", "{by} exported flags"),
-    EventKind("tag-created", "Tag created", "{by} created the tag {name}"),
+    EventKind("tag-created", "Tag created", "{by} created the tag {name}", only("type", "value")),
     EventKind("tag-deleted", "Tag deleted", "{by} deleted the tag {name}", only_after("type", "value")),
-    EventKind("tag-type-created", "Tag type created", "{by} created the tag type {name}"),
+    EventKind("tag-type-created", "Tag type created", "{by} created the tag type {name}", TAG_TYPE),
     EventKind("tag-type-updated", "Tag type changed", "{by} changed the tag type {name}", after_only),
-    EventKind("tag-type-deleted", "Tag type deleted", "{by} deleted the tag type {name}", without("tags")),
+    EventKind("tag-type-deleted", "Tag type deleted", "{by} deleted the tag type {name}", TAG_TYPE),
     EventKind("context-field-created", "Context field created", "{by} created the context field {name}"),
     EventKind("context-field-updated", "Context field changed", "{by} changed the context field {name}"),
     EventKind("context-field-deleted", "Context field deleted", "{by} deleted the context field {name}"),
-    EventKind("segment-created", "Segment created", "{by} created the segment {name}"),
+    EventKind("segment-created", "Segment created", "{by} created the segment {name}", without("strategies")),
     EventKind("segment-updated", "Segment changed", "{by} changed the segment {name}"),
     EventKind("segment-deleted", "Segment deleted", "{by} deleted the segment {name}", without("strategies")),
-    EventKind("strategy-created", "Strategy type created", "{by} created the strategy type {name}"),
+    EventKind("strategy-created", "Strategy type created", "{by} created the strategy type {name}", STRATEGY_TYPE),
     EventKind("strategy-updated", "Strategy type changed", "{by} changed the strategy type {name}", after_only),
     EventKind("strategy-deprecated", "Strategy type deprecated", "{by} deprecated {name}", only_after("name")),
     EventKind("strategy-reactivated", "Strategy type reactivated", "{by} reactivated {name}", only_after("name")),
     EventKind("strategy-deleted", "Strategy type deleted", "{by} deleted the strategy type {name}", only_after("name")),
-    EventKind("project-created", "Project created", "{by} created the project {project}"),
+    EventKind("project-created", "Project created", "{by} created the project {project}", without("roles")),
     EventKind("project-updated", "Project changed", "{by} changed the project {project}"),
     EventKind(
         "project-environment-added", "Environment added", "{by} added {environment} to the project {project}", nothing
@@ -166,14 +180,14 @@ ROWS = (
         "{by} removed {environment} from the project {project}",
         nothing,
     ),
-    EventKind("project-deleted", "Project deleted", "{by} deleted the project {project}"),
+    EventKind("project-deleted", "Project deleted", "{by} deleted the project {project}", PROJECT),
     EventKind("project-user-added", "Role given", "{by} gave {name} a role in {project}"),
-    EventKind("project-access-added", "Roles given", "{by} gave roles in {project}"),
+    EventKind("project-access-added", "Roles given", "{by} gave roles in {project}", only_after("roles")),
     EventKind("project-access-user-roles-updated", "Roles changed", "{by} changed the roles of a user in {project}"),
     EventKind("project-access-user-roles-deleted", "Roles taken", "{by} took the roles of a user in {project}"),
-    EventKind("environment-created", "Environment created", "{by} created the environment {environment}"),
+    EventKind("environment-created", "Environment created", "{by} created the environment {environment}", ENVIRONMENT),
     EventKind("environment-updated", "Environment changed", "{by} changed the environment {environment}"),
-    EventKind("environment-deleted", "Environment deleted", "{by} deleted the environment {environment}"),
+    EventKind("environment-deleted", "Environment deleted", "{by} deleted the environment {environment}", ENVIRONMENT),
     EventKind("api-token-created", "API token created", "{by} created the API token {name}"),
     EventKind("api-token-updated", "API token changed", "{by} changed the API token {name}"),
     EventKind("api-token-deleted", "API token deleted", "{by} deleted the API token {name}"),
@@ -182,6 +196,7 @@ ROWS = (
     EventKind("user-created", "User created", "{by} created the user {name}"),
     EventKind("user-updated", "User changed", "{by} changed the user {name}"),
     EventKind("user-deleted", "User deleted", "{by} deleted the user {name}"),
+    EventKind("user-linked", "User linked", "{by} linked the user {name} to an account elsewhere"),
     EventKind("user-link-created", "Sign-in link made", "{by} made a sign-in link for the user {name}"),
     EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}"),
     EventKind("setting-created", "Setting made", "{by} made the setting {name}"),
@@ -201,6 +216,17 @@ def kind_of(type_: str) -> EventKind:
 def words_of(kind: EventKind, found: Mapping[str, Any], before: Side, after: Side) -> str:
     """Return an event as a sentence, with its names in bold; `found` has by, feature, environment and project."""
     side = {**(before or {}), **(after or {})}
-    name = next((side[each] for each in NAMES if side.get(each)), None)
+    name = next((side[each] for each in NAMES if side.get(each) and isinstance(side[each], str | int)), None)
     given = {key: f"**{value}**" for key, value in (dict(found) | {"name": name}).items()}
     return kind.words.format_map(given)
+
+
+def list_changes(before: Side, after: Side) -> list[dict[str, Any]]:
+    """Return each member of an event that is different before and after. Without one of the two sides nothing is compared."""
+    if before is None or after is None:
+        return []
+    return [
+        {"name": name, "before": before.get(name), "after": after.get(name)}
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]

@@ -29,6 +29,8 @@ TokenOwner: TypeAlias = Actor | ClientToken
 PERSONAL, SESSION, LINK = "personal", "session", "link"
 """The kinds of tokens that a user owns. A session opens pages only, and a link only the sign-in."""
 OF_USERS = (PERSONAL, SESSION, LINK)
+BY_TOKEN, BY_HEADER, BY_PROVIDER = "token", "header", "provider"
+"""What opens a session, besides a link: the first word of its name."""
 IDLE_S = 12 * 3600.0
 """Seconds after which an unused session ends."""
 
@@ -40,7 +42,7 @@ def hash_secret(secret: str) -> str:
 
 @dataclass(frozen=True)
 class KeyringEntry:
-    """One token in the keyring: its kind and its owner, when it expires, and when it was used last as the database knows it.
+    """One token in the keyring: its kind, its owner and its name, when it expires, and the last use that the database knows.
 
     Times are in seconds since the epoch; None for never.
     """
@@ -49,6 +51,7 @@ class KeyringEntry:
     hash: str
     kind: str
     owner: TokenOwner
+    name: str
     expires: float | None
     seen: float | None
 
@@ -85,12 +88,15 @@ class Keyring:
         self._used_tokens.add(key.id)
         return key.owner
 
-    def find_session(self, secret: str) -> Actor | None:
-        """Return the user of a session; None if there is no such session, or if it ended or was not used for IDLE_S seconds."""
+    def find_session(self, secret: str, person: str = "") -> Actor | None:
+        """Return the user of a session; None if there is no such session, or if it ended or was not used for IDLE_S seconds.
+
+        `person` is the digest of whom a proxy in front names; the session that it has opened is only for requests of the same.
+        """
         key = self._find(secret)
         if key is None or key.kind != SESSION or not isinstance(key.owner, Actor):
             return None
-        if self._is_idle(key):
+        if self._is_idle(key) or not _is_for(key, person):
             return None
         self._used_tokens.add(key.id)
         self._session_times[key.id] = self._clock.now()
@@ -131,6 +137,12 @@ class Keyring:
         return len(seen)
 
 
+def _is_for(key: KeyringEntry, person: str) -> bool:
+    """Return whether a session may be used by a person that a proxy names; any session that no header opened may."""
+    way, _, digest = key.name.partition(" ")
+    return way != BY_HEADER or hmac.compare_digest(digest, person)
+
+
 def save_tokens_seen(tx: Tx, ids: Iterable[int]) -> None:
     """Store now as the last use of tokens, and of the users whose personal tokens they are."""
     rows = [{"token": number, "moment": tx.now} for number in sorted(ids)]
@@ -144,7 +156,13 @@ def read_keys(tx: Tx) -> list[KeyringEntry]:
     actors = read_actors(tx)
     return [
         KeyringEntry(
-            row.id, row.hash, row.kind, _read_owner(row, actors), _seconds(row.expires_at), _seconds(row.seen_at)
+            row.id,
+            row.hash,
+            row.kind,
+            _read_owner(row, actors),
+            row.name,
+            _seconds(row.expires_at),
+            _seconds(row.seen_at),
         )
         for row in tx.db.execute(select(tokens)).all()
         if row.kind not in OF_USERS or row.user_id in actors

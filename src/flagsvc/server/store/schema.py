@@ -6,15 +6,10 @@ order in which the real server returns its rows.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Boolean,
     Column,
-    DateTime,
-    Dialect,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -24,9 +19,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TypeDecorator,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+
+from flagsvc.server.store.columns import Json, Serial, UtcDateTime, reference
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -35,37 +30,6 @@ NAMES = {
     "pk": "pk_%(table_name)s",
 }
 METADATA = MetaData(naming_convention=NAMES)
-
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-"""A JSON value; Python's None is SQL's NULL."""
-Serial = BigInteger().with_variant(Integer, "sqlite")
-"""An id that the database generates."""
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A time in UTC: aware in Python, without a zone in SQLite."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the time as it is stored."""
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the stored time with its zone."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def reference(column: str, *, nullable: bool = False, primary_key: bool = False, cascade: bool = True) -> Column[str]:
-    """Return a foreign key column to another table: `reference("features.name")` is the column `feature`."""
-    table, _, _ = column.partition(".")
-    name = {"strategy_types": "strategy_type"}.get(table, table.removesuffix("s"))
-    foreign_key = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
-    return Column(name, String, foreign_key, nullable=nullable, primary_key=primary_key)
-
 
 state = Table(
     "state",
@@ -156,6 +120,24 @@ tokens = Table(
 )
 """`hash` is the SHA-256 of the secret in hex, `hint` the part of it that may be shown. `kind` is admin, backend, frontend or
 personal. `environment` is NULL for all; `projects` is a list of ids, or `*` alone; `user_id` is the owner of a personal token."""
+
+identities = Table(
+    "identities",
+    METADATA,
+    Column("issuer", String, primary_key=True),
+    Column("subject", String, primary_key=True),
+    Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+"""The accounts of users elsewhere: `issuer` is that of an OpenID provider, or `header` for a proxy in front that names persons."""
+
+used_answers = Table(
+    "used_answers",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+"""The hashes of the secrets of answers of an OpenID provider that were used. Each is kept until the answer is too old anyway."""
 
 strategy_types = Table(
     "strategy_types",

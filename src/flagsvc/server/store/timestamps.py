@@ -16,6 +16,11 @@ def format_time(moment: datetime | None) -> str | None:
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
+def read_time(text: str | None) -> datetime | None:
+    """Return a time that `format_time` wrote; None for None."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
 def parse_time(value: object, default: datetime) -> datetime:
     """Return the time that a date-time text or a number since the epoch means; `default` for any other value."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
+from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin import user, users
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -19,10 +19,11 @@ SESSION = Object(
         "createdAt": DATE,
         "seenAt": DATE,
         "expiresAt": DATE,
-        "tokenName": Nullable(String(description="The personal token that opened it; null for a link.")),
+        "openedBy": Enum("token", "link", "header", "provider", description="What opened it."),
+        "tokenName": Nullable(String(description="The personal token that opened it, else null.")),
         "current": Boolean(description="Always false: a request of the API has no session."),
     },
-    required=("id", "createdAt", "seenAt", "expiresAt", "tokenName", "current"),
+    required=("id", "createdAt", "seenAt", "expiresAt", "openedBy", "tokenName", "current"),
 )
 SESSIONS = Named("sessionsSchema", Object({"sessions": Array(SESSION)}, required=("sessions",)))
 LINK = Named(

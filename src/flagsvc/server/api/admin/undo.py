@@ -25,8 +25,10 @@ UNDONE = Named(
     ),
 )
 DESCRIPTION = (
-    "What was there before comes back, by new events of one transaction. It needs the permission of the opposite operation. 409 "
-    "tells what stands in its way, and then nothing changes. The real server has no such operation."
+    "What was there before comes back, with id and place, by new events of one transaction, which can be undone, too. It "
+    "needs the permission of the opposite operation. 403 names the permission; 409 the later event that stands in its way, by "
+    "whom and when, or says why this kind of event has no undo. Then nothing changes. The undo of `features-imported` undoes the "
+    "whole import. The real server has no such operation."
 )
 
 

@@ -23,13 +23,14 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from flagsvc.core.errors import BackupError
-from flagsvc.server.store import schema
+from flagsvc.server.store import columns, schema
 from flagsvc.server.store.backup.lines import Row
+from flagsvc.server.store.columns import UtcDateTime
 from flagsvc.server.store.keyring import LINK, SESSION
-from flagsvc.server.store.schema import METADATA, UtcDateTime
+from flagsvc.server.store.schema import METADATA
 
 Json: TypeAlias = dict[str, Any]
-OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, schema.Json))
+OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, columns.Json))
 """Type that a database tells → the type of the schema."""
 OWN = schema.revision.name
 """The table that a restore does not replace: its number only grows."""

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.checks import ExternalLink, make_link
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources.links import add_links, links_of, remove_links
+from flagsvc.server.store.resources.links import add_links, links_of, record_links, remove_links
 
 
 def write_links(work: ImportWork) -> None:
-    """Replace the links of every feature that `links` names. Raises CallerError (400, 403, 404)."""
+    """Replace the links of every feature that `links` names, if they differ. Raises CallerError (400, 403, 404)."""
     before = links_of(work.tx, (each["feature"] for each in work.data.links))
-    wanted = _read_links(work)
-    remove_links(work.tx, (each["feature"] for each in work.data.links))
-    add_links(work.tx, wanted)
-    _record(work, before, wanted)
+    wanted: dict[str, list[ExternalLink]] = defaultdict(list)
+    for each in _read_links(work):
+        wanted[each.feature].append(each)
+    named = dict.fromkeys(each["feature"] for each in work.data.links)
+    changed = [
+        name for name in named if _shown(before.get(name, [])) != [(each.url, each.title) for each in wanted[name]]
+    ]
+    remove_links(work.tx, changed)
+    add_links(work.tx, [each for name in changed for each in wanted[name]])
+    after = links_of(work.tx, changed)
+    for name in changed:
+        record_links(work.tx, work.data.project, name, before.get(name, []), after.get(name, []))
 
 
-def _record(
-    work: ImportWork, before: Mapping[str, Sequence[Mapping[str, Any]]], wanted: Sequence[ExternalLink]
-) -> None:
-    """Record which links are gone, and which are new."""
-    old = {(name, each["url"], each["title"]) for name, links in before.items() for each in links}
-    new = [(each.feature, each.url, each.title) for each in wanted]
-    for name, url, title in sorted(old - set(new), key=repr):
-        work.record_event("feature-link-removed", name, before={"url": url, "title": title})
-    for name, url, title in new:
-        if (name, url, title) not in old:
-            work.record_event("feature-link-added", name, data={"url": url, "title": title})
+def _shown(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
+    return [(each["url"], each["title"]) for each in links]
 
 
 def _read_links(work: ImportWork) -> list[ExternalLink]:

@@ -125,6 +125,11 @@ def remove_project(tx: Tx, project: str) -> None:
             _remove(tx, row)
 
 
+def reads_project(tx: Tx, project: str) -> bool:
+    """Return whether a token names a project in its scope."""
+    return bool(_rows_of_project(tx, project))
+
+
 def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()

@@ -15,7 +15,7 @@ from flagsvc.server.store.resources.segments import strategies_to_json, used_str
 from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.timestamps import format_time, read_time
 
 LONGEST_DESCRIPTION = 250
 LONGEST_VALUE = 100
@@ -177,6 +177,20 @@ def remove_legal_value(tx: Tx, name: str, value: str) -> None:
     """Remove a legal value from a context field; an unknown value changes nothing. Raises CallerError (404)."""
     values = find(tx, name)["legalValues"]
     _write(tx, name, {"legal_values": [each for each in values if each["value"] != value]})
+
+
+def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
+    """Make a context field what an event holds: it is changed, or created. Raises CallerError (400) for its project."""
+    name, project = whole["name"], whole.get("project")
+    check_project_exists(tx, project)
+    columns = {"description": whole["description"], "stickiness": whole["stickiness"], "project": project}
+    columns |= {"sort_order": whole["sortOrder"], "legal_values": whole["legalValues"]}
+    if tx.db.execute(select(context_fields.c.name).where(context_fields.c.name == name)).first():
+        _write(tx, name, columns)
+    else:
+        made = {"name": name, "created_at": read_time(whole["createdAt"])}
+        tx.db.execute(insert(context_fields).values(columns | made))
+        tx.record_event("context-field-created", data=find(tx, name))
 
 
 def remove(tx: Tx, name: str) -> None:

@@ -104,11 +104,33 @@ def _invalid_operation(message: str) -> CallerError:
 def remove(tx: Tx, project: str, child: str, parent: str) -> None:
     """Remove a dependency of a feature; a missing one is not an error."""
     which = and_(dependencies.c.child == child, dependencies.c.parent == parent)
-    before = next((each for each in parents_of(tx, child) if each["feature"] == parent), None)
-    if before is None:
+    held = parents_of(tx, child)
+    gone = next((each for each in held if each["feature"] == parent), None)
+    if gone is None:
         return
     tx.db.execute(delete(dependencies).where(which))
-    tx.record_event("feature-dependency-removed", project=project, feature=child, before=before)
+    sides: Json = {"before": gone | {"dependencies": held}, "data": {"dependencies": parents_of(tx, child)}}
+    tx.record_event("feature-dependency-removed", project=project, feature=child, **sides)
+
+
+def put_back(tx: Tx, project: str, child: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Make a feature depend on these parents and no others, as an event holds them. Raises CallerError (403, 404)."""
+    require(tx, project, child)
+    before = parents_of(tx, child)
+    for each in wanted:
+        _check(tx, project, child, each["feature"])
+    if not wanted:
+        remove_dependencies(tx, project, [child])
+        return
+    tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
+    rows = [{"child": child, "parent": each["feature"]} for each in wanted]
+    states = [{"enabled": each["enabled"], "variants": each["variants"]} for each in wanted]
+    tx.db.execute(insert(dependencies), [row | state for row, state in zip(rows, states, strict=True)])
+    sides: Json = {
+        "before": {"dependencies": before},
+        "data": dict(wanted[0]) | {"dependencies": parents_of(tx, child)},
+    }
+    tx.record_event("feature-dependency-added", project=project, feature=child, **sides)
 
 
 def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:

@@ -9,6 +9,10 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, f
 
 from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources import strategies
+from flagsvc.server.store.resources.features import find_all
+from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.resources.whole_features import OFF
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -17,6 +21,7 @@ from flagsvc.server.store.schema import (
     projects,
     tokens,
 )
+from flagsvc.server.store.schema import strategies as strategies_table
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.upsert import upsert
@@ -139,12 +144,43 @@ def remove(tx: Tx, name: str) -> None:
 
     Raises CallerError: 403 for a protected one, 404, and 409 while a project has it or a token reads it.
     """
-    before = get(tx, name)
+    before = find_whole(tx, name)
     if before["protected"]:
         raise CallerError("InvalidOperationError", f"Environment {name} is protected and cannot be deleted")
     _check_unused(tx, name)
     tx.db.execute(delete(environments).where(environments.c.name == name))
     tx.record_event("environment-deleted", environment=name, before=before)
+
+
+def find_whole(tx: Tx, name: str) -> Json:
+    """Return an environment with the strategies in it by feature, as the event of its end holds it. Raises CallerError (404)."""
+    names = tx.db.execute(select(strategies_table.c.feature).where(strategies_table.c.environment == name).distinct())
+    left = {feature: _strategies_of(tx, feature, name) for feature in sorted(names.scalars().all())}
+    return get(tx, name) | {"strategies": left}
+
+
+def _strategies_of(tx: Tx, feature: str, name: str) -> list[Json]:
+    rows = strategies.list_rows(tx, feature, name)
+    used = strategies.segments_of(tx, (row.id for row in rows))
+    return [strategies.whole_strategy(row, used.get(row.id, ())) for row in rows]
+
+
+def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
+    """Make an environment what an event holds: it is changed, or created with the strategies of features that exist.
+
+    Raises CallerError (404) where a segment of a strategy does not exist.
+    """
+    name = held["name"]
+    columns = {column: held[key] for key, column in COLUMNS.items()} | {"protected": held["protected"]}
+    if environment_exists(tx, name):
+        _write(tx, name, columns)
+        return
+    tx.db.execute(insert(environments).values({"name": name} | columns))
+    owners = {row.name: row.project for row in find_all(tx, list(held["strategies"]))}
+    for feature, project in owners.items():
+        for each in held["strategies"][feature]:
+            strategies.insert_whole(tx, StrategyPlace(project, feature, name), each)
+    tx.record_event("environment-created", environment=name, data=find_whole(tx, name))
 
 
 def _check_unused(tx: Tx, name: str) -> None:
@@ -202,8 +238,11 @@ def _token_counts(tx: Tx, project: str) -> dict[str, int]:
     return counts
 
 
-def add_to_project(tx: Tx, project: str, name: str) -> None:
-    """Add an environment to a project; its features are off there. Raises CallerError (400, 404, 409)."""
+def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | None = None) -> None:
+    """Add an environment to a project; its features are off there, except those of which an event holds the state.
+
+    Raises CallerError (400, 404, 409).
+    """
     if tx.db.execute(select(projects.c.id).where(projects.c.id == project)).first() is None:
         raise not_found("No project found")
     if not environment_exists(tx, name):
@@ -214,9 +253,27 @@ def add_to_project(tx: Tx, project: str, name: str) -> None:
         raise CallerError("NameExistsError", f"{project} already has the environment {name} enabled")
     tx.db.execute(insert(project_environments).values(link))
     names = tx.db.execute(select(features.c.name).where(features.c.project == project)).scalars()
-    rows = [{"feature": each, "environment": name, "enabled": False, "variants": []} for each in names]
+    rows = [{"feature": each, "environment": name, **(held or {}).get(each, OFF)} for each in names]
     upsert(tx, feature_environments, rows, [])
-    tx.record_event("project-environment-added", project=project, environment=name)
+    tx.record_event("project-environment-added", project=project, environment=name, data=states_in(tx, project, name))
+
+
+def states_in(tx: Tx, project: str, name: str) -> Json | None:
+    """Return the states of a project's features in an environment that are on or have variants; None if it is not the project's."""
+    here = project_environments.c.project == project, project_environments.c.environment == name
+    if tx.db.execute(select(project_environments).where(*here)).first() is None:
+        return None
+    states = _states(tx, project, name).items()
+    return {"features": {feature: held for feature, held in states if held["enabled"] or held["variants"]}}
+
+
+def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
+    state = feature_environments.c
+    mine = select(features.c.name).where(features.c.project == project)
+    query = (
+        select(feature_environments).where(state.environment == name, state.feature.in_(mine)).order_by(state.feature)
+    )
+    return {row.feature: {"enabled": row.enabled, "variants": row.variants or []} for row in tx.db.execute(query)}
 
 
 def remove_from_project(tx: Tx, project: str, name: str) -> None:
@@ -226,8 +283,7 @@ def remove_from_project(tx: Tx, project: str, name: str) -> None:
     tx.db.execute(delete(project_environments).where(here))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
-    held = tx.db.execute(select(feature_environments).where(*states).order_by(feature_environments.c.feature)).all()
+    used = _states(tx, project, name)
     tx.db.execute(delete(feature_environments).where(*states))
-    used = {row.feature: {"enabled": row.enabled, "variants": row.variants or []} for row in held}
     if had or used:
         tx.record_event("project-environment-removed", project=project, environment=name, before={"features": used})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, delete, select, update
@@ -27,7 +27,7 @@ from flagsvc.server.store.resources.features import (
 from flagsvc.server.store.resources.whole_features import read_whole
 from flagsvc.server.store.schema import feature_environments, features
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.timestamps import format_time, read_time
 from flagsvc.server.store.upsert import chunks
 
 DEPENDED_ON = {
@@ -84,7 +84,7 @@ def remove_all(tx: Tx, project: str, names: Sequence[str]) -> None:
     rows = find_all(tx, names)
     require_project(tx, project, rows)
     _check_orphans(tx, names)
-    _remove(tx, [row for row in rows if row.archived_at is not None])
+    remove_rows(tx, [row for row in rows if row.archived_at is not None])
 
 
 def remove(tx: Tx, name: str) -> None:
@@ -93,7 +93,7 @@ def remove(tx: Tx, name: str) -> None:
     row = find(tx, name)
     if row is None:
         raise not_found(NO_FLAG)
-    _remove(tx, [row] if row.archived_at is not None else [])
+    remove_rows(tx, [row] if row.archived_at is not None else [])
 
 
 def _check_without_children(tx: Tx, name: str) -> None:
@@ -140,7 +140,31 @@ def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]
     return found
 
 
-def _remove(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+def archive_state(tx: Tx, row: Row[Any]) -> Json:
+    """Return since when a feature is archived, and in which environments it is on, as events hold it."""
+    enabled = _environments_where_on(tx, [row.name]).get(row.name, [])
+    return {"archivedAt": format_time(row.archived_at), "enabledIn": enabled}
+
+
+def put_back_state(tx: Tx, name: str, held: Mapping[str, Any]) -> None:
+    """Archive or revive a feature as an event holds it. Without `enabledIn` its switches stay. Raises CallerError (404)."""
+    row = find(tx, name)
+    if row is None:
+        raise not_found(NO_FLAG)
+    require_active_project(tx, row.project)
+    before = archive_state(tx, row)
+    after = before | dict(held)
+    archived_at = read_time(after["archivedAt"])
+    tx.db.execute(update(features).where(features.c.name == name).values(archived_at=archived_at))
+    state = feature_environments.c
+    states = update(feature_environments).where(state.feature == name)
+    tx.db.execute(states.values(enabled=state.environment.in_(after["enabledIn"])))
+    kind = "feature-revived" if archived_at is None else "feature-archived"
+    tx.record_event(kind, project=row.project, feature=name, before=before, data=after)
+
+
+def remove_rows(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+    """Delete features, archived or not."""
     before = read_whole(tx, rows)
     for chunk in chunks(row.name for row in rows):
         tx.db.execute(delete(features).where(features.c.name.in_(chunk)))

@@ -22,12 +22,14 @@ from flagsvc.server.store.schema import (
     tags,
 )
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.timestamps import format_time, read_time
 from flagsvc.server.store.upsert import chunks, upsert
 
 MAX_FEATURES = 5000
 RELEASE = "release"
 BOOLEAN_TEXTS = {"true": True, "false": False}
+DESCRIBED = {"type": "type", "description": "description", "stale": "stale", "impressionData": "impression_data"}
+"""Member of a feature's description → its column."""
 NO_FLAG = "No feature flag found"
 VARIANTS_NOT_HERE = (
     "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
@@ -156,10 +158,11 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
         raise limit_exceeded("feature flag", MAX_FEATURES)
     require_active_project(tx, project)
     insert_feature(tx, project, wanted)
-    _add_tags(tx, name, wanted.get("tags") or [])
+    given = sorted({(each["type"], each["value"]) for each in wanted.get("tags") or []})
+    add_tags(tx, name, given)
     row = find(tx, name)
     assert row is not None
-    tags_given = [{"type": each["type"], "value": each["value"]} for each in wanted.get("tags") or []]
+    tags_given = [{"type": kind, "value": value} for kind, value in given]
     tx.record_event("feature-created", project=project, feature=name, data=metadata(row) | {"tags": tags_given})
     return metadata(row)
 
@@ -186,9 +189,11 @@ def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
         tx.db.execute(insert(feature_environments), states)
 
 
-def _add_tags(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Add tags to a new feature, and create tags that do not exist. Raises CallerError (400) for an unknown type."""
-    pairs = list(dict.fromkeys((each["type"], each["value"]) for each in wanted))
+def add_tags(tx: Tx, name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """Add tags to a new feature, `pairs` of type and value, and create those that do not exist.
+
+    Raises CallerError (400) for an unknown type.
+    """
     for kind in dict.fromkeys(kind for kind, _ in pairs):
         if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
             raise bad_data(f"Tag type '{kind}' does not exist")
@@ -231,6 +236,16 @@ def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
     after = metadata(require(tx, project, name))
     tx.record_event("feature-metadata-updated", project=project, feature=name, before=metadata(before), data=after)
     return after
+
+
+def put_back(tx: Tx, name: str, held: Mapping[str, Any]) -> None:
+    """Describe a feature as an event holds it; `held` has the members of `metadata`. Raises CallerError (404)."""
+    before = require(tx, held["project"], name)
+    values = {column: held[key] for key, column in DESCRIBED.items()}
+    values["archived_at"] = read_time(held.get("archivedAt"))
+    tx.db.execute(update(features).where(features.c.name == name).values(values))
+    sides: Json = {"before": metadata(before), "data": metadata(require(tx, held["project"], name))}
+    tx.record_event("feature-metadata-updated", project=held["project"], feature=name, **sides)
 
 
 def feature_columns(wanted: Mapping[str, Any]) -> Json:

@@ -16,6 +16,8 @@ from flagsvc.server.store.schema import links
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
+SHOWN = ("url", "title")
+"""The members of a link that tell whether it is another one."""
 SCHEMES = ("http://", "https://")
 LONGEST = 10_000
 """The most characters of a URL and of a title. Ours: the real server has no bound."""
@@ -30,6 +32,43 @@ def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
         each._asdict() | {"id": str(uuid4()), "position": place} for place, each in zip(places, wanted, strict=True)
     ]
     tx.db.execute(insert(links), rows)
+
+
+def set_links(tx: Tx, project: str, feature: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Give a feature these links, with their ids, and record each that is new or gone."""
+    before = links_of(tx, [feature]).get(feature, [])
+    put_back_links(tx, feature, wanted)
+    after = links_of(tx, [feature]).get(feature, [])
+    record_links(tx, project, feature, before, after)
+
+
+def record_links(
+    tx: Tx, project: str, feature: str, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> None:
+    """Record which links of a feature are gone, changed and new; each event holds all links before and after."""
+    place = {"project": project, "feature": feature}
+    old, new = ({each["id"]: {name: each[name] for name in SHOWN} for each in side} for side in (before, after))
+    sides: tuple[Json, Json] = ({"links": list(before)}, {"links": list(after)})
+    for number, link in old.items():
+        if number in new and link != new[number]:
+            tx.record_event("feature-link-updated", **place, before=link | sides[0], data=new[number] | sides[1])
+        elif number not in new and link not in new.values():
+            tx.record_event("feature-link-removed", **place, before=link | sides[0], data=sides[1])
+    for number, link in new.items():
+        if number not in old and link not in old.values():
+            tx.record_event("feature-link-added", **place, before=sides[0], data=link | sides[1])
+
+
+def put_back_links(tx: Tx, feature: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Give a feature these links, with their ids, in place of those that it has."""
+    remove_links(tx, [feature])
+    places = tx.positions(links, len(wanted))
+    rows = [
+        {"feature": feature, "position": place} | {name: each[name] for name in ("id", "url", "title")}
+        for place, each in zip(places, wanted, strict=True)
+    ]
+    if rows:
+        tx.db.execute(insert(links), rows)
 
 
 def remove_links(tx: Tx, features: Iterable[str]) -> None:

@@ -65,11 +65,20 @@ def add(
     if groups:
         raise bad_data("This server has no groups: give the roles to users")
     _check(tx, project, roles)
-    for number in dict.fromkeys(numbers):
+    named = list(dict.fromkeys(numbers))
+    for number in named:
         users.get(tx, number)
+    before = {"users": held_roles(tx, project, named)}
+    for number in named:
         _write(tx, project, number, sorted({*roles, *roles_of(tx, project, number)}))
     given = [{"roleId": role, "groupIds": [], "userIds": list(numbers)} for role in roles]
-    tx.record_event("project-access-added", project=project, data={"roles": given})
+    data = {"roles": given, "users": held_roles(tx, project, named)}
+    tx.record_event("project-access-added", project=project, before=before, data=data)
+
+
+def held_roles(tx: Tx, project: str, numbers: Sequence[int]) -> list[Json]:
+    """Return the roles of users in a project, as events hold them."""
+    return [{"userId": number, "roles": roles_of(tx, project, number)} for number in numbers]
 
 
 def replace(tx: Tx, project: str, user: int, roles: Sequence[int]) -> None:

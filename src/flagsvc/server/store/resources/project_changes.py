@@ -17,11 +17,12 @@ from flagsvc.server.store.naming_pattern import pattern_problems
 from flagsvc.server.store.resources import api_tokens, context_fields, feature_archive, projects, segments
 from flagsvc.server.store.roles import DEFAULT_PROJECT
 from flagsvc.server.store.schema import context_fields as fields_table
-from flagsvc.server.store.schema import environments, features, project_environments, project_roles
+from flagsvc.server.store.schema import environments, features, project_environments, project_roles, users
 from flagsvc.server.store.schema import projects as table
 from flagsvc.server.store.schema import segments as segments_table
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import read_time
 
 MAX_TEXT_LENGTH = 255
 """UTF-16 code units of a name and of a stickiness; ours."""
@@ -145,7 +146,7 @@ def remove(tx: Tx, project: str) -> None:
     Raises CallerError: 403 for the default project and for one with active features, 404, 409 if other projects use its segments or
     context fields.
     """
-    before = describe(tx, project)
+    before = find_whole(tx, project)
     if project == DEFAULT_PROJECT:
         raise CallerError("InvalidOperationError", "You can not delete the default project!")
     rows = tx.db.execute(select(features.c.name, features.c.archived_at).where(features.c.project == project)).all()
@@ -156,6 +157,55 @@ def remove(tx: Tx, project: str) -> None:
     api_tokens.remove_project(tx, project)
     tx.db.execute(delete(table).where(table.c.id == project))
     tx.record_event("project-deleted", project=project, before=before)
+
+
+def find_whole(tx: Tx, project: str) -> Json:
+    """Return a project with the roles in it, as the event of its end holds it. Raises CallerError (404)."""
+    row = projects.find(tx, project)
+    columns = project_roles.c.user_id, project_roles.c.role
+    query = select(*columns).where(project_roles.c.project == project).order_by(*columns)
+    roles = [{"userId": user, "role": role} for user, role in tx.db.execute(query)]
+    return projects.settings_to_json(tx, row) | {"roles": roles}
+
+
+def belongings_of(tx: Tx, project: str, creator: int | None) -> list[str]:
+    """Return what kinds of things a project has that its creation did not give it; `creator` is the user who created it."""
+    roles = project_roles.c
+    others = roles.user_id != creator if creator is not None else roles.user_id.is_not(None)
+    queries = {
+        "flags": select(features.c.name).where(features.c.project == project),
+        "segments": select(segments_table.c.id).where(segments_table.c.project == project),
+        "context fields": select(fields_table.c.name).where(fields_table.c.project == project),
+        "members": select(roles.user_id).where(roles.project == project, others),
+    }
+    found = [word for word, query in queries.items() if tx.db.execute(query.limit(1)).first() is not None]
+    return found + (["tokens"] if api_tokens.reads_project(tx, project) else [])
+
+
+def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
+    """Make a project what an event holds: it is changed, or created with its environments and the roles of users who exist."""
+    project = held["id"]
+    columns = {column: held[key] for key, column in COLUMNS.items()}
+    columns |= {column: held["featureNaming"][key] for key, column in NAMING.items()}
+    if _exists(tx, project):
+        _write(tx, project, columns)
+        return
+    times = {"created_at": read_time(held["createdAt"]), "archived_at": read_time(held["archivedAt"])}
+    tx.db.execute(insert(table).values(id=project, updated_at=tx.now, **times, **columns))
+    names = set(tx.db.execute(select(environments.c.name)).scalars())
+    rows = [{"project": project, "environment": name} for name in held["environments"] if name in names]
+    if rows:
+        tx.db.execute(insert(project_environments), rows)
+    _put_back_roles(tx, project, held["roles"])
+    tx.record_event("project-created", project=project, data=find_whole(tx, project))
+
+
+def _put_back_roles(tx: Tx, project: str, roles: Sequence[Mapping[str, Any]]) -> None:
+    there = set(tx.db.execute(select(users.c.id).where(users.c.id.in_([each["userId"] for each in roles]))).scalars())
+    rows = [{"user_id": each["userId"], "project": project, "role": each["role"]} for each in roles]
+    known = [row for row in rows if row["user_id"] in there]
+    if known:
+        tx.db.execute(insert(project_roles), known)
 
 
 def _remove_segments_and_fields(tx: Tx, project: str) -> None:

@@ -16,8 +16,8 @@ from flagsvc.server.store.resources.strategies import StrategyPlace, read_whole,
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.timestamps import format_time, read_time
+from flagsvc.server.store.upsert import chunks, upsert
 
 MAX_NAME_LENGTH = 255
 """Ours: the real server accepts any length, but its database fails above some thousands."""
@@ -142,13 +142,13 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
     if row["name"] != before["name"]:
         check_name_free(tx, row["name"])
     check_project_exists(tx, row["project"])
-    _check_users(tx, number, row["project"])
+    check_users(tx, number, row["project"])
     row |= {"description": wanted["description"]} if "description" in wanted else {}
     tx.db.execute(update(segments).where(segments.c.id == number).values(row))
     tx.record_event("segment-updated", project=row["project"], before=before, data=find(tx, number))
 
 
-def _check_users(tx: Tx, number: int, project: str | None) -> None:
+def check_users(tx: Tx, number: int, project: str | None) -> None:
     """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project."""
     if project is None:
         return
@@ -189,14 +189,56 @@ def remove(tx: Tx, number: int) -> bool:
     """Delete a segment and return True; return False where strategies of active features use it. Raises CallerError (404)."""
     if strategies_using(tx, number):
         return False
-    uses = strategy_segments.c
-    query = select(uses.strategy_id, uses.position).where(uses.segment_id == number).order_by(uses.strategy_id)
-    before = find(tx, number)
-    before |= {"strategies": [{"id": each, "position": place} for each, place in tx.db.execute(query)]}
+    before = find(tx, number) | {"strategies": uses_of(tx, number)}
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id == number))
     tx.db.execute(delete(segments).where(segments.c.id == number))
     tx.record_event("segment-deleted", project=before.get("project"), before=before)
     return True
+
+
+def uses_of(tx: Tx, number: int) -> list[Json]:
+    """Return the strategies that use a segment, also those of archived features: id, and the segment's place there."""
+    uses = strategy_segments.c
+    query = select(uses.strategy_id, uses.position).where(uses.segment_id == number).order_by(uses.strategy_id)
+    return [{"id": each, "position": place} for each, place in tx.db.execute(query)]
+
+
+def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
+    """Make a segment what an event holds: it is changed, or created with its id, for the strategies that used it.
+
+    Raises CallerError: 400 for its project, 409 for its name, and where the feature of a strategy that used it is active again.
+    """
+    project = whole.get("project")
+    columns = {key: whole[key] for key in ("name", "description", "constraints")} | {"project": project}
+    check_project_exists(tx, project)
+    row = tx.db.execute(select(segments).where(segments.c.id == whole["id"])).first()
+    if row is None or row.name != whole["name"]:
+        check_name_free(tx, whole["name"])
+    check_users(tx, whole["id"], project)
+    if row is None:
+        made = {"id": whole["id"], "created_by": whole["createdBy"], "created_at": read_time(whole["createdAt"])}
+        tx.db.execute(insert(segments).values(columns | made))
+        _put_back_uses(tx, whole["id"], whole["strategies"])
+        data = find(tx, whole["id"]) | {"strategies": uses_of(tx, whole["id"])}
+        tx.record_event("segment-created", project=project, data=data)
+    else:
+        tx.db.execute(update(segments).where(segments.c.id == whole["id"]).values(columns))
+        tx.record_event("segment-updated", project=project, before=to_json(row), data=find(tx, whole["id"]))
+
+
+def _put_back_uses(tx: Tx, number: int, uses: Sequence[Mapping[str, Any]]) -> None:
+    """Give a segment back to the strategies that used it and exist. Raises CallerError (409) for one of an active feature."""
+    places = {each["id"]: each["position"] for each in uses}
+    for chunk in chunks(places):
+        query = select(strategies.c.id, features.c.name, features.c.archived_at).join(
+            features, features.c.name == strategies.c.feature
+        )
+        rows = tx.db.execute(query.where(strategies.c.id.in_(chunk))).all()
+        active = next((row.name for row in rows if row.archived_at is None), None)
+        if active is not None:
+            raise CallerError("ConflictError", f"The flag {active}, which used the segment, is active again")
+        found = [{"strategy_id": row.id, "segment_id": number, "position": places[row.id]} for row in rows]
+        upsert(tx, strategy_segments, found, ())
 
 
 def segments_of(tx: Tx, strategy: str) -> list[Json]:

@@ -15,7 +15,7 @@ from sqlalchemy import Row, delete, insert, select
 from flagsvc.server.store.actors import ALL
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.keyring import IDLE_S, LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.keyring import BY_TOKEN, IDLE_S, LINK, PERSONAL, SESSION, hash_secret
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.schema import tokens
 from flagsvc.server.store.store import Tx
@@ -52,13 +52,13 @@ def sign_in(tx: Tx, secret: str) -> str | None:
         return None
     if row.kind == LINK:
         tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-        return _open_session(tx, row.user_id, LINK, tx.now + SESSION_TIME)
-    return _open_session(tx, row.user_id, opened_by(row.id), min(tx.now + SESSION_TIME, row.expires_at or FOREVER))
+        return open_session(tx, row.user_id, LINK)
+    return open_session(tx, row.user_id, opened_by(row.id), row.expires_at or FOREVER)
 
 
 def opened_by(token: int) -> str:
     """Return the name of the sessions that a personal token has opened."""
-    return f"token {token}"
+    return f"{BY_TOKEN} {token}"
 
 
 def close_sessions_of_token(tx: Tx, token: int) -> None:
@@ -66,13 +66,16 @@ def close_sessions_of_token(tx: Tx, token: int) -> None:
     tx.db.execute(delete(tokens).where(tokens.c.kind == SESSION, tokens.c.name == opened_by(token)))
 
 
-def _open_session(tx: Tx, user: int, name: str, expires: datetime) -> str:
-    """Return the secret of a new session of a user. The oldest ones over MAX_SESSIONS end."""
+def open_session(tx: Tx, user: int, name: str, expires: datetime = FOREVER) -> str:
+    """Return the secret of a new session of a user. The oldest ones over MAX_SESSIONS end.
+
+    `name` says what has opened it. It ends after SESSION_TIME, or when that expires.
+    """
     mine = tokens.c.kind == SESSION, tokens.c.user_id == user
     newest = select(tokens.c.id).where(*mine).order_by(tokens.c.id.desc()).limit(MAX_SESSIONS - 1)
     kept = list(tx.db.execute(newest).scalars())
     tx.db.execute(delete(tokens).where(*mine, (tokens.c.id.not_in(kept)) | (tokens.c.expires_at <= tx.now)))
-    return _insert(tx, SESSION, user, name, expires)
+    return _insert(tx, SESSION, user, name, min(tx.now + SESSION_TIME, expires))
 
 
 def close_session(tx: Tx, secret: str) -> None:
@@ -97,10 +100,11 @@ def _personal_tokens(user: int) -> Any:
 
 
 def _to_json(row: Row[Any], names: Mapping[str, str], secret: str) -> Json:
-    """Return a session; `tokenName` is the name of the token that opened it, null for a link."""
+    """Return a session; `tokenName` is the name of the token that opened it, else null."""
     times = {"createdAt": row.created_at, "seenAt": row.seen_at, "expiresAt": row.expires_at}
     shown = {key: format_time(moment) for key, moment in times.items()}
-    return {"id": row.id, **shown, "tokenName": names.get(row.name), "current": row.hash == hash_secret(secret)}
+    how = {"openedBy": row.name.partition(" ")[0], "tokenName": names.get(row.name)}
+    return {"id": row.id, **shown, **how, "current": row.hash == hash_secret(secret)}
 
 
 def end_sessions(tx: Tx, user: int, number: int | None = None, keep: str = "") -> None:

@@ -288,23 +288,31 @@ def put_back(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
     """Make a strategy what an event holds: it is changed, or added with its id and place. Raises CallerError (400, 403, 404)."""
     require(tx, place.project, place.feature)
     _check_type(tx, whole["name"])
-    used = _checked_segments(tx, place.project, whole["segments"])
-    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    values = {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
     there = find_whole(tx, whole["id"])
     if there is None:
         if len(list_all(tx, place.feature, place.environment)) >= MAX_STRATEGIES:
             raise limit_exceeded("strategy", MAX_STRATEGIES)
-        here = {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
-        tx.db.execute(insert(strategies).values(values | here | {"id": whole["id"]}))
-    else:
-        _find_in(tx, place, whole["id"])
-        tx.db.execute(update(strategies).where(strategies.c.id == whole["id"]).values(values))
-    _set_segments(tx, whole["id"], used)
-    if there is None:
+        insert_whole(tx, place, whole)
         place.record_event(tx, "feature-strategy-add", data=read_whole(tx, whole["id"]))
     else:
+        used = _checked_segments(tx, place.project, whole["segments"])
+        _find_in(tx, place, whole["id"])
+        tx.db.execute(update(strategies).where(strategies.c.id == whole["id"]).values(_whole_columns(whole)))
+        _set_segments(tx, whole["id"], used)
         record_change(tx, place, whole["id"], there)
+
+
+def insert_whole(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
+    """Insert a strategy as an event holds it, without an event. Raises CallerError (400, 404) for its segments."""
+    used = _checked_segments(tx, place.project, whole["segments"])
+    here = {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
+    tx.db.execute(insert(strategies).values(_whole_columns(whole) | here | {"id": whole["id"]}))
+    _set_segments(tx, whole["id"], used)
+
+
+def _whole_columns(whole: Mapping[str, Any]) -> Json:
+    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
+    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
 
 
 def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:

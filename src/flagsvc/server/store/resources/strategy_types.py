@@ -13,8 +13,17 @@ from flagsvc.server.store.resources.segments import strategies_to_json, used_str
 from flagsvc.server.store.schema import strategies, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time, read_time
 
 TEXT_FIELDS = ("title", "description")
+COLUMNS = {
+    "displayName": "display_name",
+    "title": "title",
+    "description": "description",
+    "parameters": "parameters",
+    "deprecated": "deprecated",
+}
+"""Member of a strategy type → its column."""
 PARAMETER_FIELDS = ("name", "type", "description", "required")
 """The members of a parameter that are stored."""
 
@@ -121,7 +130,39 @@ def reactivate(tx: Tx, name: str) -> None:
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a custom strategy type; features that use it keep their strategies. Raises CallerError (403, 404)."""
-    before = find(tx, name)
+    before = find_whole(tx, name)
     _check_editable(before)
     tx.db.execute(delete(strategy_types).where(strategy_types.c.name == name))
     tx.record_event("strategy-deleted", before=before)
+
+
+def find_whole(tx: Tx, name: str) -> Json:
+    """Return a strategy type with its place in the list, as events of its end hold it. Raises CallerError (404)."""
+    found = find(tx, name)
+    row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).one()
+    return found | {"sortOrder": row.sort_order, "createdAt": format_time(row.created_at)}
+
+
+def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
+    """Make a strategy type what an event holds: it is changed, or created."""
+    name = whole["name"]
+    columns = {column: whole[key] for key, column in COLUMNS.items()}
+    if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
+        before = find(tx, name)
+        _write(tx, name, **columns)
+        tx.record_event(_kind_of_change(before, whole), before=before, data=find(tx, name))
+    else:
+        more = {"name": name, "sort_order": whole["sortOrder"], "created_at": read_time(whole["createdAt"])}
+        tx.db.execute(insert(strategy_types).values(columns | more))
+        tx.record_event("strategy-created", data=find_whole(tx, name))
+
+
+def _kind_of_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    if before["deprecated"] == after["deprecated"]:
+        return "strategy-updated"
+    return "strategy-deprecated" if after["deprecated"] else "strategy-reactivated"
+
+
+def is_used(tx: Tx, name: str) -> bool:
+    """Return whether a strategy of a feature, archived or not, is of a type."""
+    return tx.db.execute(select(strategies.c.id).where(strategies.c.name == name).limit(1)).first() is not None

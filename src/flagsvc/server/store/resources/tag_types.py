@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, delete, insert, select, update
 
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.schema import feature_tags, tag_types, tags
+from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import url_problem
-from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.timestamps import format_time, read_time
+from flagsvc.server.store.upsert import chunks, upsert
 
 MIN_LENGTH, MAX_LENGTH = 2, 50
 FIELDS = ("name", "description", "icon", "color")
 CHANGEABLE = FIELDS[1:]
+NO_TYPE = "Could not find tag-type"
 
 
 def list_types(tx: Tx) -> list[Json]:
@@ -34,7 +35,7 @@ def find(tx: Tx, name: str) -> Json:
     """Return a tag type. Raises CallerError (404)."""
     row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
     if row is None:
-        raise not_found("Could not find tag-type")
+        raise not_found(NO_TYPE)
     return to_json(row)
 
 
@@ -92,9 +93,41 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a tag type, and its tags from every feature. Raises CallerError (404)."""
-    before = find(tx, name) | {"tags": tags_of(tx, name)}
+    before = find_whole(tx, name)
+    if before is None:
+        raise not_found(NO_TYPE)
     tx.db.execute(delete(tag_types).where(tag_types.c.name == name))
     tx.record_event("tag-type-deleted", before=before)
+
+
+def find_whole(tx: Tx, name: str) -> Json | None:
+    """Return a tag type with its tags, as events hold it; None for one that does not exist."""
+    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
+    more = {"tags": tags_of(tx, name)}
+    return None if row is None else to_json(row) | {"createdAt": format_time(row.created_at)} | more
+
+
+def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
+    """Create a tag type as an event holds it, with its tags. Raises CallerError (409)."""
+    check_new_name(tx, whole["name"])
+    row = {key: whole[key] for key in FIELDS} | {"created_at": read_time(whole["createdAt"])}
+    tx.db.execute(insert(tag_types).values(row))
+    put_back_tags(tx, whole["tags"])
+    tx.record_event("tag-type-created", data=find_whole(tx, whole["name"]))
+
+
+def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Create tags as events hold them, for the features that had them and exist."""
+    made = [
+        {"type": each["type"], "value": each["value"], "created_at": read_time(each["createdAt"])} for each in wanted
+    ]
+    upsert(tx, tags, made, ())
+    by = {"created_by_id": None if tx.actor is None else tx.actor.id, "created_at": tx.now}
+    for each in wanted:
+        same = {"type": each["type"], "value": each["value"]} | by
+        for chunk in chunks(each["features"]):
+            names = tx.db.execute(select(features.c.name).where(features.c.name.in_(chunk))).scalars()
+            upsert(tx, feature_tags, [same | {"feature": name} for name in names], ())
 
 
 def tags_of(tx: Tx, name: str) -> list[Json]:

@@ -10,7 +10,13 @@ from sqlalchemy import delete, insert, select
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources.owners import project_of_feature
-from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH, check_types_exist, whole_tags
+from flagsvc.server.store.resources.tag_types import (
+    MAX_LENGTH,
+    MIN_LENGTH,
+    check_types_exist,
+    put_back_tags,
+    whole_tags,
+)
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
@@ -76,6 +82,26 @@ def remove(tx: Tx, kind: str, value: str) -> None:
     before = whole_tags(tx, [found])[0]
     tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
     tx.record_event("tag-deleted", before=before)
+
+
+def find_whole(tx: Tx, kind: str, value: str) -> Json | None:
+    """Return a tag as events hold it; None for one that does not exist."""
+    found = tx.db.execute(select(tags).where(tags.c.type == kind, tags.c.value == value)).first()
+    return None if found is None else whole_tags(tx, [found])[0]
+
+
+def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
+    """Create a tag as an event holds it, for the features that had it and exist. Raises CallerError (400, 409)."""
+    if _exists(tx, whole["type"], whole["value"]):
+        raise CallerError("NameExistsError", f"A tag of {whole['type']}:{whole['value']} already exists")
+    check_types_exist(tx, [whole["type"]])
+    put_back_tags(tx, [whole])
+    tx.record_event("tag-created", data=find_whole(tx, whole["type"], whole["value"]))
+
+
+def is_tagged(tx: Tx, feature: str, kind: str, value: str) -> bool:
+    """Return whether a feature has a tag."""
+    return bool(_held(tx, [feature], [{"type": kind, "value": value}]))
 
 
 def tags_of(tx: Tx, feature: str) -> list[Json]:

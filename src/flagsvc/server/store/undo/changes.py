@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, select
 
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.event_kinds import Side, kind_of, words_of
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
 
@@ -61,3 +61,9 @@ def to_change(row: Row[Any]) -> Change:
     """Return the event of a row."""
     what = (row.id, row.type, row.project, row.environment, row.feature, row.before, row.data)
     return Change(*what, row.created_by, row.created_by_id, row.created_at, row.way, row.action)
+
+
+def sentence_of(change: Change, by: str) -> str:
+    """Return an event as a sentence without marks around its names. `by` is who did it."""
+    found = {"by": by, "feature": change.feature, "environment": change.environment, "project": change.project}
+    return words_of(kind_of(change.type), found, change.before, change.after).replace("**", "")

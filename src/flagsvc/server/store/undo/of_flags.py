@@ -6,7 +6,7 @@ from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import feature_environments, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Subject, place_of
+from flagsvc.server.store.undo.subjects import Path, Subject, held_of, in_environment, place_of
 
 
 def read_state(tx: Tx, change: Change) -> Side:
@@ -35,7 +35,20 @@ def restore_strategy(tx: Tx, change: Change) -> None:
 
 
 def _strategy_of(change: Change) -> str:
-    return str((change.after or change.before or {})["id"])
+    return str(held_of(change)["id"])
+
+
+def strategy_paths(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the strategy."""
+    return in_environment("strategies", _strategy_of(change))(change)
+
+
+def strategy_uses(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the segments, context fields and type that the strategy needs after the event."""
+    whole = change.after or {}
+    used = [("segment", str(each)) for each in whole.get("segments", ())]
+    used += [("context field", each["contextName"]) for each in whole.get("constraints", ())]
+    return *used, ("strategy type", str(whole.get("name")))
 
 
 def read_order(tx: Tx, change: Change) -> Side:
@@ -49,6 +62,18 @@ def restore_order(tx: Tx, change: Change) -> None:
     strategies.sort(tx, place_of(tx, change), [{"id": each, "sortOrder": order} for each, order in orders.items()])
 
 
-STATE = Subject("switch", read_state, restore_state)
-STRATEGY = Subject("strategy", read_strategy, restore_strategy)
-ORDER = Subject("order of the strategies", read_order, restore_order)
+def read_variants(tx: Tx, change: Change) -> Side:
+    """Return the variants of the flag in the environment."""
+    row = feature_environments.find_state(tx, place_of(tx, change))
+    return None if row is None else {"variants": row.variants or []}
+
+
+def restore_variants(tx: Tx, change: Change) -> None:
+    """Give the flag the variants that it had."""
+    feature_environments.save_variants(tx, place_of(tx, change), (change.before or {})["variants"])
+
+
+STATE = Subject("switch", read_state, restore_state, in_environment("state"))
+STRATEGY = Subject("strategy", read_strategy, restore_strategy, strategy_paths, strategy_uses)
+ORDER = Subject("order of the strategies", read_order, restore_order, in_environment("strategies"))
+VARIANTS = Subject("list of variants", read_variants, restore_variants, in_environment("variants"))

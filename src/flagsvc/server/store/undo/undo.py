@@ -8,29 +8,38 @@ from typing import NamedTuple
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, find_change, require_action
-from flagsvc.server.store.undo.table import row_of
+from flagsvc.server.store.undo.changes import Change, find_action, find_change, require_action
+from flagsvc.server.store.undo.later import find_later, tell
+from flagsvc.server.store.undo.subjects import Subject
+from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
+
+REFUSED = "This cannot be undone: "
 
 
 class Obstacle(NamedTuple):
-    """Why changes cannot be undone: a reason, or the permissions of which one is missing."""
+    """Why changes cannot be undone: a reason, or the permissions of which one is missing. `later` is the event in the way, or 0."""
 
     reason: str
     permissions: tuple[str, ...] = ()
+    later: int = 0
 
 
-def undo_event(tx: Tx, number: int) -> Change:
-    """Undo an event, and return it. Raises CallerError: 403, 404, and 409 with the reason."""
-    change = find_change(tx, number)
-    _undo(tx, [change])
-    return change
+def undo_event(tx: Tx, number: int) -> list[Change]:
+    """Undo an event, and return what was undone. Raises CallerError: 403, 404, and 409 with the reason."""
+    return _undo(tx, changes_of(tx, number))
 
 
 def undo_action(tx: Tx, action: str) -> list[Change]:
-    """Undo all events of an action, the last one first, and return them. Raises CallerError: 403, 404, and 409 with the reason."""
-    changes = require_action(tx, action)
-    _undo(tx, changes[::-1])
-    return changes
+    """Undo all events of an action, and return them. Raises CallerError: 403, 404, and 409 with the reason."""
+    return _undo(tx, require_action(tx, action))
+
+
+def changes_of(tx: Tx, number: int) -> list[Change]:
+    """Return what the undo of an event undoes: it alone, or all of the action that it stands for. Raises CallerError (404)."""
+    change = find_change(tx, number)
+    if row_of(change.type).subject is WHOLE_ACTION and change.action is not None:
+        return find_action(tx, change.action)
+    return [change]
 
 
 def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
@@ -47,25 +56,58 @@ def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obs
     return None
 
 
+def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
+    """Return what keeps a caller from undoing changes: as `find_obstacle`, and for a single event what was changed later."""
+    obstacle = find_obstacle(tx, actor, changes)
+    if obstacle is None and len(changes) == 1 and not _is_as_left(tx, changes[0]):
+        return find_later_change(tx, changes[0])
+    return obstacle
+
+
 def _may(tx: Tx, actor: Actor | None, change: Change) -> bool:
     row = row_of(change.type)
     here = {"project": row.scope(tx, change), "environment": change.environment}
-    return actor is None or any(actor.may(each, **here) for each in row.permissions)
+    return actor is None or row.subject is WHOLE_ACTION or any(actor.may(each, **here) for each in row.permissions)
 
 
-def _undo(tx: Tx, changes: Sequence[Change]) -> None:
+def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
+    """Undo changes, the last one first. Raises CallerError."""
     obstacle = find_obstacle(tx, tx.actor, changes)
     if obstacle is not None:
         name = "PermissionError" if obstacle.permissions else "ConflictError"
-        raise CallerError(name, f"This cannot be undone: {obstacle.reason}")
-    for change in changes:
+        raise CallerError(name, f"{REFUSED}{obstacle.reason}")
+    untouched = {change.id for change in changes if _is_as_left(tx, change)}
+    for change in reversed(changes):
+        if change.id not in untouched and not _is_as_left(tx, change):
+            raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, change).reason}")
         _restore(tx, change)
+    return changes
+
+
+def _is_as_left(tx: Tx, change: Change) -> bool:
+    """Return whether what an event changed is as the event left it.
+
+    This holds for the last event of its kind in an action before its undo begins, and for an earlier one once the later ones are
+    undone.
+    """
+    return _subject_of(change).read(tx, change) == change.after
+
+
+def find_later_change(tx: Tx, change: Change) -> Obstacle:
+    """Return that something was changed later; and by which event, by whom and when, if a stored event tells."""
+    reason, later = f"the {_subject_of(change).word} was changed later", find_later(tx, change)
+    return Obstacle(reason) if later is None else Obstacle(f"{reason}: {tell(later)}", later=later.id)
+
+
+def _subject_of(change: Change) -> Subject:
+    subject = row_of(change.type).subject
+    assert subject is not None
+    return subject
 
 
 def _restore(tx: Tx, change: Change) -> None:
-    """Set back what one event changed. Raises CallerError (409) if it is no longer what the event left."""
-    subject = row_of(change.type).subject
-    assert subject is not None
-    if subject.read(tx, change) != change.after:
-        raise CallerError("ConflictError", f"This cannot be undone: the {subject.word} was changed later")
-    subject.restore(tx, change)
+    """Set back what one event changed. Raises CallerError (409) with the reason for which that is not possible."""
+    try:
+        _subject_of(change).restore(tx, change)
+    except CallerError as error:
+        raise CallerError("ConflictError", f"{REFUSED}{error.message}", error.details) from error

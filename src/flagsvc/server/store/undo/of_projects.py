@@ -1,0 +1,149 @@
+"""How changes of projects and environments are undone, and of the roles of users in projects."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.resources import environments, project_access, project_changes
+from flagsvc.server.store.resources.project_access import NUMBERS
+from flagsvc.server.store.schema import project_environments
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.undo.changes import Change
+from flagsvc.server.store.undo.subjects import Path, Subject
+
+
+def read_project(tx: Tx, change: Change) -> Side:
+    """Return the project with the members that the event holds; and what it has since it was created."""
+    project, held = change.project or "", change.after
+    try:
+        found = project_changes.find_whole(tx, project)
+    except CallerError:
+        return None
+    told: Json = {key: value for key, value in found.items() if held is None or key in held}
+    if held is not None and change.before is not None:
+        return told | {"environments": held["environments"]}
+    return told | _belongings(tx, change)
+
+
+def _belongings(tx: Tx, change: Change) -> Json:
+    """Return what a project has that the event of its creation does not tell."""
+    told = "roles" in (change.after or {})
+    has = project_changes.belongings_of(tx, change.project or "", change.by_id)
+    found = [each for each in has if not (told and each == "members")]
+    return {"has": found} if found else {}
+
+
+def restore_project(tx: Tx, change: Change) -> None:
+    """Delete the project that was created; else make it what it was."""
+    if change.before is None:
+        project_changes.remove(tx, change.project or "")
+    else:
+        project_changes.put_back(tx, change.before)
+
+
+def project_paths(change: Change) -> tuple[Path, ...]:
+    """Return the path of the project; only its description where it was there before and after."""
+    changed = change.before is not None and change.after is not None
+    return (("project", change.project or "", *(("description",) if changed else ())),)
+
+
+def read_link(tx: Tx, change: Change) -> Side:
+    """Return the states of the project's flags in the environment; None where the project does not have it."""
+    return environments.states_in(tx, change.project or "", change.environment or "")
+
+
+def restore_link(tx: Tx, change: Change) -> None:
+    """Take the environment from the project, or add it with the states that its flags had there."""
+    project, environment = change.project or "", change.environment or ""
+    if change.before is None:
+        environments.remove_from_project(tx, project, environment)
+    else:
+        environments.add_to_project(tx, project, environment, change.before["features"])
+
+
+def link_paths(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the environment in the project."""
+    project, environment = change.project or "", change.environment or ""
+    return ("project", project, "in", environment), ("environment", environment, project)
+
+
+def read_environment(tx: Tx, change: Change) -> Side:
+    """Return the environment with the members that the event holds; and the projects that have it if it is new."""
+    name, held = change.environment or "", change.after
+    try:
+        found = environments.find_whole(tx, name)
+    except CallerError:
+        return None
+    told: Json = {key: value for key, value in found.items() if held is None or key in held}
+    return told if change.before is not None else told | _owners_of(tx, name)
+
+
+def _owners_of(tx: Tx, name: str) -> Json:
+    link = project_environments.c
+    owners = tx.db.execute(select(link.project).where(link.environment == name)).scalars().all()
+    return {"projects": list(owners)} if owners else {}
+
+
+def restore_environment(tx: Tx, change: Change) -> None:
+    """Delete the environment that was created; else make it what it was."""
+    if change.before is None:
+        environments.remove(tx, change.environment or "")
+    else:
+        environments.put_back(tx, change.before)
+
+
+def environment_paths(change: Change) -> tuple[Path, ...]:
+    """Return the path of the environment."""
+    return (("environment", change.environment or ""),)
+
+
+def read_roles(tx: Tx, change: Change) -> Side:
+    """Return the event with the roles that its users have now; None where the event left none and there are none."""
+    held = [
+        {"userId": user, "roles": project_access.roles_of(tx, change.project or "", user)} for user in _users_of(change)
+    ]
+    after = change.after
+    if after is None:
+        return held[0] if held[0]["roles"] else None
+    return {**after, "users": held} if "users" in after else held[0]
+
+
+def restore_roles(tx: Tx, change: Change) -> None:
+    """Give the users the roles that they had."""
+    before = change.before or {}
+    for each in before.get("users", [before]):
+        project_access.replace(tx, change.project or "", each["userId"], each["roles"])
+
+
+def _users_of(change: Change) -> list[int]:
+    held = change.before or change.after or {}
+    return [each["userId"] for each in held.get("users", [held])]
+
+
+def read_role(tx: Tx, change: Change) -> Side:
+    """Return the event of a role that a seed gave, if the user has the role."""
+    after = change.after or {}
+    held = project_access.roles_of(tx, change.project or "", after["userId"])
+    return after if NUMBERS[after["role"]] in held else None
+
+
+def restore_role(tx: Tx, change: Change) -> None:
+    """Take the role that a seed gave."""
+    after, project = change.after or {}, change.project or ""
+    held = project_access.roles_of(tx, project, after["userId"])
+    project_access.replace(tx, project, after["userId"], [each for each in held if each != NUMBERS[after["role"]]])
+
+
+def roles_paths(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the users' roles in the project."""
+    return tuple(("project", change.project or "", "roles", str(each)) for each in _users_of(change))
+
+
+PROJECT = Subject("project", read_project, restore_project, project_paths)
+LINK = Subject("environment in the project", read_link, restore_link, link_paths)
+ENVIRONMENT = Subject("environment", read_environment, restore_environment, environment_paths)
+ROLES = Subject("roles in the project", read_roles, restore_roles, roles_paths)
+ROLE = Subject("role in the project", read_role, restore_role, roles_paths)

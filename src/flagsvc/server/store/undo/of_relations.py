@@ -1,0 +1,116 @@
+"""How changes of what a flag belongs to are undone: its parents, its links, its tags; and tags and their types."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.resources import dependencies, links, tag_types, tags
+from flagsvc.server.store.schema import events
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.undo.changes import Change
+from flagsvc.server.store.undo.subjects import Path, Subject, held_of, named, of_flag, owner_of
+
+
+def read_parents(tx: Tx, change: Change) -> Side:
+    """Return the event with the parents that the flag has now; None where the event left none and there is none."""
+    parents = dependencies.parents_of(tx, change.feature or "")
+    return None if not parents and change.after is None else {**(change.after or {}), "dependencies": parents}
+
+
+def restore_parents(tx: Tx, change: Change) -> None:
+    """Give the flag the parents that it had."""
+    wanted = (change.before or {})["dependencies"]
+    dependencies.put_back(tx, owner_of(tx, change) or "", change.feature or "", wanted)
+
+
+def parents_uses(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the flags that are parents after the event."""
+    return tuple(("flag", each["feature"]) for each in (change.after or {}).get("dependencies", ()))
+
+
+def read_links(tx: Tx, change: Change) -> Side:
+    """Return the event with the links that the flag has now."""
+    name = change.feature or ""
+    return {**(change.after or {}), "links": links.links_of(tx, [name]).get(name, [])}
+
+
+def restore_links(tx: Tx, change: Change) -> None:
+    """Give the flag the links that it had."""
+    links.set_links(tx, owner_of(tx, change) or "", change.feature or "", (change.before or {})["links"])
+
+
+def read_tagging(tx: Tx, change: Change) -> Side:
+    """Return the tag if the flag has it."""
+    held = held_of(change)
+    return held if tags.is_tagged(tx, change.feature or "", held["type"], held["value"]) else None
+
+
+def restore_tagging(tx: Tx, change: Change) -> None:
+    """Take the tag off the flag, or give it back."""
+    held, name = held_of(change), change.feature or ""
+    if change.before is None:
+        tags.remove_from_feature(tx, name, held["type"], held["value"])
+    else:
+        tags.add_to_feature(tx, name, held)
+
+
+def tagging_paths(change: Change) -> tuple[Path, ...]:
+    """Return the paths of the tag on the flag, and of the tag."""
+    held, flag = held_of(change), change.feature or ""
+    return ("flag", flag, "tags", held["type"], held["value"]), ("tag", held["type"], held["value"], flag)
+
+
+def read_tag(tx: Tx, change: Change) -> Side:
+    """Return the tag with the members that the event holds, and with the flags that have it."""
+    held = held_of(change)
+    whole = tags.find_whole(tx, held["type"], held["value"])
+    if whole is None or change.after is None:
+        return whole
+    return {name: value for name, value in whole.items() if name in change.after or (name == "features" and value)}
+
+
+def restore_tag(tx: Tx, change: Change) -> None:
+    """Delete the tag that was created; else create it again, for the flags that had it."""
+    held = held_of(change)
+    if change.before is None:
+        tags.remove(tx, held["type"], held["value"])
+    else:
+        tags.put_back(tx, held)
+
+
+def tag_scope(tx: Tx, change: Change) -> str | None:
+    """Return the project of the flag for which a tag was created; None for a tag that was created alone."""
+    event = events.c
+    together = event.action == change.action, event.type == "feature-tagged"
+    return tx.db.execute(select(event.project).where(*together).limit(1)).scalar()
+
+
+def read_tag_type(tx: Tx, change: Change) -> Side:
+    """Return the tag type with the members that the event holds, and with its tags."""
+    whole = tag_types.find_whole(tx, held_of(change)["name"])
+    held = change.after
+    if whole is None or held is None:
+        return whole
+    if change.before is not None:
+        return {name: whole[name] for name in held}
+    found = {name: value for name, value in whole.items() if name in held or (name == "tags" and value)}
+    return {**held, **found}
+
+
+def restore_tag_type(tx: Tx, change: Change) -> None:
+    """Delete the tag type that was created; else make it what it was, with its tags if it was deleted."""
+    held = change.before
+    if held is None:
+        tag_types.remove(tx, held_of(change)["name"])
+    elif change.after is None:
+        tag_types.put_back(tx, held)
+    else:
+        tag_types.change(tx, held["name"], held)
+
+
+PARENTS = Subject("list of parents", read_parents, restore_parents, of_flag("dependencies"), parents_uses)
+LINKS = Subject("list of links", read_links, restore_links, of_flag("links"))
+TAGGING = Subject("tag", read_tagging, restore_tagging, tagging_paths)
+TAG = Subject("tag", read_tag, restore_tag, named("tag", "type", "value"))
+TAG_TYPE = Subject("tag type", read_tag_type, restore_tag_type, named("tag", "name"))

@@ -1,0 +1,204 @@
+"""Undo of every kind of event: afterwards the whole database, and what clients get, is as before; and redo is an undo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select
+
+from flagsvc.server.store.event_kinds import KINDS
+from flagsvc.server.store.schema import METADATA, project_roles
+from flagsvc.server.store.seed.events import read_state, record_changes
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.undo.table import ROWS, UNDO, UndoRow
+from support.admin_call_rows import Step, filled, post
+from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.undo_rows import GIVEN, OBSTACLES, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A, Trial
+
+EVENTS = "/api/admin/events"
+NOT_COMPARED = {"events", "revision", "tokens", "users"}
+"""Tables that say who did what and when."""
+OF_THE_MOMENT = {
+    "projects": {"updated_at"},
+    "feature_tags": {"created_at", "created_by_id"},
+    "strategies": {"created_at"},
+    "links": {"position"},
+}
+"""Columns that no client sees: the moment of the last write, who gave a tag, and where links of other flags are."""
+BY_A_SEED = "project-user-added"
+
+
+class Scene:
+    """A server in which steps were done; ids that they kept are filled in."""
+
+    def __init__(self, client: AppClient) -> None:
+        self.client = client
+        self.known: dict[str, Any] = {}
+
+    def do(self, steps: Sequence[Step]) -> None:
+        """Do steps, each of which succeeds. `{link}` is the first link of the flag `a`."""
+        for step in steps:
+            if "{link}" in step.path:
+                self.known["link"] = self.client.get(A).json()["links"][0]["id"]
+            body = filled(step.body, self.known)
+            answer = self.client.ask(step.method, filled(step.path, self.known), body)
+            assert answer.status < 300, (step, answer.text)
+            if step.keep:
+                self.known[step.keep] = answer.json()["id"]
+
+    def state(self) -> tuple[bytes, ...]:
+        """Return what clients get, byte for byte, and the rows of the database as text."""
+        documents = [
+            self.client.get("/api/client/features", token=each) for each in (BACKEND_SECRET, PRODUCTION_SECRET)
+        ]
+        assert all(each.status == 200 for each in documents)
+        return *(each.body.partition(b'"meta"')[0] for each in documents), *self.rows()
+
+    def rows(self) -> Iterator[bytes]:
+        """Yield the rows of each table that is compared."""
+        with self.client.server.store.reading() as tx:
+            for table in METADATA.sorted_tables:
+                if table.name not in NOT_COMPARED:
+                    columns = [each for each in table.c if each.name not in OF_THE_MOMENT.get(table.name, ())]
+                    found = tx.db.execute(select(*columns)).all()
+                    yield "\n".join(
+                        [table.name, *sorted(repr([shown(each) for each in row]) for row in found)]
+                    ).encode()
+
+    def newest(self, kind: str = "") -> dict[str, Any]:
+        """Return the newest event, or the newest of a kind."""
+        found = self.client.get(f"/api/admin/search/events?limit=100{f'&type=IS:{kind}' if kind else ''}").json()[
+            "events"
+        ]
+        return max(found, key=lambda each: int(each["id"]))
+
+    def undo(self, path: object) -> str:
+        """Undo an event or an action, and return the id of what was done."""
+        answer = self.client.post(f"{EVENTS}/{path}/undo", None)
+        assert answer.status == 200, answer.text
+        return str(answer.json()["groupId"])
+
+
+def shown(value: Any) -> Any:
+    """Return a value of a row; a time in milliseconds, which is all that the API shows."""
+    return format_time(value) if isinstance(value, datetime) else in_order(value)
+
+
+def in_order(value: Any) -> Any:
+    """Return a JSON value with its members in order: PostgreSQL has an order of its own."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def scene(database_url: str) -> Iterator[Scene]:
+    """Give a server with flags that have all that a flag can have, on each kind of database."""
+    with app_client(database_url, given=GIVEN) as client:
+        scene = Scene(client)
+        scene.do(STARTED)
+        yield scene
+
+
+def test_every_kind_of_event_has_a_row() -> None:
+    """Each kind of event can be undone, or has a plain sentence that says why it cannot; not both."""
+    assert [row.type for row in ROWS] and {row.type for row in ROWS} == set(KINDS)
+    assert len(ROWS) == len(KINDS)
+    for row in ROWS:
+        assert (row.subject is None) == bool(row.reason), row.type
+        assert row.subject is None or row.permissions or row.type == "features-imported", row.type
+
+
+def test_every_row_is_tried() -> None:
+    """Each kind of event that can be undone has a trial."""
+    assert {row.type for row in ROWS if row.subject is not None} == {*TRIALS, BY_A_SEED}
+
+
+@pytest.mark.parametrize("kind", TRIALS)
+def test_undo_and_redo(scene: Scene, kind: str) -> None:
+    """After a change and its undo all is as before; its redo and the undo of that are as exact."""
+    back_and_forth(scene, TRIALS[kind], kind)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_undo_and_redo_of_an_action(scene: Scene, name: str) -> None:
+    """What was done together is undone together, also where several events tell of the same."""
+    back_and_forth(scene, TOGETHER[name], "")
+
+
+def back_and_forth(scene: Scene, trial: Trial, kind: str) -> None:
+    """Do a change, undo it, redo it and undo that; a change without a kind is undone with all that was done together."""
+    scene.do(trial.before)
+    before = scene.state()
+    scene.do([trial.change])
+    after = scene.state()
+    assert after != before
+    event = scene.newest(kind)
+    action = scene.undo(event["id"] if kind else f"actions/{event['groupId']}")
+    assert scene.state() == before
+    action = scene.undo(f"actions/{action}")
+    assert scene.state() == after
+    scene.undo(f"actions/{action}")
+    assert scene.state() == before
+
+
+@pytest.mark.parametrize("kind", TRIALS)
+def test_refusals(scene: Scene, kind: str) -> None:
+    """Who may not do the opposite may not undo. An undo that would overwrite a later change names it. Both change nothing."""
+    scene.do([*TRIALS[kind].before, TRIALS[kind].change])
+    path = f"{EVENTS}/{scene.newest(kind)['id']}/undo"
+    after = scene.state()
+    refused = scene.client.ask("POST", path, None, token=VIEWER_SECRET)
+    assert refused.status == 403 and (UNDO[kind].permissions or ("FEATURE",))[0] in refused.text
+    assert scene.state() == after
+    done = scene.client.post(path, None)
+    now = scene.state()
+    again = scene.client.post(path, None)
+    assert again.status == 409 and "was changed later: boss " in again.text, again.text
+    assert scene.state() == now
+    [number] = re.findall(r"\(event (\d+)\)", again.json()["message"])
+    found = scene.client.get(f"/api/admin/search/events?groupId=IS:{done.json()['groupId']}").json()["events"]
+    assert int(number) in {each["id"] for each in found}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.subject is None], ids=lambda row: row.type)
+def test_a_kind_without_undo_says_why(row: UndoRow) -> None:
+    """Each reason is one plain sentence, which the page and the 409 end with."""
+    assert row.reason[0].isupper() and row.reason[-1].isalnum() and ". " not in row.reason
+
+
+def test_the_reason_is_told(scene: Scene) -> None:
+    """A user who was made stays: the answer is 409 with the sentence, and the history shows it."""
+    scene.do([post("/api/admin/user-admin", {"username": "newcomer", "rootRole": 3})])
+    event = scene.newest("user-created")
+    answer = scene.client.post(f"{EVENTS}/{event['id']}/undo", None)
+    assert (answer.status, answer.json()["message"]) == (409, f"This cannot be undone: {UNDO['user-created'].reason}")
+
+
+def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:
+    """A seed gives roles in projects, too; each has its event."""
+    before = scene.state()
+    with scene.client.server.store.writing(None, "seed") as tx:
+        held = read_state(tx)
+        tx.db.execute(insert(project_roles).values(user_id=3, project="default", role="member"))
+        record_changes(tx, held)
+    after = scene.state()
+    action = scene.undo(scene.newest(BY_A_SEED)["id"])
+    assert scene.state() == before
+    scene.undo(f"actions/{action}")
+    assert scene.state() == after
+
+
+@pytest.mark.parametrize("name", OBSTACLES)
+def test_what_stands_in_the_way_is_told(scene: Scene, name: str) -> None:
+    """Nothing is taken away that an event does not tell of; the message says what it is."""
+    kind, steps, message = OBSTACLES[name]
+    scene.do(steps)
+    before = scene.state()
+    answer = scene.client.post(f"{EVENTS}/{scene.newest(kind)['id']}/undo", None)
+    assert answer.status == 409 and message in answer.json()["message"], answer.text
+    assert scene.state() == before
