@@ -58,6 +58,8 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "tags": [{"type": "squad", "value": "web", "created_at": THEN}],
     "feature_tags": [{"feature": "cart", "type": "squad", "value": "web", "created_by_id": 1, "created_at": THEN}],
     "dependencies": [{"child": "Cart-2", "parent": "cart", "enabled": True, "variants": ["a"]}],
+    "identities": [{"issuer": "https://id.example.com", "subject": "7", "user_id": 2, "created_at": THEN}],
+    "used_answers": [{"hash": "0" * 64, "expires_at": THEN}],
     "links": [{"id": "1", "feature": "cart", "url": "https://example.com", "title": None, "position": 1}],
     "applications": [{"app_name": "web", "created_at": THEN, "strategies": ["default"], "announced": True}],
     "application_instances": [

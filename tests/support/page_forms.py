@@ -155,6 +155,10 @@ class PageClient:
             return self.post_parts(form.action, fields, token=token)
         return self.post(form.action, fields, token=token)
 
+    def undo(self, told: Answer) -> None:
+        """Take back what a change did, with the button on the page to which it leads."""
+        assert self.press(self.form(self.get(told.headers["location"]), "/undo")).status == 303
+
     def post_parts(self, path: str, fields: Sequence[tuple[str, str]], *, token: str = USER_SECRET) -> Answer:
         """POST a form with a file, as browsers do: the field `file` is one, which may not be chosen."""
         body = (

@@ -43,6 +43,7 @@ COMMANDS = (
     Command("server sign-in-link", "flagsvc.cli.team.link", "print a link that signs a user in at the pages, once"),
     Command("server backup", "flagsvc.cli.team.backups:BACKUP", "write the flag server's database into a file"),
     Command("server restore", "flagsvc.cli.team.backups:RESTORE", "make a database what it was at a backup"),
+    Command("server seed apply", "flagsvc.cli.team.seeds:APPLY", "make the database what a seed file says, or plan it"),
     Command("config", "flagsvc.cli.config", "show what is set, where each value came from, and what is odd"),
     Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
     Command("validate", "flagsvc.cli.validate", "ask a flag server whether a file of flags can be imported"),

@@ -30,7 +30,7 @@ GIVEN = {
     "tagTypes": [{"name": "team", "color": "#1d4ed8"}],
     "strategyTypes": [{"name": "hours", "parameters": [{"name": "from", "type": "number"}]}],
 }
-STATES = "[...document.querySelectorAll('#list .state')].map(each => each.innerText.split(' ')[0])"
+STATES = "[...document.querySelectorAll('#list .switch')].map(each => each.innerText.split(':')[0].trim())"
 ROWS = "document.querySelectorAll('#list tbody tr').length"
 BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
 
@@ -39,6 +39,9 @@ def prepare(server: OurFlagServer) -> None:
     """Give the flags a strategy, a parent and a link."""
     server.admin("/projects/default/features/new/environments/production/strategies", STRATEGY)
     server.admin("/projects/default/features/new/dependencies", {"feature": "old"})
+    variants = [{"name": name, "weight": 500, "stickiness": "userId"} for name in ("blue", "red")]
+    batch = {"environments": ["development"], "variants": variants}
+    server.admin("/projects/default/features/new/variants-batch", batch, method="PUT")
     server.admin("/projects/default/features/new/link", {"url": "https://example.com/1", "title": "The ticket"})
 
 
@@ -92,6 +95,35 @@ def test_switch_and_undo(server: OurFlagServer, page: Browser) -> None:
     page.run("document.querySelector('#notice button').click()")
     page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
     assert page.run("document.querySelector('.switch').ariaChecked") == "false"
+
+
+def test_switches_in_the_list(server: OurFlagServer, page: Browser) -> None:
+    """A switch of the list tells what happened, in place, and offers to undo it; the filters stay."""
+    page.go(address(server, "/flags?q=old"))
+    page.run("window.mark = 1; document.querySelector('#list .switch').click()")
+    page.wait_for("document.querySelector('#notice .done') !== null")
+    assert "You switched old on in development." in page.run("document.getElementById('notice').innerText")
+    assert page.run(STATES) == ["on", "off"] and page.run(ROWS) == 1 and page.run("window.mark") == 1
+    page.run("document.querySelector('#notice button').click()")
+    page.wait_for("document.querySelector('#notice .done')?.innerText.includes('off in development')")
+    assert page.run(STATES) == ["off", "off"] and "q=old" in page.run("location.search")
+    page.run("document.querySelectorAll('#list .switch')[1].click()")
+    page.wait_for("document.querySelector('h1')?.innerText === 'Switch old on in production?'")
+    page.run("document.querySelector('button.main').click()")
+    page.wait_for("document.querySelector('#notice .done') !== null")
+    assert page.run(STATES) == ["off", "on"] and "q=old" in page.run("location.search")
+    server.admin("/projects/default/features/old/environments/production/off", {})
+
+
+def test_a_switch_that_is_refused(server: OurFlagServer, page: Browser) -> None:
+    """What a switch of the list cannot do is told by the page of the error."""
+    server.admin("/projects/default/features", {"name": "going", "type": "release"})
+    page.go(address(server, "/flags?q=going"))
+    page.wait_for(f"{ROWS} === 1")
+    page.run("stream?.close()")
+    server.admin("/projects/default/features/going", method="DELETE")
+    page.run("document.querySelector('#list .switch').click()")
+    page.wait_for("document.querySelector('main')?.innerText.includes('archived features')")
 
 
 def test_a_protected_environment(server: OurFlagServer, page: Browser) -> None:

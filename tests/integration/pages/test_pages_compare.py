@@ -13,6 +13,7 @@ from support.page_forms import PageClient, page_client
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 QUARTER = {"rollout": "25", "stickiness": "userId", "groupId": "a"}
+PRODUCTION_SECRET = "*:production.secret-of-a-proxy-in-production"
 GIVEN: dict[str, Any] = {
     "environments": [{"name": "staging", "type": "test", "sortOrder": 9000}],
     "projects": [
@@ -20,6 +21,7 @@ GIVEN: dict[str, Any] = {
         {"id": "other", "name": HOSTILE, "environments": ["development", "production"]},
         {"id": "small", "name": "Small", "environments": ["development"]},
     ],
+    "tokens": [{"type": "backend", "secret": PRODUCTION_SECRET}],
     "features": [
         {"name": "a", "type": "experiment"},
         {"name": "b"},
@@ -59,6 +61,13 @@ def state(pages: PageClient, flag: str, environment: str) -> Any:
 def names(pages: PageClient, query: str = "") -> list[str]:
     """Return the flags of a page."""
     return [each["name"] for each in pages.client.get(f"/ui/compare.json?{query}").json()["flags"]]
+
+
+def document(pages: PageClient) -> bytes:
+    """Return what clients get in production, without the revision."""
+    answer = pages.client.get("/api/client/features", token=PRODUCTION_SECRET)
+    assert answer.status == 200
+    return answer.body.partition(b'"meta"')[0]
 
 
 def events(pages: PageClient, action: str) -> list[Any]:
@@ -122,6 +131,22 @@ def test_a_copy(pages: PageClient) -> None:
     assert {each["way"] for each in told} == {"page"} and {each["project"] for each in told} == {"default", "other"}
 
 
+def test_a_copy_is_undone_whole(pages: PageClient) -> None:
+    """The page offers it, and afterwards clients get of every flag what they got before, byte for byte; variants too."""
+    where = "/api/admin/projects/default/features/a/variants-batch"
+    assert pages.client.put(where, {"environments": ["production"], "variants": [VARIANT]}).status == 200
+    before = document(pages)
+    form = pages.form(pages.get(DEVELOPMENT), "page=1")
+    shown = pages.press(form, "preview", all="yes")
+    done = pages.press(pages.form(shown, "page=1"), "save")
+    assert document(pages) != before
+    action = done.headers["location"].rpartition("=")[2]
+    assert f"/history/actions/{action}/undo" in pages.get(done.headers["location"]).text
+    assert pages.post(f"/ui/history/actions/{action}/undo").status == 303
+    assert document(pages) == before
+    assert names(pages, "from=development&to=production") == ["a", "alone", "b", "theirs"]
+
+
 def test_all_that_differ(pages: PageClient) -> None:
     """One box copies every flag of the filters that is in both environments, and no other."""
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
@@ -167,7 +192,7 @@ def test_what_cannot_be_copied(pages: PageClient, flags: list[str], status: int,
 
 
 def test_variants_become_the_same_too(pages: PageClient) -> None:
-    """An import leaves variants where the data set has none; a copy takes them away, says so, and is undone with the rest."""
+    """An import leaves variants where the data set has none; a copy takes them away, and says so."""
     where = "/api/admin/projects/default/features/same/variants-batch"
     assert pages.client.put(where, {"environments": ["production"], "variants": [VARIANT]}).status == 200
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
@@ -182,7 +207,11 @@ def test_variants_become_the_same_too(pages: PageClient) -> None:
 
 def test_who_may_not(pages: PageClient) -> None:
     """A viewer sees what would change and which permissions are missing, but no button that copies; admin tokens import nothing."""
-    form = pages.form(pages.get(DEVELOPMENT, token=VIEWER_SECRET), "page=1")
+    page = pages.get(DEVELOPMENT, token=VIEWER_SECRET)
+    assert page.text.count("needs UPDATE_FEATURE") == 4 and "needs UPDATE" not in pages.get(DEVELOPMENT).text
+    form = pages.form(page, "page=1")
+    data = pages.post("/ui/compare.json", [("flag", "a")], token=VIEWER_SECRET).json()
+    assert data["found"]["obstacle"] == "needs CREATE_FEATURE_STRATEGY, UPDATE_FEATURE in production"
     shown = pages.press(form, "preview", token=VIEWER_SECRET, flag=["a", "b"])
     assert "needs CREATE_FEATURE_STRATEGY, DELETE_FEATURE_STRATEGY, UPDATE_FEATURE in production" in shown.text
     form = pages.form(shown, "page=1")

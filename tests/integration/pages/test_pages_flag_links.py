@@ -92,10 +92,15 @@ def test_a_link_that_an_import_brought(pages: PageClient) -> None:
 
 
 def test_changing_and_removing_one(pages: PageClient) -> None:
-    """Address and title change, an empty title takes it away, and saving what is there is no change."""
+    """Address and title change, an empty title takes it away; undo sets each back. Saving what is there is no change."""
     identity = add(pages, title="T")
     told = pages.press(form_of(pages, identity), url="https://example.com/2", title="U")
     assert "You changed the link https://example.com/2 of a" in pages.get(told.headers["location"]).text
+    pages.undo(told)
+    assert [(each["id"], each["url"], each["title"]) for each in stored(pages)] == [
+        (identity, "https://example.com/1", "T")
+    ]
+    assert pages.press(form_of(pages, identity), url="https://example.com/2", title="U").status == 303
     assert "Nothing was different" in pages.get(pages.press(form_of(pages, identity)).headers["location"]).text
     assert pages.press(form_of(pages, identity), title="").status == 303
     assert [(each["url"], each["title"]) for each in stored(pages)] == [("https://example.com/2", None)]
@@ -103,6 +108,8 @@ def test_changing_and_removing_one(pages: PageClient) -> None:
     told = pages.post(f"{form.action}/remove", form.fields)
     assert "You removed the link https://example.com/2 of a" in pages.get(told.headers["location"]).text
     assert stored(pages) == []
+    pages.undo(told)
+    assert [each["id"] for each in stored(pages)] == [identity]
 
 
 def test_two_people(pages: PageClient) -> None:
@@ -133,6 +140,6 @@ def test_who_may_not(pages: PageClient) -> None:
     identity = add(pages)
     form = form_of(pages, identity)
     assert "https://example.com/1" in pages.get("/ui/flags/a", token=VIEWER_SECRET).text
-    for path in ("/ui/flags/a/links", form.action, f"{form.action}/remove"):
+    for path in ("/ui/flags/a/edit/links", form.action, f"{form.action}/remove"):
         assert pages.post(path, form.fields, token=VIEWER_SECRET).status == 403
     assert [each["id"] for each in stored(pages)] == [identity]

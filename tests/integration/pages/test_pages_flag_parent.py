@@ -61,15 +61,20 @@ def test_choosing_one(pages: PageClient) -> None:
 
 
 def test_another_one_replaces_it(pages: PageClient) -> None:
-    """A flag has one parent by its form, which says that it replaces another one. Removing it leaves none."""
+    """A flag has one parent by its form, which replaces another one and says so. Removing it leaves none; undo sets each back."""
     choose(pages, "mother")
     assert "It replaces what child depends on now." in pages.get(f"{CHILD}?parent=father").text
     assert "It replaces" not in pages.get(CHILD).text
-    assert choose(pages, "father").status == 303
+    told = choose(pages, "father")
     assert [each["feature"] for each in parents(pages)] == ["father"]
+    pages.undo(told)
+    assert [each["feature"] for each in parents(pages)] == ["mother"]
+    assert choose(pages, "father").status == 303
     told = pages.press(pages.form(pages.get(CHILD), "/father/remove"))
     assert "You removed the parent father of child." in pages.get(told.headers["location"]).text
     assert parents(pages) == []
+    pages.undo(told)
+    assert [each["feature"] for each in parents(pages)] == ["father"]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from flagsvc.server.pages import history
+from flagsvc.server.store.event_kinds import WAYS
+from flagsvc.server.store.resources import events
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 from support.page_scene import Visitor
+from support.processes import Answer
 
 HOSTILE = "<script>alert(1)</script>"
 FLAG = "/api/admin/projects/default/features/a"
@@ -59,6 +65,11 @@ def test_before_and_after(client: AppClient) -> None:
         ("q=alert", True),
         ("q=nothing-has-this", False),
         ("project=default", True),
+        ("way=page", True),
+        ("way=api", True),
+        ("way=import", False),
+        ("createdBy=1", True),
+        ("createdBy=99", False),
         ("from=2020-01-01&to=2099-01-01", True),
         ("to=2020-01-01", False),
         ("page=1000", False),
@@ -70,11 +81,76 @@ def test_filters(client: AppClient, query: str, some: bool) -> None:
     assert ("No event fits" in Visitor(client).see(f"/history?{query}").text) is not some
 
 
-@pytest.mark.parametrize("query", ["from=2026-02-30", "to=x", "from=%3Cscript%3E"])
-def test_a_day_that_is_none(client: AppClient, query: str) -> None:
-    """It is refused with a sentence that names the filter."""
-    answer = Visitor(client).see(f"/history?{query}")
-    assert answer.status == 400 and "must be a day" in answer.text and "<script>" not in answer.text
+@pytest.mark.parametrize("page", ["/history", "/history.jsonl"])
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("from=2026-02-30", "The `from` of the address must be a day"),
+        ("to=x", "The `to` of the address must be a day"),
+        ("from=%3Cscript%3E", "The `from` of the address must be a day"),
+        ("createdBy=x", "The `createdBy` of the address must be a whole number"),
+        ("createdBy=" + "9" * 5000, "The `createdBy` of the address must be a whole number"),
+    ],
+)
+def test_filters_that_mean_nothing(client: AppClient, page: str, query: str, message: str) -> None:
+    """They are refused with a sentence that names the filter."""
+    answer = Visitor(client).see(f"{page}?{query}")
+    assert answer.status == 400 and message in answer.text and "<script>" not in answer.text
+
+
+def test_who_and_how_are_offered(client: AppClient) -> None:
+    """The filters offer every user who changed something, and every way; the address has what is chosen."""
+    found = Visitor(client).data("/history")["choices"]
+    assert {"value": "1", "text": "boss"} in found["createdBy"]
+    assert [each["value"] for each in found["way"]] == list(WAYS)
+    page = Visitor(client).see("/history?way=page&createdBy=1").text
+    assert '<option value="page" selected>' in page and '<option value="1" selected>' in page
+
+
+def lines_of(answer: Answer) -> list[Any]:
+    """Return the events of a file."""
+    assert answer.status == 200 and answer.headers["content-type"] == "application/jsonl", answer.text
+    return [json.loads(each) for each in answer.text.splitlines()]
+
+
+def test_export(client: AppClient) -> None:
+    """The file has what the filters show, each event as the admin API answers it, for a session and for a token."""
+    query = "feature=a&way=api"
+    shown = Visitor(client).data(f"/history?{query}")["events"]
+    answer = Visitor(client).see(f"/history.jsonl?{query}")
+    assert "link" not in answer.headers and "attachment" in answer.headers["content-disposition"]
+    assert [each["id"] for each in lines_of(answer)] == [each["id"] for each in shown] != []
+    found = client.get("/api/admin/search/events?feature=IS:a&limit=1000").json()["events"]
+    assert lines_of(client.get("/ui/history.jsonl?feature=a", headers={"accept": "*/*"})) == found
+    assert f"/ui/history.jsonl?{query.replace('&', '&amp;')}" in Visitor(client).see(f"/history?{query}").text
+    assert lines_of(Visitor(client).see("/history.jsonl?feature=nosuch")) == []
+
+
+@pytest.mark.parametrize(("name", "limit"), [("MOST_LINES", 2), ("MOST_BYTES", 1)])
+def test_a_long_export(client: AppClient, monkeypatch: pytest.MonkeyPatch, name: str, limit: int) -> None:
+    """A file has a bound. A header links to the rest, with the same filters, until all is there once."""
+    monkeypatch.setattr(events, "CHUNK", 1)
+    whole = [each["id"] for each in lines_of(Visitor(client).see("/history.jsonl?feature=a"))]
+    assert len(whole) > 2
+    monkeypatch.setattr(history, name, limit)
+    found: list[int] = []
+    address: str | None = "/ui/history.jsonl?feature=a"
+    while address is not None:
+        answer = client.get(address)
+        part = lines_of(answer)
+        assert 0 < len(part) <= 2
+        found += [each["id"] for each in part]
+        link = re.fullmatch('<(.+)>; rel="next"', answer.headers.get("link", ""))
+        address = link and link[1]
+    assert found == whole
+
+
+def test_an_export_for_a_viewer(client: AppClient) -> None:
+    """As in the API, what belongs to no project is for administrators."""
+    client.post("/api/admin/user-admin", {"username": "new", "rootRole": 3})
+    assert "user-created" in {each["type"] for each in lines_of(Visitor(client).see("/history.jsonl"))}
+    seen = {each["type"] for each in lines_of(Visitor(client, VIEWER_SECRET).see("/history.jsonl"))}
+    assert "user-created" not in seen and "feature-metadata-updated" in seen
 
 
 def test_a_viewer_sees_events_of_projects(client: AppClient) -> None:
@@ -83,3 +159,24 @@ def test_a_viewer_sees_events_of_projects(client: AppClient) -> None:
     seen = [each["type"] for each in Visitor(client, VIEWER_SECRET).data("/history")["events"]]
     assert "user-created" not in seen and "feature-metadata-updated" in seen
     assert told(client)[0][0] == "user-created"
+
+
+def test_the_question_says_what_stands_in_the_way(client: AppClient) -> None:
+    """Before an undo the page tells which later event keeps it from being done, and leads to the undo of that one."""
+    visitor = Visitor(client)
+    [first] = visitor.data("/history?type=feature-metadata-updated")["events"]
+    assert visitor.data(f"/history/{first['id']}/undo")["obstacle"] == ""
+    client.put(FLAG, {"name": "a", "description": "later"})
+    later = visitor.data("/history?type=feature-metadata-updated")["events"][0]
+    page = visitor.see(f"/history/{first['id']}/undo?back=/flags/a").text
+    assert "the description was changed later: boss changed the description of a on " in page
+    assert f'href="/ui/history/{later["id"]}/undo?back=%2Fflags%2Fa"' in page and "disabled" in page
+
+
+def test_a_kind_without_undo_says_why(client: AppClient) -> None:
+    """The history tells the reason in place of the button, and so does the question."""
+    client.post("/api/admin/user-admin", {"username": "newcomer", "rootRole": 3})
+    visitor = Visitor(client)
+    [event] = visitor.data("/history?type=user-created&q=newcomer")["events"]
+    for path in ("/history?q=newcomer", f"/history?groupId={event['groupId']}", f"/history/{event['id']}/undo"):
+        assert "Who may sign in is not changed by an undo" in visitor.see(path).text

@@ -118,4 +118,15 @@ def test_who_may_make_one(pages: PageClient, secret: str, project: str, status: 
         assert pages.press(form, "save", token=secret, description="changed").status == 303
 
 
+def test_the_owner_of_a_project_makes_one_for_it(pages: PageClient) -> None:
+    """The form offers exactly the projects for which its user may make a segment; without any it is disabled."""
+    assert 'href="/ui/segments/new"' in pages.get("/ui/segments", token=OWNER_SECRET).text
+    form = pages.form(pages.get("/ui/segments/new", token=OWNER_SECRET), "/new")
+    assert form.value("project") == "other"
+    assert pages.press(form, "save", token=OWNER_SECRET, name="ours").status == 303
+    data = pages.data("/ui/segments/new", token=VIEWER_SECRET)
+    assert (data["may"], data["choices"]["projects"]) == (False, [])
+    assert pages.data("/ui/segments/new", token=EDITOR_SECRET)["for_all"] is True
+
+
 USER = "user:secret-of-the-admin-user"

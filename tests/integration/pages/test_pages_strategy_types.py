@@ -102,12 +102,14 @@ def test_deprecating(pages: PageClient) -> None:
 
 
 def test_deleting(pages: PageClient) -> None:
-    """The page names the flags that use the type, which keep their strategies; a built-in type stays."""
+    """The page names the flags that use the type, which keep their strategies, and undo brings it back; a built-in type stays."""
     page = pages.get(HOURS)
     assert 'href="/ui/flags/a"' in page.text and "stays as it is, and clients get it as before" in page.text
     told = pages.press(pages.form(page, "/delete"))
     assert "You deleted the strategy type hours" in pages.get(told.headers["location"]).text
     assert pages.get(HOURS).status == 404
+    pages.undo(told)
+    assert stored(pages)["parameters"] == [{"name": "from", "type": "number"}]
     place = "/api/admin/projects/default/features/a/environments/development/strategies"
     assert [each["name"] for each in pages.client.get(place).json()] == ["hours"]
     built_in = pages.get("/ui/strategy-types/default")

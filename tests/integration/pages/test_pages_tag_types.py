@@ -74,7 +74,7 @@ def test_changing_one(pages: PageClient) -> None:
 
 
 def test_deleting(pages: PageClient) -> None:
-    """The page says which flags lose which tags; a tag that came meanwhile is not deleted unseen."""
+    """The page says which flags lose which tags; a tag that came meanwhile is not deleted unseen. Undo brings all back."""
     page = pages.get(TEAM)
     assert "Its 1 tag is deleted, too, and taken off 1 flag." in page.text and 'href="/ui/flags/a"' in page.text
     form = pages.form(page, "/delete")
@@ -84,6 +84,8 @@ def test_deleting(pages: PageClient) -> None:
     assert "You deleted the tag type team" in pages.get(told.headers["location"]).text
     assert pages.client.get("/api/admin/features/a/tags").json()["tags"] == []
     assert pages.get(TEAM).status == 404
+    pages.undo(told)
+    assert [each["value"] for each in pages.client.get("/api/admin/features/a/tags").json()["tags"]] == ["web"]
 
 
 @pytest.mark.parametrize(("secret", "may"), [(VIEWER_SECRET, False), (EDITOR_SECRET, True)])

@@ -17,6 +17,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import BackupError, DatabaseError
 from flagsvc.server.store import schema
 from flagsvc.server.store.backup.restoring import check_backup
+from flagsvc.server.store.backup.tables import KEPT
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.migrate import VERSION_TABLE, upgrade
@@ -105,10 +106,10 @@ def test_an_empty_database_takes_a_backup(store: Store, empty_url: str, opened: 
 
 
 def test_what_a_backup_has(store: Store) -> None:
-    """Every table is in it but the revision, and no session, no link and no secret."""
+    """Every table is in it but those that are kept, and no session, no link and no secret."""
     made = backup_of(store)
     rows = rows_of(made)
-    assert {each["table"] for each in rows} == set(METADATA.tables) - {"revision"}
+    assert {each["table"] for each in rows} == set(METADATA.tables) - KEPT
     assert {each["row"]["kind"] for each in rows if each["table"] == "tokens"} == {"personal", "backend"}
     assert SECRET.encode() not in gzip.decompress(made.getvalue())
     assert not store.engine.pool.checkedout()  # type: ignore[attr-defined]
@@ -134,12 +135,15 @@ def test_a_running_server_sees_a_restore(store: Store, database_url: str, opened
     with store.writing(WHO) as tx:
         tx.db.execute(update(schema.features).values(description="changed"))
         tx.db.execute(schema.tokens.delete())
+        tx.db.execute(schema.used_answers.insert().values(hash="1" * 64, expires_at=tx.now))
     keyring = Keyring(store, SystemClock(), RecordingLog())
     revision = store.revision()
     with pytest.raises(BackupError, match="the database is in use, it has 3 features, 1 segments, 2 users"):
         restored(store, made)
     restored(opened(database_url, open_any_store), made, replace=True)
     assert store.revision() == revision + 1
+    with store.reading() as tx:
+        assert tx.db.execute(select(schema.used_answers.c.hash)).scalars().all() == ["0" * 64, "1" * 64]
     keyring.load()
     assert keyring.find(SECRET) is not None
     with store.reading() as tx:

@@ -68,12 +68,19 @@ function follow() {
   stream.addEventListener("error", () => { if (!polling) poll(true); });
 }
 
-// An answer without the part is an error, which changes nothing, or the sign-in, to which the page then goes.
+// An answer without the part is an error, or the sign-in. It changes nothing, and the page goes to the sign-in. A form that did
+// nothing by that is sent again, without this script, so that the page of the error is seen.
 document.addEventListener("htmx:after:request", (event) => {
   const { sourceElement: part, response, text } = event.detail.ctx;
-  if (!part.dataset.hxTrigger?.startsWith("live-") || text.includes(`id="${part.id}"`)) return;
+  const target = (part.dataset.hxTarget ?? "").slice(1) || part.id;
+  if (!part.dataset.hxSelect || text.includes(`id="${target}"`)) return;
   event.preventDefault();
-  if (response.raw.redirected) window.location.reload();
+  if (part.dataset.hxBoost) {
+    part.action = event.detail.ctx.sourceEvent.submitter.formAction;
+    part.submit();
+  } else if (response.raw.redirected) {
+    window.location.reload();
+  }
 });
 
 if (document.body.dataset.live) {

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from flagsvc.http import reached_limits as limits
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
+from flagsvc.pages.lines import line_points
 from flagsvc.proxy.pages.flags import PAGE_SIZE, read_number
 from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
 from flagsvc.proxy.pages.recorder import SECONDS, Figures, Recorder, figures_of
@@ -76,10 +77,9 @@ def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
 
 def draw_line(rates: Sequence[Figures]) -> dict[str, Any]:
     """Return the line of the requests: its points, its size and the highest number in it."""
-    highest = max((each.requests for each in rates), default=0.0)
-    first = SECONDS - len(rates)
-    points = [f"{first + at},{HEIGHT - each.requests / (highest or 1.0) * HEIGHT:.1f}" for at, each in enumerate(rates)]
-    return {"points": " ".join(points), "width": SECONDS, "height": HEIGHT, "highest": round(highest, 1)}
+    values = [each.requests for each in rates]
+    points = line_points(values, HEIGHT, SECONDS - len(rates))
+    return {"points": points, "width": SECONDS, "height": HEIGHT, "highest": round(max(values, default=0.0), 1)}
 
 
 def list_routes(readings: Readings) -> list[dict[str, Any]]:

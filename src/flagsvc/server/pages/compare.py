@@ -28,6 +28,8 @@ FILTERS: Final = (SOURCE, TARGET, "q", *PLAIN_FILTERS, "tag", "sort", "order")
 """What the address may have besides the number of the page."""
 FLAG, ALL = "flag", "all"
 """The fields of the form: a ticked flag, and whether all that differ are wanted, on every page."""
+NEEDED: Final = "UPDATE_FEATURE"
+"""The permission that every import needs; others depend on what changes."""
 NOT_TWO: Final = "Choose two different environments."
 NONE_TICKED: Final = "Tick at least one flag."
 
@@ -71,15 +73,15 @@ def find_differences(tx: Tx, pair: Pair, given: dict[str, str]) -> list[Differen
     return [Difference(name, differing[name]) for name in names if name in differing]
 
 
-def read_pair(tx: Tx, given: dict[str, str]) -> Pair:
-    """Return the environments of an address. Raises CallerError (400, 404)."""
-    return choose_pair([each["name"] for each in environments.list_all(tx)], given)
+def list_environments(tx: Tx) -> list[str]:
+    """Return the names of the environments, in order."""
+    return [each["name"] for each in environments.list_plain(tx)]
 
 
 def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     """Return the imports that copy the ticked flags. Raises CallerError (400, 404)."""
     given = read_address(call)
-    pair = read_pair(tx, given)
+    pair = choose_pair(list_environments(tx), given)
     names = call.form.texts(FLAG)
     if call.form.has(ALL):
         names = [each.name for each in find_differences(tx, pair, given) if each.copyable]
@@ -107,12 +109,12 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     """Return the page, with what a copy changes if the look has a preview."""
     found = preview_plans(call, lambda tx: make_requests(call, tx), look)
     with call.store.reading() as tx:
-        listed = list_page(call, tx, look)
-        known = environments.list_all(tx)
+        known = list_environments(tx)
+        listed = list_page(call, tx, known, look)
         offered = choices(tx)
     data = listed | {
         "all": call.form.has(ALL),
-        "environments": [{"value": each["name"], "text": each["name"]} for each in known],
+        "environments": [{"value": each, "text": each} for each in known],
         "choices": offered,
         "problems": look.problems,
         "changed": look.conflict,
@@ -121,12 +123,12 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     return ApiAnswer(data, look.status)
 
 
-def list_page(call: ApiCall, tx: Tx, look: Look) -> Json:
+def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
     """Return a page of the flags that differ, and its address. An error becomes the status and the problems of the look."""
     given = read_address(call)
     pair, listed = Pair("", ""), list[Difference]()
     try:
-        pair = read_pair(tx, given)
+        pair = choose_pair(known, given)
         listed = find_differences(tx, pair, given)
     except CallerError as error:
         look.status, look.problems = problems_of(error)
@@ -135,7 +137,10 @@ def list_page(call: ApiCall, tx: Tx, look: Look) -> Json:
     ticked = dict.fromkeys(call.form.texts(FLAG))
     shown = {each["name"] for each in rows}
     return {
-        "flags": [each | {"ticked": each["name"] in ticked} for each in rows],
+        "flags": [
+            each | {"ticked": each["name"] in ticked, "needs": needs_of(call, each["project"], pair.target)}
+            for each in rows
+        ],
         "ticked_elsewhere": [name for name in ticked if name not in shown],
         "total": len(listed),
         "copyable": sum(each.copyable for each in listed),
@@ -145,6 +150,11 @@ def list_page(call: ApiCall, tx: Tx, look: Look) -> Json:
         "address": urlencode(given | {SOURCE: pair.source, TARGET: pair.target}),
         "back": urlencode(given | {SOURCE: pair.target, TARGET: pair.source}),
     }
+
+
+def needs_of(call: ApiCall, project: str, environment: str) -> str:
+    """Return the permission that every copy needs if the user lacks it; empty for one who has it."""
+    return "" if call.actor.may(NEEDED, project=project, environment=environment) else NEEDED
 
 
 def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:

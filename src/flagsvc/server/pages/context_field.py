@@ -20,7 +20,7 @@ from flagsvc.server.pages.edits import (
     require_unchanged,
 )
 from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.segment import form_project, may, project_choices
+from flagsvc.server.pages.segment import form_project, makes_in, may, project_choices
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import context_fields, segments
@@ -44,7 +44,8 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Return every context field with its legal values and the number of flags that constrain it."""
     with call.store.reading() as tx:
         found = context_fields.list_fields(tx)
-    return ApiAnswer({"fields": found, "may_create": may(call, MAY_CREATE, None), "permission": MAY_CREATE[0]})
+        may_create = may(call, MAY_CREATE, None) or bool(makes_in(call, tx, MAY_CREATE))
+    return ApiAnswer({"fields": found, "may_create": may_create, "permission": MAY_CREATE[0]})
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -121,18 +122,20 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         data: Json = {
             "field": name,
             "form": typed or own,
-            "projects": project_choices(tx),
+            "projects": makes_in(call, tx, MAY_CREATE) if stored is None else project_choices(tx),
             "uses": [] if name is None else context_fields.strategies_using(tx, name),
             "segments": [] if name is None else segments_using(tx, name),
         }
     project = None if stored is None else stored.get("project")
     needed = MAY_CREATE if stored is None else MAY_UPDATE
+    allowed = may(call, needed, project)
     data |= {
         "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
         "owner": project or "",
+        "for_all": not project and (allowed or stored is not None),
         "changed": look.conflict,
         "conflict_rows": differences(PARTS, told(own), told(typed or own)) if look.conflict else [],
-        "may": may(call, needed, project),
+        "may": allowed or (stored is None and bool(data["projects"])),
         "permission": needed[0],
         "may_delete": may(call, MAY_DELETE, project),
         "delete_permission": MAY_DELETE[0],

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.compare import needs_of
 from flagsvc.server.pages.edits import SAVE, Look
-from flagsvc.server.pages.flag import may, read_flag, require_flag
+from flagsvc.server.pages.flag import read_flag, require_flag
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
@@ -16,8 +17,6 @@ from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.store import Tx
 
 SOURCE, TARGET = "from", "to"
-NEEDED: Final = "UPDATE_FEATURE"
-"""The permission that every import needs; others depend on what changes."""
 NONE_TICKED: Final = "Tick at least one environment to copy to."
 ITSELF: Final = "The flag cannot be copied to the environment that it is copied from."
 
@@ -59,7 +58,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     source = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
     targets = call.form.texts(TARGET)
     for state in flag["environments"]:
-        state["needs"] = "" if may(call, NEEDED, flag["project"], state["name"]) else NEEDED
+        state["needs"] = needs_of(call, flag["project"], state["name"])
         state["ticked"] = state["name"] in targets
         state["words"] = [each["words"] for each in state["strategies"] if not each["disabled"]]
     changed = [] if found is None else [each["environment"] for each in found["plans"]]

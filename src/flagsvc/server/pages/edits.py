@@ -20,12 +20,16 @@ SAVE, PREVIEW = "save", "preview"
 
 @dataclass
 class Look:
-    """How the page of a form looks: its status, what is wrong, whether it shows a preview, and a conflict."""
+    """How the page of a form looks: its status, what is wrong, whether it shows a preview, and a conflict.
+
+    With a conflict, and `by_whom`, it says who made the last change.
+    """
 
     status: int = 200
     problems: list[str] = field(default_factory=list)
     preview: bool = False
     conflict: bool = False
+    by_whom: bool = False
 
 
 class ChangedMeanwhileError(Exception):

@@ -14,6 +14,7 @@ from flagsvc.server.pages.edits import (
     reasons_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -83,10 +84,11 @@ def show(call: ApiCall) -> ApiAnswer:
 def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
     """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
     name = call.params.get("name")
-    stored = None
+    stored = last = None
     if name is not None:
         with call.store.reading() as tx:
             stored = environments.get(tx, name)
+            last = last_change(call, tx, look, "environment", environment=name)
     data = {
         "environment": stored,
         "form": typed or stored or {"name": "", "type": "", "enabled": True},
@@ -95,6 +97,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "may": call.actor.may(PERMISSION),
         "permission": PERMISSION,
         "problems": look.problems,
+        "last_change": last,
     }
     return ApiAnswer(data, look.status)
 
@@ -120,7 +123,7 @@ def update(call: ApiCall) -> ApiAnswer:
             check(UPDATE, wanted)
             environments.change(tx, name, wanted)
     except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED, f"You typed the type {wanted['type']}."]))
+        return show_page(call, None, Look(CONFLICT, [CHANGED, f"You typed the type {wanted['type']}."], by_whom=True))
     except (CallerError, ShapeError) as error:
         return show_page(call, {"name": name, **wanted}, Look(*reasons_of(error)))
     return see_other(call, "environments", name, done=tx)
@@ -145,7 +148,7 @@ def remove(call: ApiCall) -> ApiAnswer:
             require_unchanged(environments.get(tx, name), call.form.text("base"))
             environments.remove(tx, name)
     except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED]))
+        return show_page(call, None, Look(CONFLICT, [CHANGED], by_whom=True))
     except CallerError as error:
         return show_page(call, None, Look(*reasons_of(error)))
     return see_other(call, "environments", done=tx)

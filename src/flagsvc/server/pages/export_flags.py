@@ -38,7 +38,7 @@ def read_address(call: ApiCall) -> dict[str, str]:
 
 def choose_environment(tx: Tx, given: dict[str, str]) -> str:
     """Return the environment of an address; the first one where it names none. Raises CallerError (404)."""
-    known = [each["name"] for each in environments.list_all(tx)]
+    known = [each["name"] for each in environments.list_plain(tx)]
     wanted = given.get(ENVIRONMENT) or next(iter(known), "")
     if wanted not in known:
         raise not_found(f"There is no environment {wanted}")
@@ -105,7 +105,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
             "page": number,
             "pages": max(1, -(-found["total"] // PAGE_SIZE)),
             "filters": {name: given.get(name, "") for name in FILTERS} | {ENVIRONMENT: environment},
-            "environments": [{"value": each["name"], "text": each["name"]} for each in environments.list_all(tx)],
+            "environments": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
             "choices": choices(tx),
             "problems": look.problems,
             "address": urlencode(given | {ENVIRONMENT: environment}),

@@ -6,24 +6,30 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.pages.templates import segment
 from flagsvc.reasons.admin_words import words_of_variants
+from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.flags import SWITCH, is_protected, may
+from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, go_to, page, see_other
+from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources import feature_environments, feature_views, features
+from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
+from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.flag_sentences import sentences_of
 from flagsvc.server.store.resources.links import SCHEMES
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
-SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
 DEPEND = "UPDATE_FEATURE_DEPENDENCY"
 EVERYONE = "everyone"
+SHOWN_EVENTS = 5
+"""The events on the page of a flag; the history has all."""
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -33,11 +39,23 @@ def show(call: ApiCall) -> ApiAnswer:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
+        flag["askedBy"] = usage.sum_by_application(tx, name)
+        flag["history"], flag["events"] = read_history(tx, name)
     for state in flag["environments"]:
         state["may_switch"] = may(call, SWITCH, flag["project"], state["name"])
         state["may_add"] = may(call, "CREATE_FEATURE_STRATEGY", flag["project"], state["name"])
+        state["may_vary"] = may(call, VARIANTS_PERMISSION, flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
-    return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])})
+    bounds = {"hours": usage.SHOW_HOURS, "most": usage.MAX_APPLICATIONS}
+    return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])} | bounds)
+
+
+def read_history(tx: Tx, name: str) -> tuple[list[Json], int]:
+    """Return the last events of a flag with their sentences, and how many there are."""
+    wanted = EventSearch(filters={"feature": [name]}, all_projects=True, limit=SHOWN_EVENTS)
+    found, total = events.search(tx, wanted)
+    shown = ("id", "createdAt", "createdBy", "way", "tokenName")
+    return [{part: each[part] for part in shown} | {"words": unmarked(each["summary"])} for each in found], total
 
 
 def read_flag(tx: Tx, name: str) -> Json:
@@ -74,11 +92,6 @@ def require_flag(tx: Tx, name: str) -> Row[Any]:
     return row
 
 
-def may(call: ApiCall, permission: str, project: str, environment: str) -> bool:
-    """Return whether the caller has a permission in a project and an environment."""
-    return call.actor.may(permission, project=project, environment=environment)
-
-
 def ask(call: ApiCall) -> ApiAnswer:
     """Return the question before a switch: what will happen, in words."""
     return ApiAnswer(read_switch(call))
@@ -98,7 +111,13 @@ def read_switch(call: ApiCall) -> Json:
         "environment": environment,
         "enabled": state["enabled"],
         "words": active or [EVERYONE],
+        "back": back_of(call.first_value("back")) or f"/flags/{segment(name)}",
     }
+
+
+def back_of(text: str | None) -> str:
+    """Return the page to go back to after a switch, below PAGES; empty for that of the flag."""
+    return local_page(text) if text else ""
 
 
 def switch(*, enabled: bool) -> Handler:
@@ -109,7 +128,8 @@ def switch(*, enabled: bool) -> Handler:
         with call.store.writing(call.actor, "page") as tx:
             place = StrategyPlace(require_flag(tx, name).project, name, environment)
             feature_environments.switch(tx, place, enabled=enabled)
-        return see_other(call, "flags", name, done=tx)
+        back = back_of(call.form.text("back"))
+        return go_to(call, back, tx) if back else see_other(call, "flags", name, done=tx)
 
     return handler
 

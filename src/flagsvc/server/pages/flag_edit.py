@@ -14,6 +14,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
 from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
@@ -56,7 +57,7 @@ def read_form(form: Form) -> Json:
 def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
     """Return the page of a new flag."""
     with call.store.reading() as tx:
-        listed = [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)]
+        listed = [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
     chosen = call.params.get("projectId") or call.first_value("project") or ""
     known = [each["value"] for each in listed]
     project = chosen if chosen in known or not known else known[0]
@@ -70,6 +71,7 @@ def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
         "tags": [],
         "tag_types": [],
         "links": [],
+        "last_change": None,
     }
     return ApiAnswer(data | rights | rest, look.status)
 
@@ -91,6 +93,7 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
         row = require_flag(tx, name)
         own = feature_views.tags_of(tx, [name]).get(name, [])
         known = [each["name"] for each in tag_types.list_types(tx)]
+        last = last_change(call, tx, look, "flag", feature=name)
         forms = link_forms(tx, name, typed_links or {})
     stored = content_of(row)
     shown = typed or stored
@@ -104,8 +107,8 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
     rights |= {"may_archive": call.actor.may(ARCHIVE, project=row.project)}
     base = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
     rest: Json = {"base": base, "problems": look.problems, "changed": look.conflict, "tags": own, "tag_types": known}
-    rest |= {"links": forms}
-    return ApiAnswer(data | rights | rest | {"conflict_rows": rows if look.conflict else []}, look.status)
+    rest |= {"links": forms, "conflict_rows": rows if look.conflict else [], "last_change": last}
+    return ApiAnswer(data | rights | rest, look.status)
 
 
 def link_forms(tx: Tx, name: str, typed: dict[str, Json]) -> list[Json]:

@@ -70,7 +70,7 @@ def unchanged_link(call: ApiCall, tx: Tx) -> str:
     return identity
 
 
-OWN = f"{ONE}/links"
+OWN = f"{ONE}/edit/links"
 FORMS = (
     (OWN, add, "Add a link to a flag.", "createFeatureLink"),
     (f"{OWN}/:linkId", update, "Change a link of a flag.", "updateFeatureLink"),

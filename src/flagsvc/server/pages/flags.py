@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.pages.lines import line_points
 from flagsvc.server.api.admin.feature_types import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import page
-from flagsvc.server.store.resources import environments, feature_search, projects
+from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
 from flagsvc.server.store.resources.feature_search import FeatureSearch
 from flagsvc.server.store.resources.flag_sentences import sentences_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_words
 
+SWITCH = "UPDATE_FEATURE_ENVIRONMENT"
+"""The permission that a switch needs."""
 PAGE_SIZE = 50
 MAX_PAGE = 1_000_000
+HEIGHT = 20
+"""The height of the line of a flag's usage, in the units of its picture."""
 PLAIN_FILTERS = ("project", "type", "state")
 """Filters of the address that are one value of the search's filter of the same name."""
 FILTERS = ("q", *PLAIN_FILTERS, "tag", "archived", "unseen", "sort", "order")
@@ -31,17 +36,27 @@ def show(call: ApiCall) -> ApiAnswer:
     with call.store.reading() as tx:
         found = feature_search.search(tx, read_search(given, number))
         data = {
-            "flags": describe(tx, found["features"]),
+            "flags": add_usage(tx, add_rights(call, describe(tx, found["features"]))),
             "total": found["total"],
+            "empty": "" if found["total"] else why_empty(tx, given),
             "page": number,
             "pages": max(1, -(-found["total"] // PAGE_SIZE)),
             "filters": {name: given.get(name, "") for name in FILTERS},
             "environments": [
-                {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_all(tx)
+                {"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)
             ],
             "choices": choices(tx),
         }
-    return ApiAnswer(data | {"address": urlencode(given)})
+    place = given | ({"page": str(number)} if number > 1 else {})
+    back = "/flags" + ("?" if place else "") + urlencode(place)
+    return ApiAnswer(data | {"address": urlencode(given), "back": back, "hours": usage.SHOW_HOURS})
+
+
+def why_empty(tx: Tx, given: dict[str, str]) -> str:
+    """Return why the list is empty: the `server` has no flags, all of them are `archived`, or none fits the `filters`."""
+    if not features.has_any(tx):
+        return "server"
+    return "filters" if given else "archived"
 
 
 def read_search(given: dict[str, str], number: int) -> FeatureSearch:
@@ -62,16 +77,39 @@ def read_search(given: dict[str, str], number: int) -> FeatureSearch:
     )
 
 
-def describe(tx: Tx, features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def describe(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return features with their words in each environment."""
-    words = sentences_of(tx, [each["name"] for each in features])
-    for feature in features:
+    words = sentences_of(tx, [each["name"] for each in found])
+    for feature in found:
         feature.setdefault("tags", [])
         for state in feature["environments"]:
             strategies = words.get((feature["name"], state["name"]), [])
             state["words"] = [each["words"] for each in strategies if not each["disabled"]]
             state["protected"] = is_protected(state["type"])
-    return features
+    return found
+
+
+def add_rights(call: ApiCall, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return features with whether the caller may switch them, in each environment."""
+    for feature in found:
+        for state in feature["environments"]:
+            state["may_switch"] = may(call, SWITCH, feature["project"], state["name"])
+    return found
+
+
+def add_usage(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return features with how often they were asked for: in each of the last hours, as a line, and on and off in this hour."""
+    hours = usage.sum_by_hour(tx, [each["name"] for each in found])
+    for feature in found:
+        feature["asked"] = hours.get(feature["name"], [])
+        feature["line"] = line_points(feature["asked"], HEIGHT)
+        feature |= {answer: sum([each[answer] for each in feature["environments"]]) for answer in ("yes", "no")}
+    return found
+
+
+def may(call: ApiCall, permission: str, project: str, environment: str) -> bool:
+    """Return whether the caller has a permission in a project and an environment."""
+    return call.actor.may(permission, project=project, environment=environment)
 
 
 def is_protected(kind: str) -> bool:
@@ -82,7 +120,7 @@ def is_protected(kind: str) -> bool:
 def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
     """Return what the filters offer."""
     return {
-        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)],
+        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)],
         "type": [{"value": identity, "text": name} for identity, name, *_ in TYPES],
         "state": [{"value": "active", "text": "active"}, {"value": "stale", "text": "stale"}],
     }

@@ -1,64 +1,116 @@
-"""What was changed, who changed it and how: events as sentences, with what was before and after."""
+"""What was changed, who changed it and how: events as sentences, with what was before and after, and as JSON lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import urlencode
 
+from flagsvc.pages.headers import PAGE_HEADERS
+from flagsvc.server.api.admin.events import ID
 from flagsvc.server.api.admin.search import read_number
+from flagsvc.server.api.answers import encode
+from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE
-from flagsvc.server.pages.page import page
-from flagsvc.server.store.event_kinds import ROWS
+from flagsvc.server.pages.page import page, raw
+from flagsvc.server.store.event_kinds import ROWS, WAYS, list_changes
 from flagsvc.server.store.resources import environments, events
 from flagsvc.server.store.resources.events import EventSearch, read_day
+from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.table import row_of
 
-EXACT = ("feature", "project", "environment", "type", "groupId")
+EXACT = ("feature", "project", "environment", "type", "way", "groupId")
 """Filters of the address that are one value of the search's filter of the same name."""
+ACTOR, BEFORE = "createdBy", "before"
 DAYS = ("from", "to")
-FILTERS = ("q", *EXACT, *DAYS)
+FILTERS = ("q", *EXACT, ACTOR, *DAYS)
 """What the address may have besides the number of the page."""
+LINES: Final = "/history.jsonl"
+MOST_LINES: Final = 10_000
+MOST_BYTES: Final = 16 * 2**20
+"""The most events in a file of them, and the size after which it takes no further one."""
 
 
 def show(call: ApiCall) -> ApiAnswer:
     """Return a page of events, the newest first. Without the permission ADMIN these are events of projects only."""
-    given = {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
+    given = read_filters(call)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
-    wanted = EventSearch(
-        text=given.get("q", ""),
-        filters={name: [given[name]] for name in EXACT if name in given},
-        since=read_date(given, "from"),
-        until=read_date(given, "to"),
-        all_projects=call.actor.may("ADMIN"),
-        offset=(number - 1) * PAGE_SIZE,
-        limit=PAGE_SIZE,
-    )
+    wanted = replace(read_search(call, given), offset=(number - 1) * PAGE_SIZE, limit=PAGE_SIZE)
     with call.store.reading() as tx:
         found, total = events.search(tx, wanted)
-        places = [each["name"] for each in environments.list_all(tx)]
+        offered = choices(tx)
     data = {
         "events": [show_event(each) for each in found],
         "total": total,
         "page": number,
         "pages": max(1, -(-total // PAGE_SIZE)),
+        "most_lines": MOST_LINES,
         "filters": {name: given.get(name, "") for name in FILTERS},
-        "choices": {
-            "environment": [{"value": each, "text": each} for each in places],
-            "type": [{"value": each.type, "text": each.label} for each in ROWS],
-        },
+        "choices": offered,
         "address": urlencode(given),
     }
     return ApiAnswer(data)
+
+
+def read_filters(call: ApiCall) -> dict[str, str]:
+    """Return the filters of the address that say something."""
+    return {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
+
+
+def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
+    """Return the search for filters. Raises ApiError (400) for one that means nothing."""
+    filters: dict[str, Sequence[str | int]] = {name: [given[name]] for name in EXACT if name in given}
+    actor = read_id(given.get(ACTOR, ""), ACTOR)
+    return EventSearch(
+        text=given.get("q", ""),
+        filters=filters | ({} if actor is None else {ACTOR: [actor]}),
+        since=read_date(given, "from"),
+        until=read_date(given, "to"),
+        all_projects=call.actor.may("ADMIN"),
+    )
+
+
+def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
+    """Return what the filters offer."""
+    return {
+        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
+        "type": [{"value": each.type, "text": each.label} for each in ROWS],
+        ACTOR: [{"value": str(each["id"]), "text": each["name"]} for each in events.list_creators(tx)],
+        "way": [{"value": each, "text": each} for each in WAYS],
+    }
+
+
+def export(call: ApiCall) -> ApiAnswer:
+    """Return the newest events that fit the filters, a line of JSON for each. A header links to the rest, if there is one."""
+    given = read_filters(call)
+    wanted = replace(read_search(call, given), before=read_id(call.first_value(BEFORE) or "", BEFORE))
+    lines: list[bytes] = []
+    size, last, more = 0, 0, False
+    with call.store.reading() as tx:
+        for event in events.walk(tx, wanted):
+            more = len(lines) == MOST_LINES or size >= MOST_BYTES
+            if more:
+                break
+            lines.append(encode(event) + b"\n")
+            size, last = size + len(lines[-1]), event["id"]
+    following = f'<{call.root}{PAGES}{LINES}?{urlencode(given | {BEFORE: str(last)})}>; rel="next"'
+    name = (b"content-disposition", b'attachment; filename="history.jsonl"')
+    link = [(b"link", following.encode())] * more
+    return ApiAnswer(b"".join(lines), headers=(*PAGE_HEADERS, name, *link))
 
 
 def show_event(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
     row = row_of(event["type"])
     reason = "" if row.subject is not None else row.reason
-    return event | {"words": plain(event["summary"]), "changes": list(list_changes(event)), "kept": reason}
+    return event | {
+        "words": unmarked(event["summary"]),
+        "changes": list_changes(event["before"], event["after"]),
+        "kept": reason,
+    }
 
 
 def read_date(given: dict[str, str], name: str) -> Any:
@@ -68,23 +120,27 @@ def read_date(given: dict[str, str], name: str) -> Any:
     try:
         return read_day(given[name])
     except ValueError:
-        message = f"The `{name}` of the address must be a day as 2026-01-31, not {given[name][:20]}"
-        raise invalid([{"message": message}]) from None
+        raise unreadable(name, "a day as 2026-01-31", given[name]) from None
 
 
-def plain(summary: str) -> str:
+def read_id(text: str, name: str) -> int | None:
+    """Return a number of the address; None for an empty text. Raises ApiError (400) for what is none."""
+    if text and not ID.fullmatch(text):
+        raise unreadable(name, "a whole number", text)
+    return int(text) if text else None
+
+
+def unreadable(name: str, wanted: str, given: str) -> Exception:
+    """Return the error (400) for a filter that means nothing."""
+    return invalid([{"message": f"The `{name}` of the address must be {wanted}, not {given[:20]}"}])
+
+
+def unmarked(summary: str) -> str:
     """Return the sentence of an event without the marks around its names."""
     return summary.replace("**", "")
 
 
-def list_changes(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each member of an event that is different before and after. Without one of the two sides nothing is compared."""
-    before, after = event["before"], event["after"]
-    if before is None or after is None:
-        return
-    for name in dict.fromkeys((*before, *after)):
-        if before.get(name) != after.get(name):
-            yield {"name": name, "before": before.get(name), "after": after.get(name)}
-
-
-ROUTES = (page("/history", show, "history.html", "What was changed, who changed it and how."),)
+ROUTES = (
+    page("/history", show, "history.html", "What was changed, who changed it and how."),
+    raw(LINES, export, "The events that fit the filters, as JSON lines.", "application/jsonl"),
+)

@@ -101,8 +101,8 @@ def show_page(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
 def choices(tx: Tx) -> dict[str, list[Json]]:
     """Return the projects and environments to choose from."""
     return {
-        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)],
-        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_all(tx)],
+        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)],
+        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
     }
 
 

@@ -63,16 +63,16 @@ def page(
     )
 
 
-def live(path: str, handler: Handler, summary: str) -> Route:
-    """Return the route of a stream of events below PAGES."""
+def raw(path: str, handler: Handler, summary: str, media: str) -> Route:
+    """Return the route of an answer below PAGES that is no page: a stream of events, or a file. `media` is its type."""
     return Route(
         path=f"{PAGES}{path}",
         handler=handler,
-        operation=f"page{path.strip('/').title()}",
+        operation=f"page{path.strip('/').title().replace('.', '')}",
         summary=summary,
         tag="Pages",
         auth=Auth.PAGE,
-        media="text/event-stream",
+        media=media,
         listed=False,
     )
 
@@ -117,9 +117,15 @@ def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
     if isinstance(answer.body, bytes):
         return answer
     frame = frame_of(call.root, call.head, call.known_actor)
-    frame = frame._replace(notice=find_notice(call, frame.pages, frame.path.removeprefix(frame.pages)))
+    frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = TEMPLATES.render(template, frame=frame, **answer.body)
     return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
+
+
+def place_of(call: ApiCall, frame: Frame) -> str:
+    """Return the place of a page below PAGES, with its query, without what a notice adds to it."""
+    kept = {name: values for name, values in call.query.items() if name != QUERY}
+    return frame.path.removeprefix(frame.pages) + ("?" if kept else "") + urlencode(kept, doseq=True)
 
 
 def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
@@ -139,6 +145,12 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     found = query | ({} if done is None else {QUERY: id_of(done)})
     text = urlencode({name: value for name, value in found.items() if value})
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
+
+
+def go_to(call: ApiCall, place: str, done: Tx) -> ApiAnswer:
+    """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
+    mark = "&" if "?" in place else "?"
+    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
 
 
 def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:

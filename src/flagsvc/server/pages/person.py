@@ -15,6 +15,7 @@ from flagsvc.server.pages.edits import (
     problems_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.people import ADMIN, ROLE_NAMES, new_link, titled
 from flagsvc.server.store.checks import Json
@@ -47,6 +48,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         tokens = [each["description"] for each in personal_tokens.list_tokens(tx, number)]
         roles = next(each["projectRoles"] for each in users.list_with_roles(tx) if each["id"] == number)
         found = sessions.list_sessions(tx, number, call.session)
+        last = last_change(call, tx, look, "user", number)
     form = typed or stored
     kept = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
     data: Json = {
@@ -58,7 +60,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         "made": made,
     }
     data |= {"tokens": tokens, "project_roles": roles, "problems": look.problems, "changed": look.conflict}
-    data |= {"conflict_rows": differences(PARTS, stored, form) if look.conflict else []}
+    data |= {"conflict_rows": differences(PARTS, stored, form) if look.conflict else [], "last_change": last}
     return ApiAnswer(data | {"is_me": call.actor.is_user and call.actor.id == number}, look.status)
 
 
@@ -110,7 +112,7 @@ def remove(call: ApiCall) -> ApiAnswer:
             require_unchanged(stored_form(tx, number), call.form.text("base"))
             users.remove(tx, number)
     except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED]))
+        return show_page(call, None, Look(CONFLICT, [CHANGED], by_whom=True))
     except CallerError as error:
         status, problems = problems_of(error)
         return show_page(call, None, Look(status, problems))

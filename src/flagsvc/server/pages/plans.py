@@ -45,7 +45,7 @@ def show_plans(call: ApiCall, make: Maker) -> Json:
     with call.store.dry_run(call.actor) as tx:
         plans = carry_out(tx, call.actor, make(tx))
         segments = read_segment_specs(tx)
-        protected = {each["name"] for each in environments.list_all(tx) if is_protected(each["type"])}
+        protected = {each["name"] for each in environments.list_plain(tx) if is_protected(each["type"])}
     shown = [plan_to_json(each, segments) | {"protected": each.environment in protected} for each in plans]
     return {
         "plans": whole(shown),  # a page can show no half of a surrogate pair

@@ -21,6 +21,7 @@ from flagsvc.server.pages.edits import (
     reasons_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -43,14 +44,14 @@ def list_all(call: ApiCall) -> ApiAnswer:
 def show_new(call: ApiCall) -> ApiAnswer:
     """Return the form of a new project. It has every environment that is on."""
     with call.store.reading() as tx:
-        names = [each["name"] for each in environments.list_all(tx) if each["enabled"]]
+        names = [each["name"] for each in environments.list_plain(tx) if each["enabled"]]
     return show_form(call, {"id": "", "name": "", "description": "", "environments": names}, Look())
 
 
 def show_form(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
     """Return the page with the form of a new project."""
     with call.store.reading() as tx:
-        names = [each["name"] for each in environments.list_all(tx)]
+        names = [each["name"] for each in environments.list_plain(tx)]
     data = {"form": typed, "environments": names, "may": call.actor.may(MAKE), "permission": MAKE}
     return ApiAnswer(data | {"problems": look.problems}, look.status)
 
@@ -88,6 +89,7 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
             "other_environments": [each["name"] for each in places if not each["visible"]],
             "members": list_members(tx, project) if may else [],
             "others": list_others(tx, project) if may else [],
+            "last_change": last_change(call, tx, look, "project", project=project),
         }
     shown = texts_of(stored)
     data |= {

@@ -30,6 +30,7 @@ from flagsvc.server.pages.edits import (
     problems_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
@@ -49,7 +50,8 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Return every segment in words, with the number of flags that use it."""
     with call.store.reading() as tx:
         found = [each | {"words": words_of(each["constraints"])} for each in segments.list_segments(tx)]
-    return ApiAnswer({"segments": found, "may_create": may(call, CREATE, None)})
+        may_create = may(call, CREATE, None) or bool(makes_in(call, tx, CREATE))
+    return ApiAnswer({"segments": found, "may_create": may_create})
 
 
 def words_of(constraints: list[Json]) -> str:
@@ -142,21 +144,26 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         stored = None if number is None else segments.find(tx, number)
         shown = typed or (new_form() if stored is None else shown_of(stored))
         rows = shown["conditions"]
-        data = {
+        data: Json = {
             "segment": number,
             "base": shown["base"] if stored is None or not look.conflict else digest_of(stored),
             "form": shown | {"conditions": show_rows(rows, legal_values(tx, rows))},
-            "choices": condition_choices(tx) | {"projects": project_choices(tx)},
+            "choices": condition_choices(tx)
+            | {"projects": project_choices(tx) if stored is not None else makes_in(call, tx, CREATE)},
             "uses": [] if number is None else segments.strategies_using(tx, number),
             "words": words_of(constraints_of(rows)) if look.preview else "",
             "before": words_of(stored["constraints"]) if look.preview and stored is not None else "",
             "changed": look.conflict,
             "conflict_rows": in_words(shown_of(stored), shown) if look.conflict and stored is not None else [],
             "problems": look.problems,
+            "last_change": last_change(call, tx, look, "segment", number),
         }
     project = None if stored is None else stored.get("project")
     needed = CREATE if stored is None else UPDATE
-    data |= {"may": may(call, needed, project), "permission": needed[0], "may_delete": may(call, DELETE, project)}
+    for_all = may(call, needed, project)
+    data |= {"for_all": for_all or stored is not None, "permission": needed[0]}
+    data |= {"may": for_all or (stored is None and bool(data["choices"]["projects"]))}
+    data |= {"may_delete": may(call, DELETE, project)}
     return ApiAnswer(data, look.status)
 
 
@@ -167,7 +174,12 @@ def new_form() -> Json:
 
 def project_choices(tx: Tx) -> list[Json]:
     """Return the projects that a segment may belong to."""
-    return [{"value": each["id"], "text": each["name"]} for each in projects.list_all(tx)]
+    return [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
+
+
+def makes_in(call: ApiCall, tx: Tx, permissions: tuple[str, ...]) -> list[Json]:
+    """Return the projects for which the caller may make something, by a right for all projects or for each."""
+    return [each for each in project_choices(tx) if may(call, permissions, each["value"])]
 
 
 def in_words(theirs: Json, mine: Json) -> list[Json]:
@@ -187,7 +199,7 @@ def remove(call: ApiCall) -> ApiAnswer:
             removed = segments.remove(tx, number)
     except ChangedMeanwhileError:
         problem = "It was not deleted: someone changed this segment meanwhile. This is what it is now."
-        return show_page(call, None, Look(CONFLICT, [problem]))
+        return show_page(call, None, Look(CONFLICT, [problem], by_whom=True))
     return see_other(call, "segments", done=tx) if removed else show_page(call, None, Look(CONFLICT, [IN_USE]))
 
 

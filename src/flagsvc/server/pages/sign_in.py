@@ -1,6 +1,6 @@
 """Signing in and out: with a personal token, or with a link that works once (decision 0053). There are no passwords.
 
-Whom an authenticating proxy in front names signs in without a form (decision 0058).
+Whom an authenticating proxy in front names signs in without a form (decision 0061).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200) -> ApiAnswer:
     """Return the form, with the ways that lead past it."""
     person = None if call.person is None else call.person.name
-    return ApiAnswer({"next": goal, "problem": problem, "person": person}, status)
+    provider = None if call.server.ways.provider is None else call.server.ways.provider.name
+    return ApiAnswer({"next": goal, "problem": problem, "person": person, "provider": provider}, status)
 
 
 def sign_in(call: ApiCall) -> ApiAnswer:

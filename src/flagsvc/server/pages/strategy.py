@@ -20,8 +20,9 @@ from flagsvc.server.pages.edits import (
     problems_of,
     require_unchanged,
 )
-from flagsvc.server.pages.flag import may, require_flag
-from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.flags import is_protected, may
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.strategy_form import (
     body_of,
@@ -133,6 +134,9 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
             if look.conflict and stored is not None
             else [],
             "changed": look.conflict,
+            "last_change": last_change(
+                call, tx, look, "strategy", identity, feature=place.feature, environment=place.environment
+            ),
             "preview": preview_of(place.feature, stored, body_of(shown, stored), others, specs, enabled=state.enabled)
             if look.preview and not look.problems
             else None,
@@ -202,7 +206,7 @@ def remove(call: ApiCall) -> ApiAnswer:
                 strategies.remove(tx, place, stored["id"])
     except ChangedMeanwhileError:
         problem = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
-        return show_page(call, None, Look(CONFLICT, [problem]))
+        return show_page(call, None, Look(CONFLICT, [problem], by_whom=True))
     return see_other(call, "flags", place.feature, done=tx)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.pages.live import HEADERS
 from flagsvc.server.api.authorization import read_secret
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.pages.page import live
+from flagsvc.server.pages.page import raw
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -15,4 +15,4 @@ def show(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret)))
 
 
-ROUTES = (live("/stream", show, "What has changed, as events."),)
+ROUTES = (raw("/stream", show, "What has changed, as events.", "text/event-stream"),)

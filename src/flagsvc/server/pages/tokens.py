@@ -31,7 +31,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
     """Return the tokens that the caller may read."""
     actor = call.actor
     with call.store.reading() as tx:
-        names = [each["id"] for each in projects.list_all(tx)]
+        names = [each["id"] for each in projects.list_names(tx)]
         found = readable(tx, actor, names)
     shown = [without_secret(each) | {"delete_in": deletes_in(actor, each)} for each in found]
     data = {"tokens": shown, "may_create": bool(makes_in(actor, names)), "is_user": actor.is_user}
@@ -89,8 +89,8 @@ def show_form(call: ApiCall, form: Json, look: Look) -> ApiAnswer:
     with call.store.reading() as tx:
         if own:
             projects.find(tx, own)
-        names = [each["id"] for each in projects.list_all(tx)]
-        known = [each["name"] for each in environments.list_all(tx)]
+        names = [each["id"] for each in projects.list_names(tx)]
+        known = [each["name"] for each in environments.list_plain(tx)]
     right = OF_PROJECT["CREATE"] if own else PERMISSIONS["CREATE"][1]
     may = call.actor.may(right, project=own) if own else has_any(call.actor, "CREATE")
     data: Json = {"form": form, "project": own, "projects": names, "environments": known, "types": list(TYPES)}

@@ -79,7 +79,7 @@ def evaluate(call: ApiCall) -> ApiAnswer:
 def list_environments(call: ApiCall) -> list[Json]:
     """Return the environments."""
     with call.store.reading() as tx:
-        return [{"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_all(tx)]
+        return [{"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)]
 
 
 def form_of(call: ApiCall, typed: Typed, known: Sequence[Json]) -> Json:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flagsvc.server.api.admin.undo import read_event_id
-from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.pages.notices import QUERY, id_of
-from flagsvc.server.pages.page import change, page, redirect
+from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change, require_action, sentence_of
@@ -37,6 +35,7 @@ def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, obje
     return {
         "events": [sentence_of(each, each.by) for each in changes],
         "obstacle": "" if obstacle is None else obstacle.reason,
+        "later": 0 if obstacle is None else obstacle.later,
         "back": back_of(call.first_value("back") or ""),
     }
 
@@ -60,8 +59,7 @@ def go_back(call: ApiCall, tx: Tx) -> ApiAnswer:
     place = back_of(call.form.text("back"))
     if any(each["type"].endswith(GONE) for each in tx.pending_events):
         place = "/" + place.split("?")[0].split("/")[1]
-    mark = "&" if "?" in place else "?"
-    return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(tx)}")
+    return go_to(call, place, tx)
 
 
 def back_of(text: str) -> str:

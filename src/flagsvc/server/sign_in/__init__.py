@@ -1,1 +1,1 @@
-"""Who signs in beside tokens and links: the persons that a proxy in front names, or an OpenID provider (decision 0058)."""
+"""Who signs in beside tokens and links: the persons that a proxy in front names, or an OpenID provider (decision 0061)."""

@@ -6,11 +6,12 @@ An event holds all that its change needs to be undone. `shown` makes `data` and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Way: TypeAlias = Literal["api", "page", "import", "seed", "start", "command", "sign-in"]
 """How a change comes about: by the admin API, a page, an import, a seed, the first start, a command on the database, or a sign-in
 of somebody whose groups have changed."""
+WAYS: tuple[str, ...] = get_args(Way)
 
 Side: TypeAlias = Mapping[str, Any] | None
 View: TypeAlias = Callable[[Side, Side], tuple[Side, Side]]
@@ -215,6 +216,17 @@ def kind_of(type_: str) -> EventKind:
 def words_of(kind: EventKind, found: Mapping[str, Any], before: Side, after: Side) -> str:
     """Return an event as a sentence, with its names in bold; `found` has by, feature, environment and project."""
     side = {**(before or {}), **(after or {})}
-    name = next((side[each] for each in NAMES if side.get(each)), None)
+    name = next((side[each] for each in NAMES if side.get(each) and isinstance(side[each], str | int)), None)
     given = {key: f"**{value}**" for key, value in (dict(found) | {"name": name}).items()}
     return kind.words.format_map(given)
+
+
+def list_changes(before: Side, after: Side) -> list[dict[str, Any]]:
+    """Return each member of an event that is different before and after. Without one of the two sides nothing is compared."""
+    if before is None or after is None:
+        return []
+    return [
+        {"name": name, "before": before.get(name), "after": after.get(name)}
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]

@@ -29,11 +29,12 @@ from flagsvc.server.store.columns import UtcDateTime
 from flagsvc.server.store.keyring import LINK, SESSION
 from flagsvc.server.store.schema import METADATA
 
-Json: TypeAlias = dict[str, Any]
+Values: TypeAlias = dict[str, Any]
 OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, columns.Json))
 """Type that a database tells → the type of the schema."""
-OWN = schema.revision.name
-"""The table that a restore does not replace: its number only grows."""
+KEPT = frozenset((schema.revision.name, schema.used_answers.name))
+"""The tables that a backup does not have and a restore does not empty: the revision only grows, and an answer of a provider
+that was used stays used."""
 SIGNED_IN = (SESSION, LINK)
 """The kinds of tokens that a backup leaves out: who is signed in, and links that sign in."""
 COUNTED = tuple(
@@ -45,7 +46,7 @@ COUNTED = tuple(
 def read_tables(db: Connection) -> list[TableClause]:
     """Return the tables of a backup that a database has, with the columns that it has; parents stand before their children."""
     found = inspect(db)
-    there = set(found.get_table_names()) - {OWN}
+    there = set(found.get_table_names()) - KEPT
     return [
         table(each.name, *(column(one["name"], _own_type(one["type"])) for one in found.get_columns(each.name)))
         for each in METADATA.sorted_tables
@@ -70,12 +71,12 @@ def _order(db: Connection, key: Any) -> Any:
     return key.collate("C") if is_text and db.dialect.name == "postgresql" else key
 
 
-def encode_row(row: Any) -> Json:
+def encode_row(row: Any) -> Values:
     """Return the values of a row as JSON."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row._mapping.items()}
 
 
-def decode_row(found: TableClause, row: Row) -> Json:
+def decode_row(found: TableClause, row: Row) -> Values:
     """Return the values of a row as the database takes them. Raises BackupError."""
     if set(row.values) != set(found.c.keys()):
         raise BackupError(f"line {row.line} of the backup: the columns are not those of the table `{row.table}`")

@@ -5,12 +5,11 @@ What is stored is compared as text, and decoded only where the texts differ, so 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Text, cast, func, select
+from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 
 from flagsvc.server.store.batch.flag_states import compared_constraint
 from flagsvc.server.store.client_features import group_rows, read_json, segment_uses_query
@@ -46,14 +45,14 @@ CANONS: Final[Mapping[str, Canon]] = {
 }
 """Column of a strategy → what its text stands for, as `compared_strategy` has it. Texts that people write are last."""
 MARK: Final = "\x1f"
-"""Stands between the columns of a strategy; JSON never has it."""
-
-
-Strategy: TypeAlias = tuple[str, list[int] | None]
-"""A strategy as it is stored: the columns of CANONS in one text, and its segments, None without any."""
-State: TypeAlias = tuple[str, str, list[Strategy]]
-"""A flag in an environment as it is stored: whether it is on, its variants, its strategies in order. A plain tuple takes half the
-time of a named one."""
+"""Stands between the columns of a strategy, and before its segments; JSON never has it."""
+COLUMNS: Final[Sequence[Canon]] = (as_it_is, *CANONS.values())
+"""What the parts of a strategy's text stand for; the segments come first."""
+State: TypeAlias = list[str]
+"""A flag in an environment as it is stored: whether it is on, its variants, then a text for each strategy. Texts are all there is
+of it, because the garbage collector would look at every other object while there are thousands."""
+PIECE: Final = 500
+"""Rows that are read at once."""
 
 
 def find_differing(tx: Tx, one: str, other: str) -> dict[str, bool]:
@@ -64,11 +63,20 @@ def find_differing(tx: Tx, one: str, other: str) -> dict[str, bool]:
 
 
 def _read_states(tx: Tx, environment: str) -> dict[str, State]:
-    listed = _read_strategies(tx, environment)
     state = feature_environments.c
     columns = state.feature, _as_text(state.enabled), _as_text(state.variants)
-    rows = tx.db.execute(select(*columns).where(state.environment == environment)).all()
-    return {name: (enabled, variants, listed.get(name, [])) for name, enabled, variants in rows}
+    rows = _rows(tx, select(*columns).where(state.environment == environment))
+    found = {name: [enabled, variants] for name, enabled, variants in rows}
+    for name, text in _read_strategies(tx, environment):
+        if name in found:
+            found[name].append(text)
+    return found
+
+
+def _rows(tx: Tx, query: Select[Any]) -> Iterator[Any]:
+    """Yield the rows of a query, of which few are there at once."""
+    for piece in tx.db.execute(query).partitions(PIECE):
+        yield from piece
 
 
 def _as_text(column: ColumnElement[Any]) -> ColumnElement[str]:
@@ -76,33 +84,32 @@ def _as_text(column: ColumnElement[Any]) -> ColumnElement[str]:
     return func.coalesce(cast(column, Text), "")
 
 
-def _read_strategies(tx: Tx, environment: str) -> dict[str, list[Strategy]]:
-    """Return the strategies of flags, in order."""
-    uses = group_rows(tx, segment_uses_query(environment))
-    used = {strategy: sorted(number for _, number in rows) for strategy, rows in uses.items()}
+def _read_strategies(tx: Tx, environment: str) -> Iterator[tuple[str, str]]:
+    """Yield the flag and the text of each strategy, those of a flag in order."""
+    used = {
+        strategy: ",".join(map(str, sorted(number for _, number in rows)))
+        for strategy, rows in group_rows(tx, segment_uses_query(environment)).items()
+    }
     row = strategies.c
     text = reduce(lambda texts, each: texts + MARK + each, (_as_text(row[name]) for name in CANONS))
     query = select(row.feature, row.id, text).where(row.environment == environment).order_by(*ORDER)
-    found: dict[str, list[Strategy]] = defaultdict(list)
-    for feature, identity, texts in tx.db.execute(query).all():
-        found[feature].append((texts, used.get(identity)))
-    return found
+    for feature, identity, texts in _rows(tx, query):
+        yield feature, used.get(identity, "") + MARK + texts
 
 
 def _differ(one: State, other: State) -> bool:
     """Return whether two states differ: first by their texts, then by what they stand for."""
     if one == other:
         return False
-    (here, variants, listed), (there, other_variants, others) = one, other
+    (here, variants, *listed), (there, other_variants, *others) = one, other
     if here != there or len(listed) != len(others):
         return True
     return read_list(variants) != read_list(other_variants) or any(map(_strategies_differ, listed, others))
 
 
-def _strategies_differ(one: Strategy, other: Strategy) -> bool:
-    (text, segments), (other_text, other_segments) = one, other
-    if one == other or segments != other_segments:
-        return one != other
-    last = len(CANONS) - 1
-    columns = zip(CANONS.values(), text.split(MARK, last), other_text.split(MARK, last), strict=True)
+def _strategies_differ(one: str, other: str) -> bool:
+    if one == other:
+        return False
+    last = len(COLUMNS) - 1
+    columns = zip(COLUMNS, one.split(MARK, last), other.split(MARK, last), strict=True)
     return any(here != there and canon(here) != canon(there) for canon, here, there in columns)

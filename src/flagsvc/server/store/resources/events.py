@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,8 @@ from flagsvc.server.store.timestamps import format_time
 
 LAST, LAST_OF_ONE = 100, 50
 """The most events of a list: of the whole server, and of one project or feature."""
+CHUNK = 500
+"""How many events are read at once."""
 TRANSACTION = "transaction"
 COLUMNS: dict[str, Any] = {
     "id": events.c.id,
@@ -28,6 +30,7 @@ COLUMNS: dict[str, Any] = {
     "type": events.c.type,
     "createdBy": events.c.created_by_id,
     "environment": events.c.environment,
+    "way": func.coalesce(events.c.way, "api"),
 }
 """Filter of a search → its column."""
 SEARCHED = (events.c.data, events.c.before, events.c.tags)
@@ -38,7 +41,7 @@ SEARCHED = (events.c.data, events.c.before, events.c.tags)
 class EventSearch:
     """A search. `filters` maps a key of COLUMNS to values of which one must be there; `since` and `until` are days.
 
-    `all_projects` also finds events that belong to no project.
+    `all_projects` also finds events that belong to no project. `before` is the number of an event: only older ones are found.
     """
 
     text: str = ""
@@ -46,6 +49,7 @@ class EventSearch:
     since: datetime | None = None
     until: datetime | None = None
     all_projects: bool = False
+    before: int | None = None
     offset: int = 0
     limit: int = LAST_OF_ONE
 
@@ -59,10 +63,34 @@ def list_last(tx: Tx, *, project: str | None = None, feature: str | None = None)
 
 def search(tx: Tx, wanted: EventSearch) -> tuple[list[Json], int]:
     """Return a page of events, the newest first, and the number of events on all pages."""
-    conditions = _conditions(tx, wanted)
-    query = select(events).where(*conditions).order_by(events.c.id.desc())
-    rows = tx.db.execute(query.offset(wanted.offset).limit(wanted.limit))
-    return [to_json(row) | _in_words(row) for row in rows], _count(tx, conditions)
+    return _read(tx, wanted), _count(tx, _conditions(tx, wanted))
+
+
+def walk(tx: Tx, wanted: EventSearch) -> Iterator[Json]:
+    """Yield every event that a search finds, the newest first. It holds CHUNK of them at a time."""
+    rest: EventSearch | None = replace(wanted, offset=0, limit=CHUNK)
+    while rest is not None:
+        found = _read(tx, rest)
+        yield from found
+        rest = replace(rest, before=found[-1]["id"]) if len(found) == CHUNK else None
+
+
+def _read(tx: Tx, wanted: EventSearch) -> list[Json]:
+    query = select(events).where(*_conditions(tx, wanted)).order_by(events.c.id.desc())
+    return [to_json(row) | _in_words(row) for row in tx.db.execute(query.offset(wanted.offset).limit(wanted.limit))]
+
+
+def find_last(tx: Tx, types: Sequence[str], identity: str | int | None = None, **place: str) -> Json | None:
+    """Return the last event of some types at a place (`feature`, `environment`, `project`), with its words; None without one.
+
+    `identity` is the id of what the event is about. It looks at the last CHUNK events of these types only.
+    """
+    here = [events.c[name] == value for name, value in place.items()]
+    query = select(events).where(events.c.type.in_(types), *here).order_by(events.c.id.desc()).limit(CHUNK)
+    for row in tx.db.execute(query):
+        if identity is None or (row.data or row.before or {}).get("id") == identity:
+            return to_json(row) | _in_words(row)
+    return None
 
 
 def _count(tx: Tx, conditions: Sequence[ColumnElement[bool]]) -> int:
@@ -75,6 +103,8 @@ def _conditions(tx: Tx, wanted: EventSearch) -> list[ColumnElement[bool]]:
         found.append(events.c.created_at >= wanted.since)
     if wanted.until is not None:
         found.append(events.c.created_at < wanted.until + timedelta(days=1))
+    if wanted.before is not None:
+        found.append(events.c.id < wanted.before)
     if not wanted.all_projects:
         found.append(events.c.project.is_not(None))
     if wanted.text:

@@ -41,6 +41,11 @@ def find(tx: Tx, name: str) -> Row[Any] | None:
     return tx.db.execute(select(features).where(features.c.name == name)).first()
 
 
+def has_any(tx: Tx) -> bool:
+    """Return whether there is a feature, archived or not."""
+    return tx.db.execute(select(features.c.name).limit(1)).first() is not None
+
+
 def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
     """Return the rows of the features of these names, archived or not, in order of creation."""
     found: list[Row[Any]] = []

@@ -51,6 +51,13 @@ def list_all(tx: Tx, *, archived: bool = False) -> list[Json]:
     ]
 
 
+def list_names(tx: Tx) -> list[Json]:
+    """Return id and name of the active projects, sorted as `list_all` does. It counts nothing, so that it is cheap."""
+    query = select(projects.c.id, projects.c.name).where(projects.c.archived_at.is_(None))
+    rows = tx.db.execute(query.order_by(projects.c.name, projects.c.id))
+    return [{"id": row.id, "name": row.name} for row in rows]
+
+
 def health_to_json(count: int, stale: int) -> Json:
     """Return the health of a project, the percentage of its features that are not stale, and its debt, the rest to 100."""
     debt = int(FULL_HEALTH * stale / count + 0.5) if count else 0

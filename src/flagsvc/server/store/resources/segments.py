@@ -142,13 +142,13 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
     if row["name"] != before["name"]:
         check_name_free(tx, row["name"])
     check_project_exists(tx, row["project"])
-    _check_users(tx, number, row["project"])
+    check_users(tx, number, row["project"])
     row |= {"description": wanted["description"]} if "description" in wanted else {}
     tx.db.execute(update(segments).where(segments.c.id == number).values(row))
     tx.record_event("segment-updated", project=row["project"], before=before, data=find(tx, number))
 
 
-def _check_users(tx: Tx, number: int, project: str | None) -> None:
+def check_users(tx: Tx, number: int, project: str | None) -> None:
     """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project."""
     if project is None:
         return
@@ -214,7 +214,7 @@ def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
     row = tx.db.execute(select(segments).where(segments.c.id == whole["id"])).first()
     if row is None or row.name != whole["name"]:
         check_name_free(tx, whole["name"])
-    _check_users(tx, whole["id"], project)
+    check_users(tx, whole["id"], project)
     if row is None:
         made = {"id": whole["id"], "created_by": whole["createdBy"], "created_at": read_time(whole["createdAt"])}
         tx.db.execute(insert(segments).values(columns | made))

@@ -151,6 +151,39 @@ def summarize(tx: Tx, feature: str) -> dict[str, Any]:
     }
 
 
+def sum_by_hour(tx: Tx, names: Iterable[str]) -> dict[str, list[int]]:
+    """Return how often features were asked for in each of the last SHOW_HOURS hours, the current one last.
+
+    A feature that no application has asked for has no entry.
+    """
+    places = {hour: at for at, hour in enumerate(last_hours(tx.now, SHOW_HOURS))}
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * SHOW_HOURS)
+    for chunk in chunks(names):
+        recent = usage.c.feature.in_(chunk), usage.c.hour >= min(places)
+        query = select(usage.c.feature, usage.c.hour, func.sum(usage.c.yes + usage.c.no)).where(*recent)
+        for name, hour, count in tx.db.execute(query.group_by(usage.c.feature, usage.c.hour)):
+            if hour in places:
+                found[name][places[hour]] = int(count)
+    return found
+
+
+def sum_by_application(tx: Tx, feature: str) -> list[dict[str, Any]]:
+    """Return which applications asked for a feature in the last SHOW_HOURS hours, and in which environments.
+
+    Each row has how often the feature was on and off, and the last hour with a report. Those who asked most come first; there are
+    at most MAX_APPLICATIONS rows.
+    """
+    yes, no, last = func.sum(usage.c.yes), func.sum(usage.c.no), func.max(usage.c.hour)
+    recent = usage.c.feature == feature, usage.c.hour >= start_of_hour(tx.now) - (SHOW_HOURS - 1) * HOUR
+    query = select(usage.c.app_name, usage.c.environment, yes, no, last).where(*recent)
+    query = query.group_by(usage.c.app_name, usage.c.environment)
+    rows = tx.db.execute(query.order_by((yes + no).desc(), *query.selected_columns[:2]).limit(MAX_APPLICATIONS))
+    return [
+        {"appName": name, "environment": place, "yes": int(yes), "no": int(no), "lastHour": format_time(hour)}
+        for name, place, yes, no, hour in rows
+    ]
+
+
 def list_seen(tx: Tx, column: str, **equal: str) -> list[str]:
     """Return the sorted values of a column within a day, in rows where other columns equal the given values."""
     found = usage.c[column]

@@ -46,8 +46,10 @@ def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
 
 def _write_environments_and_projects(tx: Tx, seed: Seed) -> None:
     """Write environments, projects, and the environments of projects."""
-    _write(tx, schema.environments, [_environment(each, order) for order, each in enumerate(seed["environments"], 1)])
-    _write(tx, schema.projects, [_project(each, tx.now) for each in seed["projects"]])
+    _write(
+        tx, schema.environments, [environment_row(each, order) for order, each in enumerate(seed["environments"], 1)]
+    )
+    _write(tx, schema.projects, [project_row(each, tx.now) for each in seed["projects"]])
     everywhere = list(tx.db.execute(select(schema.environments.c.name)).scalars())
     for each in seed["projects"]:
         links = schema.project_environments
@@ -59,13 +61,15 @@ def _write_environments_and_projects(tx: Tx, seed: Seed) -> None:
         add_to_project(tx, project, name)
 
 
-def _environment(each: Entry, order: int) -> dict[str, Any]:
+def environment_row(each: Entry, order: int) -> dict[str, Any]:
+    """Return the row of an environment, `order` by default its sort order."""
     kind = each.get("type", each["name"] if each["name"] in ("development", "production") else "test")
     flags = {"enabled": each.get("enabled", True), "protected": each.get("protected", False)}
     return {"name": each["name"], "type": kind, "sort_order": each.get("sortOrder", order)} | flags
 
 
-def _project(each: Entry, now: datetime) -> dict[str, Any]:
+def project_row(each: Entry, now: datetime) -> dict[str, Any]:
+    """Return the row of a project."""
     naming = each.get("featureNaming") or {}
     return {
         "id": each["id"],
@@ -86,31 +90,35 @@ def _project(each: Entry, now: datetime) -> dict[str, Any]:
 def _write_fields_types_and_segments(tx: Tx, seed: Seed) -> None:
     """Write context fields, strategy types, tag types and segments."""
     now = {"created_at": tx.now}
-    _write(tx, schema.context_fields, [_context_field(each) | now for each in seed["contextFields"]])
-    _write(tx, schema.strategy_types, [_strategy_type(each) | now for each in seed["strategyTypes"]])
-    _write(tx, schema.tag_types, [_tag_type(each) | now for each in seed["tagTypes"]])
+    _write(tx, schema.context_fields, [context_field_row(each) | now for each in seed["contextFields"]])
+    _write(tx, schema.strategy_types, [strategy_type_row(each) | now for each in seed["strategyTypes"]])
+    _write(tx, schema.tag_types, [tag_type_row(each) | now for each in seed["tagTypes"]])
     if seed["segments"]:
-        tx.db.execute(insert(schema.segments), [_segment(each) | now for each in seed["segments"]])
+        tx.db.execute(insert(schema.segments), [segment_row(each) | now for each in seed["segments"]])
 
 
-def _context_field(each: Entry) -> dict[str, Any]:
+def context_field_row(each: Entry) -> dict[str, Any]:
+    """Return the row of a context field, without its time."""
     row = {"name": each["name"], "description": each.get("description"), "stickiness": each.get("stickiness", False)}
     values = each.get("legalValues") or []
     return row | {"sort_order": each.get("sortOrder", 10), "legal_values": values, "project": each.get("project")}
 
 
-def _strategy_type(each: Entry) -> dict[str, Any]:
+def strategy_type_row(each: Entry) -> dict[str, Any]:
+    """Return the row of a strategy type, without its time."""
     row = {"name": each["name"], "title": each.get("title"), "description": each.get("description")}
     flags = {"built_in": False, "deprecated": each.get("deprecated", False), "sort_order": 9999}
     return row | flags | {"parameters": each.get("parameters") or []}
 
 
-def _tag_type(each: Entry) -> dict[str, Any]:
+def tag_type_row(each: Entry) -> dict[str, Any]:
+    """Return the row of a tag type, without its time."""
     row = {"name": each["name"], "description": each.get("description")}
     return row | {"icon": each.get("icon"), "color": each.get("color")}
 
 
-def _segment(each: Entry) -> dict[str, Any]:
+def segment_row(each: Entry) -> dict[str, Any]:
+    """Return the row of a segment, without its time."""
     row = {"name": each["name"], "description": each.get("description"), "project": each.get("project")}
     return row | {"constraints": each.get("constraints") or [], "created_by": "seed"}
 
@@ -118,32 +126,32 @@ def _segment(each: Entry) -> dict[str, Any]:
 def _write_people(tx: Tx, seed: Seed) -> None:
     """Write users, their roles and all tokens."""
     for each in seed["users"]:
-        _write_user(tx, each)
-    numbers = _read_user_ids(tx)
+        tx.db.execute(insert(schema.users).values(user_row(each) | {"created_at": tx.now}))
+    numbers = read_user_ids(tx)
     roles = [
         {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
         for each in seed["users"]
         for role in each.get("projectRoles") or []
     ]
     _write(tx, schema.project_roles, roles)
-    rows = [_token(each, numbers, tx.now) for each in seed["tokens"]]
+    rows = [token_row(each, numbers, tx.now) for each in seed["tokens"]]
     if rows:
         tx.db.execute(insert(schema.tokens), rows)
 
 
-def _read_user_ids(tx: Tx) -> dict[str, int]:
+def read_user_ids(tx: Tx) -> dict[str, int]:
     """Return the id of each user by user name; by mail address for a user without one."""
     query = select(SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query)}
 
 
-def _write_user(tx: Tx, each: Entry) -> None:
+def user_row(each: Entry) -> dict[str, Any]:
+    """Return the row of a user, without its time."""
     row = {"username": each["name"], "name": each["name"], "email": each.get("email")}
-    row |= {"root_role": each.get("rootRole", "viewer"), "created_at": tx.now}
-    tx.db.execute(insert(schema.users).values(row))
+    return row | {"root_role": each.get("rootRole", "viewer")}
 
 
-def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:
+def token_row(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:
     """Return the row of a token. It has only the hash of the secret, and the part that may be shown."""
     environment, projects = scope_of(each)
     client = each["type"] in ("backend", "frontend")
@@ -219,7 +227,7 @@ def _write_strategies(tx: Tx, seed: Seed) -> None:
     orders = _counter()
     rows, uses = [], []
     for each, position in zip(seed["strategies"], positions, strict=True):
-        row = _strategy(each, position, orders((each["feature"], each["environment"])), tx.now)
+        row = strategy_row(each, position, orders((each["feature"], each["environment"])), tx.now)
         rows.append(row)
         for index, name in enumerate(dict.fromkeys(each.get("segments") or [])):
             uses.append({"strategy_id": row["id"], "segment_id": segments[name], "position": index})
@@ -239,7 +247,8 @@ def _counter() -> Callable[[object], int]:
     return following
 
 
-def _strategy(each: Entry, position: int, order: int, now: datetime) -> dict[str, Any]:
+def strategy_row(each: Entry, position: int, order: int, now: datetime) -> dict[str, Any]:
+    """Return the row of a strategy with a new id."""
     return {
         "id": str(uuid.uuid4()),
         "feature": each["feature"],

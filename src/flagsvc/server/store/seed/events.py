@@ -95,7 +95,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     Section("user-created", "user-updated", _reader(schema.users, users.shown, "id")),
     Section("project-user-added", "", _read_roles, lambda entry: {"project": entry["project"]}),
-    Section("api-token-created", "", _read_tokens(personal=False)),
+    Section("api-token-created", "api-token-updated", _read_tokens(personal=False)),
     Section("pat-created", "", _read_tokens(personal=True)),
     Section(
         "feature-created", "", _read_features, lambda entry: {"project": entry["project"], "feature": entry["name"]}

@@ -66,10 +66,10 @@ def _missing(
 ) -> list[dict[str, Any]]:
     """Return the missing entries of a section. Those of `built_in` count as missing."""
     there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
-    return [each for each in entries if _name(section, each) not in there]
+    return [each for each in entries if name_of(section, each) not in there]
 
 
-def _name(section: str, entry: Mapping[str, Any]) -> str:
+def name_of(section: str, entry: Mapping[str, Any]) -> str:
     """Return the name of an entry; of a token the hash of its secret."""
     name = str(entry[IDENTITY[section]])
     return hash_secret(name) if section == "tokens" else name

@@ -65,7 +65,7 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
         found = _outcome_without_write(tx, digest, add)  # another server may have come first
         if found is None:
             found = _write(tx, seed)
-            upsert(tx, state, [{"key": SEEDED, "value": [*_applied_seeds(tx), digest]}], ["value"])
+            remember_seed(tx, digest)
     return found
 
 
@@ -107,6 +107,11 @@ def count_existing_rows(tx: Tx) -> dict[str, int]:
 def is_new(tx: Tx, there: Mapping[str, int]) -> bool:
     """Return whether a database is empty, or has only the administrator and the token of a plain first start."""
     return not there or (there == {"users": 1, "tokens": 1} and is_first_token(tx))
+
+
+def remember_seed(tx: Tx, digest: str) -> None:
+    """Store that a seed was applied, so that a start does not apply it again."""
+    upsert(tx, state, [{"key": SEEDED, "value": list(dict.fromkeys([*_applied_seeds(tx), digest]))}], ["value"])
 
 
 def _applied_seeds(tx: Tx) -> list[str]:

@@ -43,9 +43,6 @@ def _overlap(one: Path, other: Path) -> bool:
     return all(left == right for left, right in zip(one, other, strict=False))
 
 
-def tell_later(tx: Tx, change: Change) -> str:
-    """Return which later event stands in the way of an undo, by whom and when; nothing if no stored event tells."""
-    later = find_later(tx, change)
-    if later is None:
-        return ""
-    return f": {sentence_of(later, later.by)} on {later.at:%Y-%m-%d at %H:%M:%S} UTC (event {later.id})"
+def tell(later: Change) -> str:
+    """Return what an event did, by whom and when."""
+    return f"{sentence_of(later, later.by)} on {later.at:%Y-%m-%d at %H:%M:%S} UTC (event {later.id})"

@@ -9,7 +9,7 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change, find_action, find_change, require_action
-from flagsvc.server.store.undo.later import tell_later
+from flagsvc.server.store.undo.later import find_later, tell
 from flagsvc.server.store.undo.subjects import Subject
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
@@ -17,10 +17,11 @@ REFUSED = "This cannot be undone: "
 
 
 class Obstacle(NamedTuple):
-    """Why changes cannot be undone: a reason, or the permissions of which one is missing."""
+    """Why changes cannot be undone: a reason, or the permissions of which one is missing. `later` is the event in the way, or 0."""
 
     reason: str
     permissions: tuple[str, ...] = ()
+    later: int = 0
 
 
 def undo_event(tx: Tx, number: int) -> list[Change]:
@@ -59,7 +60,7 @@ def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle 
     """Return what keeps a caller from undoing changes: as `find_obstacle`, and for a single event what was changed later."""
     obstacle = find_obstacle(tx, actor, changes)
     if obstacle is None and len(changes) == 1 and not _is_as_left(tx, changes[0]):
-        return Obstacle(later_change(tx, changes[0]))
+        return find_later_change(tx, changes[0])
     return obstacle
 
 
@@ -78,7 +79,7 @@ def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
     untouched = {change.id for change in changes if _is_as_left(tx, change)}
     for change in reversed(changes):
         if change.id not in untouched and not _is_as_left(tx, change):
-            raise CallerError("ConflictError", f"{REFUSED}{later_change(tx, change)}")
+            raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, change).reason}")
         _restore(tx, change)
     return changes
 
@@ -92,9 +93,10 @@ def _is_as_left(tx: Tx, change: Change) -> bool:
     return _subject_of(change).read(tx, change) == change.after
 
 
-def later_change(tx: Tx, change: Change) -> str:
-    """Return that something was changed later; and by which event, by whom and when."""
-    return f"the {_subject_of(change).word} was changed later{tell_later(tx, change)}"
+def find_later_change(tx: Tx, change: Change) -> Obstacle:
+    """Return that something was changed later; and by which event, by whom and when, if a stored event tells."""
+    reason, later = f"the {_subject_of(change).word} was changed later", find_later(tx, change)
+    return Obstacle(reason) if later is None else Obstacle(f"{reason}: {tell(later)}", later=later.id)
 
 
 def _subject_of(change: Change) -> Subject:

@@ -1,0 +1,150 @@
+"""The variants of a flag in an environment: the form, who gets which variant before and after, and saving.
+
+As in the admin API, only a flag that has variants in some environment gets new ones. Variants of strategies come before them.
+"""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import ShapeError, check
+from flagsvc.pages.forms import Form
+from flagsvc.reasons.admin_words import words_of_variants
+from flagsvc.reasons.words import DEFAULT
+from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages import variants_form
+from flagsvc.server.pages.conditions import condition_choices
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    PREVIEW,
+    SAVE,
+    ChangedMeanwhileError,
+    Look,
+    differences,
+    digest_of,
+    reasons_of,
+    require_unchanged,
+)
+from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.flags import is_protected, may
+from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.variants_form import STICKS_TO, Variants
+from flagsvc.server.shapes.feature_bodies import VARIANTS
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import context_fields, feature_environments, feature_views
+from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.store import Tx
+
+PARTS = {"words": "Variants"}
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Return the form of the variants."""
+    return show_page(call, None, Look())
+
+
+def shown_of(stored: list[Json]) -> Json:
+    """Return what the form shows of stored variants."""
+    return {"variants": variants_form.rows_of(stored), STICKS_TO: variants_form.sticks_to(stored)}
+
+
+def read_form(form: Form) -> Json:
+    """Return what was typed."""
+    return {"variants": variants_form.read_rows(form), STICKS_TO: form.text(STICKS_TO) or DEFAULT}
+
+
+def wanted_of(shown: Json, stored: list[Json]) -> list[Json]:
+    """Return the variants of a form as the admin API takes them."""
+    return variants_form.variants_of(shown["variants"], shown[STICKS_TO], stored)
+
+
+def told(shown: Json) -> Json:
+    """Return the variants of a form in one line, as one part of it."""
+    return {"words": variants_form.told(shown["variants"], shown[STICKS_TO])}
+
+
+def submit(call: ApiCall) -> ApiAnswer:
+    """Do what the button of the form says: save, show what saving changes, or add or remove a variant."""
+    do = call.form.text("do") or PREVIEW
+    shown = read_form(call.form)
+    problems = variants_form.problems_of_rows(shown["variants"])
+    if do == SAVE and not problems:
+        return save(call, shown)
+    variants_form.press(shown["variants"], do)
+    asked = do in (SAVE, PREVIEW)
+    return show_page(call, shown, Look(400 if do == SAVE else 200, problems if asked else [], preview=asked))
+
+
+def save(call: ApiCall, shown: Json) -> ApiAnswer:
+    """Save the variants in one transaction, unless someone else changed them since they were shown."""
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            place = read_place(tx, call)
+            stored = feature_environments.list_variants(tx, place)
+            require_unchanged(stored, call.form.text("base"))
+            feature_environments.replace_variants(tx, place, check(VARIANTS, wanted_of(shown, stored)))
+    except ChangedMeanwhileError:
+        return show_page(call, shown, Look(CONFLICT, conflict=True))
+    except (CallerError, ShapeError) as error:
+        return show_page(call, shown, Look(*reasons_of(error)))
+    return see_other(call, "flags", place.feature, done=tx)
+
+
+def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
+    """Return the place in the path. Raises CallerError (404) for an unknown flag."""
+    name = call.params["featureName"]
+    return StrategyPlace(require_flag(tx, name).project, name, call.params["environment"])
+
+
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+    with call.store.reading() as tx:
+        place = read_place(tx, call)
+        stored = feature_environments.list_variants(tx, place)
+        states = feature_views.states_of(tx, [place.feature])[place.feature]
+        own = shown_of(stored)
+        shown = typed or own
+        choices = condition_choices(tx) | variants_form.offered(context_fields.list_choices(tx), shown[STICKS_TO])
+    before, after = (Variants(stored, place.feature, own[STICKS_TO]), drawn(place, shown, stored))
+    rest = [state for state in states if state.variants and state.environment != place.environment]
+    data = {
+        "flag": place.feature,
+        "environment": place.environment,
+        "protected": any(is_protected(state.type) for state in states if state.environment == place.environment),
+        "form": shown,
+        "words": words_of_variants(stored),
+        "has_variants": bool(stored or rest),
+        "is_last": not rest and not shown["variants"],
+        "choices": choices,
+        "preview": variants_form.preview(before, after) if look.preview and not look.problems else None,
+        "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
+        "changed": look.conflict,
+        "conflict_rows": differences(PARTS, told(own), told(shown)) if look.conflict else [],
+        "may": may(call, VARIANTS_PERMISSION, place.project, place.environment),
+        "permission": VARIANTS_PERMISSION,
+        "problems": look.problems,
+    }
+    return ApiAnswer(data, look.status)
+
+
+def drawn(place: StrategyPlace, shown: Json, stored: list[Json]) -> Variants:
+    """Return the variants of a form as clients draw them: in the group of the flag's name."""
+    return Variants(wanted_of(shown, stored), place.feature, shown[STICKS_TO])
+
+
+OWN = "/flags/:featureName/:environment/variants"
+TEMPLATE = "flag_variants.html"
+
+ROUTES = (
+    page(OWN, show, TEMPLATE, "The variants of a flag in an environment."),
+    change(
+        OWN,
+        submit,
+        "Change the variants of a flag in an environment.",
+        template=TEMPLATE,
+        permission=VARIANTS_PERMISSION,
+        project_of=feature_project,
+        stands_for="overwriteEnvironmentFeatureVariants",
+    ),
+)

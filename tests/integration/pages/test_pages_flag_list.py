@@ -1,0 +1,156 @@
+"""Switches and usage in the list of flags, why it is empty, and who asked for a flag and who changed it on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from flagsvc.server.store.resources import usage
+from flagsvc.server.store.resources.usage import UsageCount, add_counts
+from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from support.page_scene import Visitor
+
+FLAGS = "/api/admin/projects/default/features"
+BACK = "/flags?q=a&page=2"
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server with two flags."""
+    with app_client(database_url, given={"features": [{"name": "a"}, {"name": "b"}]}) as client:
+        yield client
+
+
+def report(client: AppClient, application: str, *, hours_ago: float = 0, yes: int = 0, no: int = 0) -> None:
+    """Report that an application asked for the flag `a` in development."""
+    with client.server.store.writing(None) as tx:
+        moment = tx.now - timedelta(hours=hours_ago)
+        add_counts(tx, [UsageCount("a", application, "development", moment, yes, no)])
+
+
+def test_switches(client: AppClient) -> None:
+    """The list switches as the page of a flag does, goes back with its filters, and offers to undo it there."""
+    visitor = Visitor(client)
+    page = visitor.see("/flags?q=a").text
+    assert 'form="switches" formaction="/ui/flags/a/development/on"' in page
+    assert 'form="asks" formaction="/ui/flags/a/production/switch"' in page
+    assert '<input type="hidden" name="back" value="/flags?q=a">' in page
+    answer = visitor.send("/flags/a/development/on", back="/flags?q=a")
+    place = answer.headers["location"].removeprefix("/ui")
+    assert answer.status == 303 and place.startswith("/flags?q=a&undo=")
+    told = visitor.see(place).text
+    assert "You switched a on in development." in told
+    assert '<input type="hidden" name="back" value="/flags?q=a">\n    <button>Undo</button>' in told
+    undone = visitor.send(f"/history/actions/{place.rpartition('=')[2]}/undo", back="/flags?q=a")
+    assert undone.headers["location"].startswith("/ui/flags?q=a&undo=")
+    assert [each["enabled"] for each in visitor.data("/flags?q=a")["flags"][0]["environments"]] == [False, False]
+
+
+def test_a_protected_environment_asks_and_goes_back(client: AppClient) -> None:
+    """The question keeps the list that it came from, also for who cancels."""
+    visitor = Visitor(client)
+    asked = visitor.see(f"/flags/a/production/switch?{urlencode({'back': BACK})}").text
+    assert '<input type="hidden" name="back" value="/flags?q=a&amp;page=2">' in asked
+    assert '<a class="button" href="/ui/flags?q=a&amp;page=2">Cancel</a>' in asked
+    assert visitor.send("/flags/a/production/on", back=BACK).headers["location"].startswith(f"/ui{BACK}&undo=")
+    assert 'href="/ui/flags/a">Cancel' in visitor.see("/flags/a/production/switch").text
+
+
+@pytest.mark.parametrize(
+    "back", ["https://elsewhere.example/", "//elsewhere.example/", "/sign-out", "/\r\nx: y", "\\x"]
+)
+def test_no_way_back_leads_elsewhere(client: AppClient, back: str) -> None:
+    """A form goes back to pages of this server only."""
+    answer = Visitor(client).send("/flags/a/development/on", back=back)
+    assert answer.status == 303 and answer.headers["location"].startswith("/ui/flags?undo=")
+
+
+def test_a_viewer_cannot_switch_in_the_list(client: AppClient) -> None:
+    """A switch that the user may not use is shown, disabled, with the permission named."""
+    visitor = Visitor(client, VIEWER_SECRET)
+    assert visitor.see("/flags?q=a").text.count('disabled title="needs UPDATE_FEATURE_ENVIRONMENT"') == 2
+    assert visitor.send("/flags/a/development/on", back="/flags").status == 403
+
+
+def test_archived_flags_have_no_switch(client: AppClient) -> None:
+    """Nothing switches an archived flag."""
+    client.delete(f"{FLAGS}/a")
+    page = Visitor(client).see("/flags?archived=true").text
+    assert 'role="switch"' not in page and "archived" in page
+
+
+def test_usage_in_the_list(client: AppClient) -> None:
+    """A flag has a line of the last hours, oldest first, whose name says the numbers, and the counts of this hour."""
+    report(client, "web", yes=3, no=1)
+    report(client, "ios", yes=2)
+    report(client, "web", hours_ago=23, no=10)
+    report(client, "web", hours_ago=24, no=1000)
+    [a, b] = Visitor(client).data("/flags")["flags"]
+    assert (a["asked"], b["asked"], b["line"]) == ([10, *[0] * 22, 6], [], "")
+    assert a["line"].startswith("0,0.0 1,20.0 ") and a["line"].endswith(" 23,8.0")
+    page = Visitor(client).see("/flags").text
+    assert 'aria-label="asked 16 times in the last 24 hours, at most 10 in one"' in page
+    assert "now: on 5, off 1" in page and page.count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "words"),
+    [
+        ([], "", "No flags yet."),
+        ([], "?q=x", "No flags yet."),
+        ([{"name": "a", "archived": True}], "", "All flags are archived."),
+        ([{"name": "a", "archived": True}], "?q=x", "No flag fits the filters."),
+        ([{"name": "a"}], "?archived=true", "No flag fits the filters."),
+    ],
+)
+def test_an_empty_list(database_url: str, given: list[Any], query: str, words: str) -> None:
+    """It says why it is empty, and what to do."""
+    with app_client(database_url, given={"features": given}) as client:
+        page = Visitor(client).see(f"/flags{query}").text
+        assert words in page and (words == "No flags yet.") is ("Make the first." in page)
+
+
+def test_who_asked(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of a flag says which applications asked in the last hours, those who asked most first."""
+    monkeypatch.setattr(usage, "MAX_APPLICATIONS", 2)
+    visitor = Visitor(client)
+    assert "No application has reported that it asked for this flag." in visitor.see("/flags/a").text
+    report(client, "<b>web</b>", yes=3, no=1)
+    report(client, "<b>web</b>", hours_ago=5, no=10)
+    report(client, "ios", yes=1)
+    report(client, "old", hours_ago=24, yes=1000)
+    asked = visitor.data("/flags/a")["flag"]["askedBy"]
+    assert [(each["appName"], each["environment"], each["yes"], each["no"]) for each in asked] == [
+        ("<b>web</b>", "development", 3, 11),
+        ("ios", "development", 1, 0),
+    ]
+    page = visitor.see("/flags/a").text
+    assert "<b>&lt;b&gt;web&lt;/b&gt;</b> asked 14 times in development:" in page and "on 3, off 11" in page
+    assert "<b>ios</b> asked 1 time in development:" in page and "These 2 asked most." in page
+
+
+def test_what_changed_last(client: AppClient) -> None:
+    """The page of a flag has its last events as sentences, with the way and the token, and links to all of them."""
+    for enabled in ("on", "off") * 3:
+        assert client.post(f"{FLAGS}/a/environments/development/{enabled}").status == 200
+    visitor = Visitor(client, VIEWER_SECRET)
+    flag = visitor.data("/flags/a")["flag"]
+    assert [each["words"] for each in flag["history"][:2]] == [
+        "boss switched a off in development",
+        "boss switched a on in development",
+    ]
+    assert len(flag["history"]) == 5 < flag["events"]
+    page = visitor.see("/flags/a").text
+    assert f'<a href="/ui/history?feature=a">All {flag["events"]} events of this flag</a>' in page
+    assert "boss switched a off in development <small><time" in page and ", api with " in page
+
+
+def test_a_flag_without_events(client: AppClient) -> None:
+    """Where its events are deleted by their age, the page says so."""
+    with client.server.store.writing(None) as tx:
+        tx.db.exec_driver_sql("DELETE FROM events")
+    assert "No event of this flag is kept." in Visitor(client).see("/flags/a").text

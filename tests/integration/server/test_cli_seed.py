@@ -1,0 +1,100 @@
+"""`flagsvc server seed apply` as a command: plans, exit codes and bad files, on the database of each kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli import main
+from flagsvc.core.clock import SystemClock
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.testing import RecordingLog
+from support.cli_helpers import Called
+
+Run = Callable[..., Called]
+SEED = """
+environments: [{name: production, type: production}]
+tokens: [{type: admin, secret: "*:*.s3cret"}]
+features: [{name: cart, enabled: [production]}]
+strategies: [{feature: cart, environment: production, name: flexibleRollout, parameters: {rollout: "25"}}]
+"""
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give a new database, open as a server has it."""
+    made = open_store(database_url, SystemClock(), RecordingLog())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Give a seed file."""
+    path = tmp_path / "flags.yaml"
+    path.write_text(SEED)
+    return path
+
+
+@pytest.fixture
+def run(database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Give a call of `flagsvc server seed apply` on the database."""
+    monkeypatch.setenv("FLAGSVC_DATABASE_URL", database_url)
+    return lambda *words: Called(main(["server", "seed", "apply", *map(str, words)]), *capsys.readouterr())
+
+
+def test_plan_and_apply(store: Store, run: Run, file: Path) -> None:
+    """A plan with changes exits with 3 and writes nothing, the same changes are made then, and the next plan exits with 0."""
+    revision = store.revision()
+    planned = run(file, "--plan")
+    assert planned.code == 3 and store.revision() == revision
+    assert planned.out.splitlines()[-1] == "created the flag cart in default" and "s3cret" not in planned.out
+    assert planned.err.endswith("changes, a plan: nothing is written\n")
+    made = run(file)
+    assert (made.code, made.out, store.revision()) == (0, planned.out, revision + 1)
+    assert made.err.endswith("changes made\n")
+    said = f"flagsvc server seed apply: nothing to change: the database is as `{file}` says\n"
+    assert run(file, "--plan") == run(file) == Called(0, "", said)
+    file.write_text(SEED.replace('"25"', '"50"'))
+    changed = run(file, "--plan")
+    assert (changed.code, changed.out.splitlines()) == (
+        3,
+        ["changed flexibleRollout of cart in production", '    parameters: {"rollout": "25"} → {"rollout": "50"}'],
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("{", "is neither JSON nor YAML"),
+        ("[]", "expected an object with environments"),
+        (json.dumps({"featurs": []}), "featurs: is not a key of a seed file: did you mean `features`?"),
+        (json.dumps({"features": [{}]}), "features[0].name: is missing"),
+        (
+            json.dumps({"features": [{"name": "a", "enabled": ["qa"]}]}),
+            "features[0].enabled[0]: `qa` is not in environments",
+        ),
+        (json.dumps({"tokens": [{"secret": "s3cret", "type": "x"}]}), "tokens[0].type: expected one of admin, backend"),
+    ],
+)
+def test_bad_files(store: Store, run: Run, file: Path, content: str, message: str) -> None:
+    """What is wrong, where, and what was expected: exit code 2, no trace, no secret, no change."""
+    file.write_text(content)
+    revision = store.revision()
+    for more in ((), ("--plan",)):
+        called = run(file, *more)
+        assert (called.code, called.out) == (2, "") and message in called.err
+        assert "s3cret" not in called.err and "Traceback" not in called.err
+    assert store.revision() == revision
+
+
+def test_what_cannot_be_opened(store: Store, run: Run, tmp_path: Path, file: Path) -> None:
+    """A file that is not there is exit code 2, a database that is not there 1, and it is not created."""
+    called = run(tmp_path / "nothing.yaml")
+    assert called.code == 2 and "cannot be read" in called.err
+    called = run(file, "--database", tmp_path / "nothing.db")
+    assert called.code == 1 and "does not exist" in called.err and not (tmp_path / "nothing.db").exists()
