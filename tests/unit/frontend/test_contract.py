@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,8 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
+from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
 from support import processes
 from support.flagservers import (
@@ -301,3 +304,17 @@ def test_what_a_transport_asks(client: AppClient) -> None:
     assert contract.early_refusal(431).status == 431
     call = Call(Request(b"GET", PATH.encode(), b"", []))
     assert contract.fail(call, ValueError("some-detail")).status == 500
+
+
+def test_caches_are_bounded(client: AppClient) -> None:
+    """The answers of a part of an environment may take a share of what those of the whole environment may."""
+    with ThreadPoolExecutor(1) as threads:
+        contract = make_frontend(client.server, ServerOptions(), threads, threads)
+        tokens = [ClientToken("frontend", "development", projects) for projects in (("*",), ("shop",))]
+
+        async def find() -> list[int]:
+            found = [await contract.environments.find(each) for each in tokens]
+            return [each.settings.answer_cache_bytes for each in found]
+
+        whole, part = asyncio.run(find())
+    assert (whole, part) == (4 * 1024 * 1024, whole // SCOPED_CACHE_SHARE)
