@@ -84,7 +84,7 @@ def _verify(token: str, keys: Sequence[Key]) -> dict[str, Any]:
     """Return the claims of a token that one of the keys has signed. Raises IdTokenError."""
     try:
         header = jws.extract_compact(token.encode()).headers()
-    except (JoseError, ValueError):
+    except (JoseError, ValueError, RecursionError):
         raise IdTokenError("it is no signed token") from None
     if header.get("alg") not in ALGORITHMS:
         raise IdTokenError("its algorithm is not accepted")
@@ -93,7 +93,7 @@ def _verify(token: str, keys: Sequence[Key]) -> dict[str, Any]:
     for key in fitting:
         try:
             return dict(jwt.decode(token, key, registry=REGISTRY).claims)
-        except (JoseError, ValueError, TypeError):
+        except (JoseError, ValueError, TypeError, RecursionError):
             continue
     if not fitting or name is None:
         raise UnknownKeyError("it is signed with an unknown key")
