@@ -26,7 +26,7 @@ from support.processes import (
 )
 
 SECONDS = 300
-EXTRA_PACKAGES = {"alembic", "can_ada", "httpx", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
+EXTRA_PACKAGES = {"alembic", "can_ada", "httpx", "joserfc", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
 """Packages that the plain package does not install."""
 DOCUMENT = {
     "version": 2,

@@ -137,7 +137,9 @@ async def _exchange(
 
     await app(scope, receive, send)
     start, *parts = sent
-    names = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
+    names: dict[str, str] = {}
+    for name, value in ((name.decode(), value.decode("latin-1")) for name, value in start["headers"]):
+        names[name] = f"{names[name]}\n{value}" if name in names else value
     return processes.Answer(start["status"], names, b"".join(part["body"] for part in parts))
 
 

@@ -202,7 +202,9 @@ def ask(
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, parts.path + (f"?{parts.query}" if parts.query else ""), content, sent)
         response = connection.getresponse()
-        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+        found = {name.lower(): value for name, value in response.getheaders()}
+        cookies = response.headers.get_all("set-cookie") or []
+        return Answer(response.status, found | ({"set-cookie": "\n".join(cookies)} if cookies else {}), response.read())
 
 
 def answers(url: str, status: int = 200) -> bool:

@@ -11,6 +11,7 @@ from flagsvc.core.errors import MissingExtraError
 
 EXTRAS = {
     "server": ("alembic", "can_ada", "psycopg", "sqlalchemy", "yaml"),
+    "oidc": ("joserfc",),
     "redis": ("redis",),
     "cli": ("can_ada", "httpx", "rich", "yaml"),
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.options import CompileOptions
@@ -21,6 +23,7 @@ from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
 from flagsvc.proxy.scopes import ScopedHolder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.authorization import read_secret
@@ -62,17 +65,21 @@ def make_frontend(
 
 
 class FrontendContract(Contract):
-    """Answers below `/api/frontend`. `settings` have no keys: the keyring of the flag server knows the tokens."""
+    """Answers below `/api/frontend`. `settings` have no keys: the keyring of the flag server knows the tokens.
+
+    `environments` has what is evaluated.
+    """
 
     def __init__(self, server: ApiContext, settings: ServiceSettings, readers: Executor, reporters: Executor) -> None:
         super().__init__(HEADER_TABLE, settings.header_limit, settings.query_limit, server.reached, server.log)
         self._server = server
         self._settings = settings
+        self._part_settings = replace(settings, answer_cache_bytes=settings.answer_cache_bytes // SCOPED_CACHE_SHARE)
         self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters))
         self._anyone = self._make_service(EmptyHolder())
         self._anyone.reached = server.reached
         make_service = partial(self._make_service, shared=self._anyone)
-        self._environments = FrontendEnvironments(server.documents, readers, make_service)
+        self.environments = FrontendEnvironments(server.documents, readers, make_service)
 
     def check_head(self, call: Call) -> Call | Response:
         """Return the call if it may be answered, or an answer that needs no body. Never raises."""
@@ -91,7 +98,7 @@ class FrontendContract(Contract):
         self._anyone.check_size(call)
         if call.request.method != OPTIONS:
             caller.token = self._find_token(call)
-            caller.service = self._environments.find_current(caller.token)
+            caller.service = self.environments.find_current(caller.token)
         return (caller.service or self._anyone).check_head(call)
 
     def _find_token(self, call: Call) -> ClientToken:
@@ -108,9 +115,7 @@ class FrontendContract(Contract):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises."""
-        caller = call.found
-        if not isinstance(caller, FrontendCaller):
-            return self._anyone.refuse(call, http_errors.unauthorized())
+        caller = cast(FrontendCaller, call.found)
         if caller.service is None and caller.token is not None:
             return self._answer_later(call, body, caller, caller.token)
         answer = (caller.service or self._anyone).answer(call, body)
@@ -119,7 +124,7 @@ class FrontendContract(Contract):
     async def _answer_later(self, call: Call, body: bytes, caller: FrontendCaller, token: ClientToken) -> Response:
         """Return the response when the last change is compiled."""
         try:
-            service = caller.service = await self._environments.find(token)
+            service = caller.service = await self.environments.find(token)
         except HttpError as refused:
             return self._count(call, self._anyone.refuse(call, refused))
         except Exception as error:  # as in check_head
@@ -149,8 +154,9 @@ class FrontendContract(Contract):
 
     def _make_service(self, holder: Holder[Snapshot] | ScopedHolder, shared: Service | None = None) -> Service:
         """Return a service of the proxy that evaluates what a holder has. Look-ups by name are not counted: SDKs report."""
+        is_part = isinstance(holder, ScopedHolder)
         return Service(
-            self._settings,
+            self._part_settings if is_part else self._settings,
             holder=holder,
             usage=UsageCounters(dict, self._server.clock.now, max_entries=0),
             log=self._server.log,

@@ -7,12 +7,12 @@ could tell users apart is stored: neither addresses nor the ids of instances.
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend.caller import FrontendCaller, unavailable
 from flagsvc.http.call import SDK, Answer, Call, Handler
-from flagsvc.http.messages import HttpError, Response, invalid
+from flagsvc.http.messages import Response, invalid
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import DONE
@@ -92,10 +92,8 @@ class StoredMetrics(Handler):
         return self._save(call, FrontendReport(str(value["appName"]), sdk or None, stop, counts))
 
     async def _save(self, call: Call, report: FrontendReport) -> Response:
-        caller = call.found
-        if not isinstance(caller, FrontendCaller) or caller.token is None:
-            raise HttpError(401, "Unauthorized", [])
-        await self.store.save(caller.token, report)
+        token = cast(ClientToken, cast(FrontendCaller, call.found).token)
+        await self.store.save(token, report)
         return self.answers.respond_text(call, DONE)
 
     def _known(self, counts: list[ReportedUsage]) -> list[ReportedUsage]:

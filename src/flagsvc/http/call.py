@@ -28,6 +28,9 @@ FETCH_SITE: Final = 14
 APP_NAME: Final = 15
 INSTANCE_ID: Final = 16
 SDK: Final = 17
+USER: Final = 18
+GROUPS: Final = 19
+"""The last two are what a proxy in front says of a person; their names are options."""
 HOST: Final = 104
 """The connection reads a Host, too."""
 
@@ -171,7 +174,10 @@ class Call:
             self.put_other(kind, value)
 
     def put_other(self, kind: i64, value: bytes) -> None:
-        """Keep the host, or a header that only the flag server reads: its first line, of cookies all."""
+        """Keep the host, or a header that only the flag server reads: its first line, of cookies all.
+
+        Of a person that is named twice nothing is kept: nobody can tell which line the proxy has set.
+        """
         if kind == HOST:
             self.host = value
             return
@@ -182,6 +188,8 @@ class Call:
             self.others[kind] = value
         elif kind == COOKIE:
             self.others[kind] = before + b"; " + value
+        elif kind in (USER, GROUPS):
+            self.others[kind] = b""
 
     def other(self, kind: int) -> bytes | None:
         """Return a header that has no attribute; None without one."""

@@ -13,6 +13,9 @@ from flagsvc.proxy.scopes import ScopedHolder
 MAX_SCOPED = 100
 """The most services for tokens of some projects, of all environments. For one more, one that was not used lately ends."""
 
+SCOPED_CACHE_SHARE = 16
+"""The cache for the answers to tokens of some projects has this share of the environment's."""
+
 
 class WholeEnvironment(Protocol):
     """The environment that a service has a part of."""

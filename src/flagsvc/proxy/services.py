@@ -25,7 +25,7 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import FormerCounts, Loops, ReplicaStatus, Sources, TokenStatus, no_loops
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.scoped_services import ScopedServices
+from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE, ScopedServices
 from flagsvc.proxy.scopes import ScopedHolder
 from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, keys_of_setup
@@ -33,9 +33,6 @@ from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.sums import UsageSums
 from flagsvc.settings.network import Origin
-
-SCOPED_CACHE_SHARE = 16
-"""The cache for the answers to tokens of some projects has this share of the environment's."""
 
 
 class ServedEnvironment(Protocol):

@@ -55,7 +55,7 @@ class FlagServer:
             level=options.log_level,
             as_json=options.use_json_logger,
             clock=self._clock,
-            secrets=secrets_of(options.database),
+            secrets=secrets_of(options.database, options.oidc_client_secret),
         )
         self._runtime: ServerRuntime | None = None
         self._closed = ClosedContract(self._log)
@@ -166,13 +166,13 @@ class FlagServer:
             yield
 
 
-def secrets_of(database: str) -> list[str]:
-    """Return the secrets of the database's URL, for the log to hide; none for an invalid URL, which `start` reports."""
+def secrets_of(database: str, *more: str | None) -> list[str]:
+    """Return the secrets of the database's URL, and more, for the log to hide; none for an invalid URL, which `start` reports."""
     try:
         password = database_url(database).password
     except DatabaseError:
-        return []
-    return [] if password is None else [str(password)]
+        password = None
+    return [str(each) for each in (password, *more) if each is not None]
 
 
 def close_abandoned(opening: asyncio.Future[ServerRuntime]) -> None:

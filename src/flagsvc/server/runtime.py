@@ -103,7 +103,7 @@ def open_runtime(
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
         server = ApiContext(
-            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options)
+            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options, clock)
         )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)

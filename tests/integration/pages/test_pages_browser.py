@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support import peers
+from support.accessibility import check_accessibility
 from support.browser import Browser, browser
 from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
 from support.page_states import PATHS
@@ -32,7 +32,6 @@ GIVEN = {
 }
 STATES = "[...document.querySelectorAll('#list .switch')].map(each => each.innerText.split(':')[0].trim())"
 ROWS = "document.querySelectorAll('#list tbody tr').length"
-BROKEN = "axe.run().then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes.map(n => n.html)])))"
 
 
 def prepare(server: OurFlagServer) -> None:
@@ -192,17 +191,6 @@ def test_a_sign_in_link(server: OurFlagServer, page: Browser) -> None:
     page.go(address(server, "/sign-in#the-code"))
     page.wait_for("document.getElementById('token')?.value === 'the-code'")
     assert page.run("location.hash") == ""
-
-
-def check_accessibility(page: Browser, width: int) -> None:
-    """Check the page that is shown, at a width."""
-    script = (peers.package("axe-core", "accessibility") / "axe.min.js").read_text()
-    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
-    page.run(f"{script}; 0")
-    page.run(f"window.broken = null; {BROKEN}.then(found => window.broken = found); 0")
-    page.wait_for("window.broken !== null")
-    assert json.loads(page.run("window.broken")) == []
-    assert page.run("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("width", [320, 1200])

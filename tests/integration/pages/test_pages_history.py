@@ -103,6 +103,7 @@ def test_who_and_how_are_offered(client: AppClient) -> None:
     found = Visitor(client).data("/history")["choices"]
     assert {"value": "1", "text": "boss"} in found["createdBy"]
     assert [each["value"] for each in found["way"]] == list(WAYS)
+    assert {"value": "99", "text": "user 99"} in Visitor(client).data("/history?createdBy=99")["choices"]["createdBy"]
     page = Visitor(client).see("/history?way=page&createdBy=1").text
     assert '<option value="page" selected>' in page and '<option value="1" selected>' in page
 

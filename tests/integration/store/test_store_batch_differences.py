@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from flagsvc.server.store.batch.differences import find_differing
+from flagsvc.server.store.batch.differences import DifferingFlags, find_differing
 from flagsvc.server.store.batch.flag_states import read_flag_states
 from flagsvc.server.store.schema import feature_environments, strategies
 from support.batch_scene import Scene, body, feature, place, scene_of, strategy, variant
@@ -91,3 +91,21 @@ def test_a_flag_in_one_environment_only(scene: Scene) -> None:
         tx.db.execute(feature_environments.delete().where(feature_environments.c.environment == "production"))
         assert find_differing(tx, *ENVIRONMENTS) == {"a": False}
         assert find_differing(tx, *reversed(ENVIRONMENTS)) == {"a": False}
+
+
+def test_what_is_kept(scene: Scene) -> None:
+    """The flags that differ are found once for each state of the flags, and a reader of an older state gets what it sees."""
+    kept = DifferingFlags()
+
+    def find(*pair: str) -> dict[str, bool]:
+        with scene.store.reading() as tx:
+            return kept.find(tx, *pair)
+
+    assert find(*ENVIRONMENTS) == {}
+    assert scene.counted(lambda: find(*ENVIRONMENTS)) < scene.counted(lambda: find(*reversed(ENVIRONMENTS)))
+    with scene.store.reading() as old:
+        assert kept.find(old, *ENVIRONMENTS) == {}
+        scene.load(body("production", **DATA | {"featureStrategies": [ONE]}))
+        assert find(*ENVIRONMENTS) == find(*reversed(ENVIRONMENTS)) == {"a": True}
+        assert kept.find(old, *ENVIRONMENTS) == {}
+    assert find(*ENVIRONMENTS) == {"a": True}

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from flagsvc.core.errors import DatabaseError
+from flagsvc.frontend.contract import make_frontend
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Request
+from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
+from flagsvc.server.store.actors import ClientToken
+from flagsvc.settings.server import ServerOptions
 from support import processes
 from support.flagservers import (
     ADMIN_SECRET,
@@ -253,3 +263,58 @@ def test_nothing_about_a_user_is_logged(client: AppClient) -> None:
     ask(client, method="POST", body={"context": mark})
     ask(client, f"{PATH}/client/metrics", "POST", {"appName": "a", "bucket": {"toggles": {mark: {"yes": 1}}}})
     assert mark not in repr(client.log.lines)
+
+
+def test_before_the_first_document(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the database is away from the start, the answer is a 503 that says when to come back. A program error is a 500."""
+    away = DatabaseError("away")
+    away.__cause__ = OperationalError("", {}, Exception())
+    for error, status in ((away, 503), (ValueError("some-detail"), 500)):
+        with monkeypatch.context() as patch:
+            patch.setattr(client.server.documents, "get", raising(error))
+            answer = ask(client)
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "*")
+        assert ("retry-after" in answer.headers) is (status == 503)
+    assert names(ask(client)) == ["basket", "on"]
+    assert client.log.at("error") == ["an unexpected error"]
+    assert "some-detail" not in repr(client.log.lines)
+
+
+def test_a_failing_check_is_an_answer(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in a check is logged without its message, and answered with 500."""
+    monkeypatch.setattr(client.server.keyring, "find", raising(ValueError("some-detail")))
+    assert ask(client).status == 500
+    assert client.log.at("error") == ["an unexpected error"]
+    assert "some-detail" not in repr(client.log.lines)
+
+
+def raising(error: Exception) -> Callable[[object], NoReturn]:
+    """Return a function that raises an error."""
+
+    def fail(_: object) -> NoReturn:
+        raise error
+
+    return fail
+
+
+def test_what_a_transport_asks(client: AppClient) -> None:
+    """A request that cannot be read and an unexpected error have answers, too."""
+    with ThreadPoolExecutor(1) as threads:
+        contract = make_frontend(client.server, ServerOptions(), threads, threads)
+    assert contract.early_refusal(431).status == 431
+    call = Call(Request(b"GET", PATH.encode(), b"", []))
+    assert contract.fail(call, ValueError("some-detail")).status == 500
+
+
+def test_caches_are_bounded(client: AppClient) -> None:
+    """The answers of a part of an environment may take a share of what those of the whole environment may."""
+    with ThreadPoolExecutor(1) as threads:
+        contract = make_frontend(client.server, ServerOptions(), threads, threads)
+        tokens = [ClientToken("frontend", "development", projects) for projects in (("*",), ("shop",))]
+
+        async def find() -> list[int]:
+            found = [await contract.environments.find(each) for each in tokens]
+            return [each.settings.answer_cache_bytes for each in found]
+
+        whole, part = asyncio.run(find())
+    assert (whole, part) == (4 * 1024 * 1024, whole // SCOPED_CACHE_SHARE)

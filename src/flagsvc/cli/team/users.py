@@ -120,7 +120,7 @@ def link(args: Namespace) -> int:
         from flagsvc.server.store.resources import identities, users
 
         found = users.find_by_name(tx, args.user)
-        identities.link(tx, found, args.issuer, args.subject)
+        identities.link(tx, found, args.issuer.rstrip("/"), args.subject)
     print(f"`{found.username or found.email}` is linked to `{args.subject}` at `{args.issuer}`")
     return 0
 

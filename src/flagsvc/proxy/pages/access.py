@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Final
 
 from flagsvc.core.clock import Clock
@@ -18,27 +17,18 @@ from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import SIGN_IN
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.sign_in_tries import SignInTries, describe_wait
-from flagsvc.settings.network import socket_path, split_address
+from flagsvc.settings.network import is_loopback, socket_path, split_address
 
 COOKIE_NAME: Final = "flagsvc-pages"
 SESSION_S: Final = 12 * 3600
 MAX_SESSIONS: Final = 1000
-LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
 def is_local(host: str | None) -> bool:
     """Return whether only programs of this machine reach a host: loopback, or a Unix socket."""
     if host is None:
         return False
-    return socket_path(host) is not None or host in LOCAL_NAMES or is_loopback(host)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is a loopback address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return socket_path(host) is not None or is_loopback(host)
 
 
 def host_name_of(host: bytes) -> str:
@@ -70,7 +60,7 @@ class Access:
         if not self.is_local:
             return
         name = host_name_of(host or b"")
-        if name not in LOCAL_NAMES and name != self._host and not is_loopback(name):
+        if name != self._host and not is_loopback(name):
             message = (
                 "these pages are open to this machine alone, so the Host must be localhost or a loopback address"
                 ", such as http://localhost:9090/ui/"

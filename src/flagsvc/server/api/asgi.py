@@ -19,7 +19,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
-from flagsvc.server.api.pipeline import HEADER_TABLE, QUERY_LIMIT, AdmittedCall, Pipeline
+from flagsvc.server.api.pipeline import QUERY_LIMIT, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
 
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ class FlagServerContract(Contract):
     """
 
     def __init__(self, pipeline: Pipeline, make_frontend: MakeFrontend | None = None) -> None:
-        super().__init__(HEADER_TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
+        super().__init__(pipeline.headers, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
         self._large_body_lock = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")

@@ -140,13 +140,13 @@ def api_area(path: str) -> str:
     return next((part for part in (CLIENT_API, ADMIN_API, API, PAGES) if lower.startswith(f"{part}/")), "")
 
 
-def read_cookie(cookie: bytes | None, *, secure: bool) -> str:
-    """Return the secret of a session in a Cookie header; empty without one.
+def read_cookie(cookie: bytes | None, *, secure: bool, names: tuple[str, str] = (SECURE_COOKIE, PLAIN_COOKIE)) -> str:
+    """Return the value of a cookie in a Cookie header, by default the secret of a session; empty without one.
 
     With TLS only the cookie for this host counts: another host of the domain could have set the other one.
     """
     pairs = dict(each.strip().partition("=")[::2] for each in (cookie or b"").decode("latin-1").split(";"))
-    return pairs.get(SECURE_COOKIE if secure else PLAIN_COOKIE, "")
+    return pairs.get(names[0] if secure else names[1], "")
 
 
 def is_secure(request: Request, url: str) -> bool:

@@ -22,6 +22,7 @@ from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
+from flagsvc.server.store.batch.differences import DifferingFlags
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
 from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
@@ -42,9 +43,9 @@ class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations. `streams` are the open streams of pages. `trust` is the option trustProxy, and
-    `tries` are the tries to sign in that are left, `ways` the ways to sign in beside tokens and links. `described` are the
-    operations of the OpenAPI document that another contract answers.
+    has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
+    of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
+    beside tokens and links. `described` are the operations of the OpenAPI document that another contract answers.
     """
 
     store: Store
@@ -59,6 +60,7 @@ class ApiContext:
     pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
     unfolded: UnfoldedDocuments = field(default_factory=UnfoldedDocuments)
+    differing: DifferingFlags = field(default_factory=DifferingFlags)
     streams: EventStreams = field(default_factory=EventStreams)
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     described: list[Operation] = field(default_factory=list)

@@ -107,6 +107,7 @@ class Pipeline:
         error_page: ErrorPage = no_error_page,
     ) -> None:
         self.header_limit = header_limit
+        self.headers = HEADER_TABLE | ({} if server.ways.header is None else server.ways.header.kinds)
         self.log = server.log
         self.reached = server.reached
         self._server = server
@@ -135,7 +136,7 @@ class Pipeline:
                 repeated=head.keyed_twice,
                 cookie=head.other(COOKIE),
                 secure=is_secure(head.request, self._server.url),
-                person=self._person(head.request, path),
+                person=self._person(head, path),
             )
             reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
             head.limit = 0 if reading_plan is None else reading_plan.limit
@@ -150,10 +151,10 @@ class Pipeline:
         path = plain_path(head.request.path).lower()
         return path == self._frontend or path.startswith(f"{self._frontend}/")
 
-    def _person(self, request: Request, path: str) -> NamedPerson | None:
+    def _person(self, head: Call, path: str) -> NamedPerson | None:
         """Return whom a proxy in front names, on a page; None without one."""
         header = self._server.ways.header
-        return None if header is None or not is_page(path) else header.read(request)
+        return None if header is None or not is_page(path) else header.read(head)
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""

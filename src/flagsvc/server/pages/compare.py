@@ -14,7 +14,6 @@ from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
 from flagsvc.server.pages.state_words import beside
 from flagsvc.server.store.batch.copying import make_copies
-from flagsvc.server.store.batch.differences import find_differing
 from flagsvc.server.store.batch.flag_states import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
@@ -66,9 +65,9 @@ def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
     return Pair(source, target)
 
 
-def find_differences(tx: Tx, pair: Pair, given: dict[str, str]) -> list[Difference]:
+def find_differences(call: ApiCall, tx: Tx, pair: Pair, given: dict[str, str]) -> list[Difference]:
     """Return the flags of the filters that differ, in the order of the address."""
-    differing = find_differing(tx, *pair)
+    differing = call.server.differing.find(tx, *pair)
     names = feature_search.list_names(tx, read_search(given, 1))
     return [Difference(name, differing[name]) for name in names if name in differing]
 
@@ -84,7 +83,7 @@ def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     pair = choose_pair(list_environments(tx), given)
     names = call.form.texts(FLAG)
     if call.form.has(ALL):
-        names = [each.name for each in find_differences(tx, pair, given) if each.copyable]
+        names = [each.name for each in find_differences(call, tx, pair, given) if each.copyable]
     if not names:
         raise bad_data(NONE_TICKED)
     return make_copies(tx, names, pair.source, [pair.target])
@@ -129,7 +128,7 @@ def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
     pair, listed = Pair("", ""), list[Difference]()
     try:
         pair = choose_pair(known, given)
-        listed = find_differences(tx, pair, given)
+        listed = find_differences(call, tx, pair, given)
     except CallerError as error:
         look.status, look.problems = problems_of(error)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)

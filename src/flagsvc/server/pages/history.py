@@ -28,6 +28,8 @@ ACTOR, BEFORE = "createdBy", "before"
 DAYS = ("from", "to")
 FILTERS = ("q", *EXACT, ACTOR, *DAYS)
 """What the address may have besides the number of the page."""
+LAST_EVENTS: Final = 10_000
+"""The events whose authors the filter offers: to look at all of 100,000 takes 80 ms."""
 LINES: Final = "/history.jsonl"
 MOST_LINES: Final = 10_000
 MOST_BYTES: Final = 16 * 2**20
@@ -41,7 +43,7 @@ def show(call: ApiCall) -> ApiAnswer:
     wanted = replace(read_search(call, given), offset=(number - 1) * PAGE_SIZE, limit=PAGE_SIZE)
     with call.store.reading() as tx:
         found, total = events.search(tx, wanted)
-        offered = choices(tx)
+        offered = choices(tx, given)
     data = {
         "events": [show_event(each) for each in found],
         "total": total,
@@ -73,12 +75,15 @@ def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
     )
 
 
-def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
-    """Return what the filters offer."""
+def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
+    """Return what the filters offer: of the users those who made one of the last events, and the one of the address."""
+    authors = {str(each["id"]): each["name"] for each in events.list_creators(tx, LAST_EVENTS)}
+    if ACTOR in given:
+        authors.setdefault(given[ACTOR], f"user {given[ACTOR]}")
     return {
         "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
         "type": [{"value": each.type, "text": each.label} for each in ROWS],
-        ACTOR: [{"value": str(each["id"]), "text": each["name"]} for each in events.list_creators(tx)],
+        ACTOR: [{"value": number, "text": name} for number, name in authors.items()],
         "way": [{"value": each, "text": each} for each in WAYS],
     }
 

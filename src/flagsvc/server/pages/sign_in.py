@@ -31,7 +31,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200) -> ApiAnswer:
     """Return the form, with the ways that lead past it."""
     person = None if call.person is None else call.person.name
-    return ApiAnswer({"next": goal, "problem": problem, "person": person}, status)
+    provider = None if call.server.ways.provider is None else call.server.ways.provider.name
+    return ApiAnswer({"next": goal, "problem": problem, "person": person, "provider": provider}, status)
 
 
 def sign_in(call: ApiCall) -> ApiAnswer:

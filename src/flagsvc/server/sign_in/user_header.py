@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from flagsvc.http.messages import Request
+from flagsvc.http.call import GROUPS, USER, Call
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 
 MAX_LENGTH = 255
@@ -31,31 +31,32 @@ class NamedPerson(NamedTuple):
 
 
 class UserHeader:
-    """Reads the header. `name` and `groups` are names of headers in lower case, `networks` are addresses, CIDRs and names."""
+    """Reads the header. `name` and `groups` are names of headers in lower case, `networks` are addresses, CIDRs and names.
+
+    `kinds` has the kind of each header, for the one who reads heads.
+    """
 
     def __init__(self, name: str, networks: Iterable[str], groups: str | None = None) -> None:
-        self._name = name.encode()
-        self._groups = None if groups is None else groups.encode()
+        self.kinds = {name.encode(): USER} | ({} if groups is None else {groups.encode(): GROUPS})
         self._trust = TrustedProxies(tuple(networks))
 
-    def read(self, request: Request) -> NamedPerson | None:
+    def read(self, head: Call) -> NamedPerson | None:
         """Return the person of a request; None without one, and for a request that does not come from the proxy."""
-        if not self._trust.trusts(parse_address(unmap_ipv4(request.peer))):
+        if not self._trust.trusts(parse_address(unmap_ipv4(head.request.peer))):
             return None
-        name = read_single(request, self._name)
+        name = decode(head.other(USER))
         if not name or len(name) > MAX_LENGTH or "," in name:
             return None
-        if self._groups is None:
+        if GROUPS not in self.kinds.values():
             return NamedPerson(name)
-        groups = {each.strip() for each in read_single(request, self._groups).split(",")}
+        groups = {each.strip() for each in decode(head.other(GROUPS)).split(",")}
         return NamedPerson(name, tuple(sorted(groups - {""})))
 
 
-def read_single(request: Request, name: bytes) -> str:
-    """Return the text of a header; empty if it is missing, comes more than once, or is no printable UTF-8."""
-    found = [value for key, value in request.headers if key == name]
+def decode(value: bytes | None) -> str:
+    """Return the text of a header; empty if it is missing, or no printable UTF-8. One that came twice is empty already."""
     try:
-        text = found[0].decode().strip() if len(found) == 1 else ""
+        text = (value or b"").decode().strip()
     except UnicodeDecodeError:
         return ""
     return text if text.isprintable() else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from flagsvc.settings import headers, roles
+from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Roles
+from flagsvc.settings.converted import Roles, Texts
 from flagsvc.settings.option import Section, option
 
 
@@ -14,6 +15,54 @@ class ServerSignIn(Options):
 
     section = Section.SIGN_IN
 
+    oidc_issuer: str | None = option(
+        "oidcIssuer",
+        reads=("FLAGSVC_OIDC_ISSUER",),
+        kind=net.ISSUER,
+        default=None,
+        needs="oidcClientId",
+        help="issuer of an OpenID provider: the address below which it has /.well-known/openid-configuration",
+    )
+    oidc_client_id: str | None = option(
+        "oidcClientId",
+        reads=("FLAGSVC_OIDC_CLIENT_ID",),
+        kind=of.TEXT,
+        default=None,
+        needs="publicUrl",
+        help="id of this server at the provider, where its redirect URI is publicUrl and /ui/sign-in/callback",
+    )
+    oidc_client_secret: str | None = option(
+        "oidcClientSecret",
+        reads=("FLAGSVC_OIDC_CLIENT_SECRET",),
+        kind=of.PASSWORD,
+        default=None,
+        secret=True,
+        needs="oidcIssuer",
+        help="secret of this server at the provider; none for a public client",
+    )
+    oidc_scopes: Texts = option(
+        "oidcScopes",
+        reads=("FLAGSVC_OIDC_SCOPES",),
+        kind=of.TEXTS,
+        default=("openid", "profile", "email"),
+        help="what the provider is asked for; some give groups only with a scope of their own",
+    )
+    oidc_groups_claim: str = option(
+        "oidcGroupsClaim",
+        reads=("FLAGSVC_OIDC_GROUPS_CLAIM",),
+        kind=of.TEXT,
+        default="groups",
+        help="claim of the ID token with the groups of a person: a text or a list; dots lead into objects",
+    )
+    oidc_name: str | None = option(
+        "oidcName",
+        reads=("FLAGSVC_OIDC_NAME",),
+        kind=of.TEXT,
+        default=None,
+        default_text="the host of the issuer",
+        needs="oidcIssuer",
+        help="name of the provider on the sign-in page",
+    )
     user_header: str | None = option(
         "userHeader",
         reads=("FLAGSVC_USER_HEADER",),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.messages import GET, Headers, Request
+from flagsvc.http.call import Call
+from flagsvc.http.messages import GET, Request
 from flagsvc.server.sign_in.user_header import MAX_LENGTH, NamedPerson, UserHeader
 
 
 def read(*headers: tuple[bytes, bytes], peer: str = "10.0.0.1", groups: str | None = None) -> NamedPerson | None:
     """Return the person of a request with these headers."""
-    lines: Headers = list(headers)
-    return UserHeader("x-user", ("10.0.0.0/8", "fd00::/8"), groups).read(Request(GET, b"/ui", b"", lines, peer=peer))
+    reader, call = (
+        UserHeader("x-user", ("10.0.0.0/8", "fd00::/8"), groups),
+        Call(Request(GET, b"/ui", b"", list(headers), peer=peer)),
+    )
+    call.read(reader.kinds)
+    return reader.read(call)
 
 
 @pytest.mark.parametrize(

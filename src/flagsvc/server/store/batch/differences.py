@@ -5,6 +5,7 @@ What is stored is compared as text, and decoded only where the texts differ, so 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias
@@ -15,7 +16,7 @@ from flagsvc.server.store.batch.flag_states import compared_constraint
 from flagsvc.server.store.client_features import group_rows, read_json, segment_uses_query
 from flagsvc.server.store.resources.strategies import ORDER
 from flagsvc.server.store.schema import feature_environments, strategies
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.store import Tx, read_revision
 
 Canon: TypeAlias = Callable[[str], Any]
 
@@ -60,6 +61,26 @@ def find_differing(tx: Tx, one: str, other: str) -> dict[str, bool]:
     left, right = _read_states(tx, one), _read_states(tx, other)
     found = {name: True for name in left.keys() & right.keys() if _differ(left[name], right[name])}
     return found | dict.fromkeys(left.keys() ^ right.keys(), False)
+
+
+class DifferingFlags:
+    """What differs between environments, kept until flags change. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._kept: dict[tuple[str, str], dict[str, bool]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, tx: Tx, one: str, other: str) -> dict[str, bool]:
+        """Return what `find_differing` returns, for a transaction that has changed nothing yet."""
+        revision = read_revision(tx.db)
+        with self._lock:
+            if revision != self._revision:
+                self._revision, self._kept = revision, {}
+            kept = self._kept
+        if (one, other) not in kept:
+            kept[one, other] = find_differing(tx, one, other)
+        return kept[one, other]
 
 
 def _read_states(tx: Tx, environment: str) -> dict[str, State]:

@@ -148,9 +148,10 @@ def _in_words(row: Row[Any]) -> Json:
     return {"label": kind.label, "summary": words_of(kind, place, row.before, row.data)}
 
 
-def list_creators(tx: Tx) -> list[Json]:
-    """Return who is the author of events: id and name."""
-    query = select(events.c.created_by_id, func.max(events.c.created_by)).group_by(events.c.created_by_id)
+def list_creators(tx: Tx, last: int | None = None) -> list[Json]:
+    """Return who is the author of events, or of the `last` ones: id and name."""
+    authors = select(events.c.created_by_id, events.c.created_by).order_by(events.c.id.desc()).limit(last).subquery()
+    query = select(authors.c.created_by_id, func.max(authors.c.created_by)).group_by(authors.c.created_by_id)
     found = {number: name for number, name in tx.db.execute(query) if number is not None}
     known = names_of(tx, found)
     return [{"id": number, "name": known.get(number, found[number])} for number in sorted(found)]

@@ -164,7 +164,9 @@ def put_back_state(tx: Tx, name: str, held: Mapping[str, Any]) -> None:
 
 
 def remove_rows(tx: Tx, rows: Sequence[Row[Any]]) -> None:
-    """Delete features, archived or not."""
+    """Delete features, archived or not, with their dependencies."""
+    for project in dict.fromkeys(row.project for row in rows):
+        remove_dependencies(tx, project, [row.name for row in rows if row.project == project])
     before = read_whole(tx, rows)
     for chunk in chunks(row.name for row in rows):
         tx.db.execute(delete(features).where(features.c.name.in_(chunk)))

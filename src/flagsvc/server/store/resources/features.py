@@ -197,8 +197,13 @@ def add_tags(tx: Tx, name: str, pairs: Sequence[tuple[str, str]]) -> None:
     for kind in dict.fromkeys(kind for kind, _ in pairs):
         if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
             raise bad_data(f"Tag type '{kind}' does not exist")
+    same = tags.c.value.in_([value for _, value in pairs])
+    known = {(kind, value) for kind, value in tx.db.execute(select(tags.c.type, tags.c.value).where(same))}
     rows = [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs]
     upsert(tx, tags, rows, [])
+    for kind, value in pairs:
+        if (kind, value) not in known:
+            tx.record_event("tag-created", data={"type": kind, "value": value})
     by = None if tx.actor is None else tx.actor.id
     upsert(tx, feature_tags, [row | {"feature": name, "created_by_id": by} for row in rows], [])
 

@@ -7,17 +7,19 @@ else later opens nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, func, insert, or_, select
+from sqlalchemy import Row, delete, func, insert, or_, select
 
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import project_access, sessions, users
 from flagsvc.server.store.resources.users import ADMINISTRATOR, EMAIL, MAX_LENGTH
-from flagsvc.server.store.schema import identities, project_roles, projects
+from flagsvc.server.store.schema import identities, project_roles, projects, used_answers
 from flagsvc.server.store.schema import users as users_table
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import insert_into
 from flagsvc.settings.roles import ROOT_ROLES, GroupRoles
 
 HEADER = "header"
@@ -129,6 +131,14 @@ def link(tx: Tx, user: Row[Any], issuer: str, subject: str) -> None:
     row = {"issuer": issuer, "subject": subject, "user_id": user.id, "created_at": tx.now}
     tx.db.execute(insert(identities).values(row))
     tx.record_event("user-linked", data=users.shown(user) | {"issuer": issuer, "subject": subject})
+
+
+def use_answer(tx: Tx, digest: str, seconds: float) -> bool:
+    """Note that an answer of a provider is used, for `seconds`, after which it is too old. False if it was used before."""
+    tx.db.execute(delete(used_answers).where(used_answers.c.expires_at <= tx.now))
+    row = {"hash": digest, "expires_at": tx.now + timedelta(seconds=seconds)}
+    statement = insert_into(tx, used_answers).values(row).on_conflict_do_nothing().returning(used_answers.c.hash)
+    return tx.db.execute(statement).first() is not None
 
 
 def create_user(tx: Tx, person: Person, role: str) -> int:

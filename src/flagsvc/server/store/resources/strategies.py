@@ -290,7 +290,7 @@ def put_back(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
     _check_type(tx, whole["name"])
     there = find_whole(tx, whole["id"])
     if there is None:
-        if len(list_all(tx, place.feature, place.environment)) >= MAX_STRATEGIES:
+        if len(list_rows(tx, place.feature, place.environment)) >= MAX_STRATEGIES:
             raise limit_exceeded("strategy", MAX_STRATEGIES)
         insert_whole(tx, place, whole)
         place.record_event(tx, "feature-strategy-add", data=read_whole(tx, whole["id"]))

@@ -7,7 +7,7 @@ from typing import Any
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import feature_archive, features, whole_features
-from flagsvc.server.store.resources.dependencies import have_dependencies
+from flagsvc.server.store.resources.dependencies import children_of, have_dependencies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
 from flagsvc.server.store.undo.subjects import Path, Subject, of_flag
@@ -40,18 +40,14 @@ def restore_stale(tx: Tx, change: Change) -> None:
 
 
 def read_archiving(tx: Tx, change: Change) -> Side:
-    """Return since when the flag is archived, where it is on, and whether it has dependencies, which archiving would take away."""
+    """Return since when the flag is archived and where it is on; and the flags that depend on it if the undo archives it again."""
     row = features.find(tx, change.feature or "")
     if row is None:
         return None
     state = feature_archive.archive_state(tx, row)
-    found = {name: state[name] for name in change.after or {}}
-    return found | _needed(tx, row.name)
-
-
-def _needed(tx: Tx, name: str) -> Json:
-    """Return what no event of archiving holds: that the flag is a parent or a child."""
-    return {"hasDependencies": True} if have_dependencies(tx, [name]) else {}
+    found: Json = {name: state[name] for name in change.after or {}}
+    children = children_of(tx, [row.name]) if (change.before or {}).get("archivedAt") else []
+    return found | ({"children": children} if children else {})
 
 
 def restore_archiving(tx: Tx, change: Change) -> None:
@@ -60,9 +56,9 @@ def restore_archiving(tx: Tx, change: Change) -> None:
 
 
 def archiving_paths(change: Change) -> tuple[Path, ...]:
-    """Return the paths of the archiving, of the switches, and of the dependencies."""
+    """Return the paths of the archiving and of the switches."""
     flag = change.feature or ""
-    return ("flag", flag, DESCRIPTION, "archived"), ("flag", flag, "in"), ("flag", flag, "dependencies")
+    return ("flag", flag, DESCRIPTION, "archived"), ("flag", flag, "in")
 
 
 def read_flag(tx: Tx, change: Change) -> Side:
@@ -72,8 +68,9 @@ def read_flag(tx: Tx, change: Change) -> Side:
         return None
     whole = whole_features.read_whole(tx, [row])[row.name]
     held = change.after or {}
+    needed: Json = {"hasDependencies": True} if have_dependencies(tx, [row.name]) else {}
     more = {name for name in whole if name not in held and not _is_bare(name, whole[name])}
-    return {name: value for name, value in whole.items() if name in held or name in more} | _needed(tx, row.name)
+    return {name: value for name, value in whole.items() if name in held or name in more} | needed
 
 
 def _is_bare(name: str, value: Any) -> bool:

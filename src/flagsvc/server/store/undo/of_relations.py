@@ -82,7 +82,7 @@ def restore_tag(tx: Tx, change: Change) -> None:
 def tag_scope(tx: Tx, change: Change) -> str | None:
     """Return the project of the flag for which a tag was created; None for a tag that was created alone."""
     event = events.c
-    together = event.action == change.action, event.type == "feature-tagged"
+    together = event.action == change.action, event.type.in_(("feature-tagged", "feature-created"))
     return tx.db.execute(select(event.project).where(*together).limit(1)).scalar()
 
 

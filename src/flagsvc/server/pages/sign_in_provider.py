@@ -1,0 +1,116 @@
+"""Signing in at an OpenID provider: to its page, and back with an answer that works once, in the same browser (decision 0061)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flagsvc.http.call import COOKIE
+from flagsvc.pages.sign_in_tries import describe_wait
+from flagsvc.server.api.authorization import is_secure, read_cookie
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.errors import unknown_path
+from flagsvc.server.api.route import Auth
+from flagsvc.server.pages.page import page, redirect
+from flagsvc.server.pages.sign_in import local_page, show_form, sign_in_person
+from flagsvc.server.sign_in.attempt import MAX_AGE_S, Attempt, begin, read_attempt
+from flagsvc.server.sign_in.exchange import IdTokenError, ProviderError
+from flagsvc.server.store.keyring import BY_PROVIDER
+from flagsvc.server.store.resources import identities
+from flagsvc.server.store.resources.identities import Person
+
+if TYPE_CHECKING:
+    from flagsvc.server.sign_in.provider import Provider
+
+SECURE_COOKIE, PLAIN_COOKIE = "__Host-flagsvc-attempt", "flagsvc-attempt"
+LONGEST_GOAL = 500
+"""The most characters of the address to go to after signing in; a longer one is not kept."""
+
+NOT_OURS = (
+    "This answer was used already, or belongs to no sign-in of this browser in the last ten minutes. Sign in again."
+)
+NOT_DONE = "The provider did not sign you in. Try again, or use a token or a link."
+NOT_ACCEPTED = (
+    "What the provider says of you is not accepted here. Sign in again. The log of this server has the reason."
+)
+AWAY = "The provider cannot be asked, or did not take the answer. Try again later, or use a token or a link."
+
+
+def provider_of(call: ApiCall) -> Provider:
+    """Return the provider of this server. Raises ApiError (404) without one."""
+    provider = call.server.ways.provider
+    if provider is None:
+        raise unknown_path(call.request.path.decode("latin-1"))
+    return provider
+
+
+def leave(call: ApiCall) -> ApiAnswer:
+    """Go to the provider, with a new try in the cookie."""
+    provider, goal = provider_of(call), local_page(call.first_value("next") or "")
+    attempt = begin(goal if len(goal) <= LONGEST_GOAL else local_page(""), call.server.clock.now())
+    try:
+        address = provider.address_of(attempt)
+    except ProviderError as error:
+        return refuse(call, goal, error)
+    return redirect(address, attempt_cookie(call, attempt.cookie, MAX_AGE_S))
+
+
+def come_back(call: ApiCall) -> ApiAnswer:
+    """Sign in by the answer of the provider. The try ends, whatever comes of it."""
+    answer = read_answer(call, provider_of(call))
+    return ApiAnswer(answer.body, answer.status, (*answer.headers, attempt_cookie(call, "", 0)))
+
+
+def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
+    """Return the page to go to, or the form with what is wrong with the answer."""
+    cookie = read_cookie(call.head.other(COOKIE), secure=secure(call), names=(SECURE_COOKIE, PLAIN_COOKIE))
+    attempt = read_attempt(cookie, call.server.clock.now())
+    if attempt is None or not attempt.is_answered_by(call.first_value("state") or ""):
+        return show_form(call, local_page(""), NOT_OURS, 403)
+    goal, code = local_page(attempt.goal), call.first_value("code")
+    if not code:
+        return show_form(call, goal, NOT_DONE, 403)
+    if seconds := call.server.tries.take(call.address):
+        return show_form(call, goal, describe_wait(seconds), 429)
+    if not use(call, attempt):
+        return show_form(call, goal, NOT_OURS, 403)
+    try:
+        person = provider.redeem(code, attempt, call.first_value("iss"))
+    except ProviderError as error:
+        return refuse(call, goal, error)
+    call.server.tries.give_back(call.address)
+    proven = Person(provider.settings.issuer, person.subject, person.email, name=person.name, groups=person.groups)
+    return sign_in_person(call, goal, proven, BY_PROVIDER)
+
+
+def use(call: ApiCall, attempt: Attempt) -> bool:
+    """Note that a try is used, before the provider is asked, so that of two answers only one gets there. False if it was used."""
+    with call.store.recording() as tx:
+        return identities.use_answer(tx, attempt.hash, MAX_AGE_S)
+
+
+def refuse(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
+    """Return the form after a failure of the provider, and log the reason."""
+    call.server.log.warn("signing in at the provider failed", error=str(error))
+    if isinstance(error, IdTokenError):
+        return show_form(call, goal, NOT_ACCEPTED, 403)
+    return show_form(call, goal, AWAY, 502)
+
+
+def secure(call: ApiCall) -> bool:
+    """Return whether browsers reach the server by TLS."""
+    return is_secure(call.request, call.server.url)
+
+
+def attempt_cookie(call: ApiCall, value: str, seconds: int) -> tuple[bytes, bytes]:
+    """Return the header that sets the cookie of a try. With TLS the cookie is for this host and for TLS only."""
+    name, path = (SECURE_COOKIE, "/") if secure(call) else (PLAIN_COOKIE, call.root or "/")
+    text = f"{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{'; Secure' if secure(call) else ''}"
+    return b"set-cookie", text.encode()
+
+
+ROUTES = (
+    page("/sign-in/provider", leave, "sign_in.html", "Goes to the OpenID provider.", auth=Auth.NONE),
+    page(
+        "/sign-in/callback", come_back, "sign_in.html", "Signs in by the answer of the OpenID provider.", auth=Auth.NONE
+    ),
+)

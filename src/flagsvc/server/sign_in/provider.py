@@ -1,0 +1,184 @@
+"""An OpenID provider: the address to sign in at, and the person of an answer (decision 0061)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import BoundedSemaphore
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from flagsvc.core.clock import Clock
+from flagsvc.server.sign_in.attempt import Attempt
+from flagsvc.server.sign_in.exchange import ProviderError, fetch
+from flagsvc.server.sign_in.id_token import UnknownKeyError, check_id_token, read_keys
+from flagsvc.settings.network import is_safe_origin
+
+DISCOVERY = "/.well-known/openid-configuration"
+KEPT_S = 3600.0
+"""Seconds that the discovery document is kept."""
+KEYS_PAUSE_S = 10.0
+"""Seconds between two questions for keys, so that unknown ones do not cost the provider anything."""
+MOST_AT_ONCE = 2
+"""The most exchanges at the same time: a provider that hangs must not take the threads of other requests."""
+BASIC, POST = "client_secret_basic", "client_secret_post"
+MOST_GROUPS = 1000
+
+
+class ProviderSettings(NamedTuple):
+    """The options of a provider. `redirect_uri` is the address of this server that it sends people back to."""
+
+    issuer: str
+    client: str
+    redirect_uri: str
+    secret: str | None = None
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    groups_claim: str = "groups"
+    name: str | None = None
+
+
+class ProvenPerson(NamedTuple):
+    """The person of an answer. `email` is a verified address, or empty."""
+
+    subject: str
+    email: str
+    name: str
+    groups: tuple[str, ...]
+
+
+class Metadata(NamedTuple):
+    """What the discovery document says."""
+
+    issuer: str
+    authorization: str
+    token: str
+    keys: str
+    methods: tuple[str, ...]
+    names_issuer: bool
+
+
+class Provider:
+    """One provider. What it says of itself is asked for at the first sign-in, and kept. Safe to use from any thread."""
+
+    def __init__(self, settings: ProviderSettings, clock: Clock) -> None:
+        self.settings = settings
+        self.name = settings.name or urlsplit(settings.issuer).netloc
+        self._clock = clock
+        self._places = BoundedSemaphore(MOST_AT_ONCE)
+        self._metadata: Metadata | None = None
+        self._metadata_at = 0.0
+        self._keys: list[Any] = []
+        self._keys_at = float("-inf")
+
+    def address_of(self, attempt: Attempt) -> str:
+        """Return the address at which a person signs in. Raises ProviderError."""
+        with self._place():
+            found = self._discover()
+        query = {
+            "response_type": "code",
+            "client_id": self.settings.client,
+            "redirect_uri": self.settings.redirect_uri,
+            "scope": " ".join(dict.fromkeys(("openid", *self.settings.scopes))),
+            "state": attempt.state,
+            "nonce": attempt.nonce,
+            "code_challenge": attempt.challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{found.authorization}{'&' if '?' in found.authorization else '?'}{urlencode(query)}"
+
+    def redeem(self, code: str, attempt: Attempt, issuer: str | None) -> ProvenPerson:
+        """Return the person of an answer with a code; `issuer` is its parameter `iss`. Raises ProviderError, IdTokenError."""
+        with self._place():
+            found = self._discover()
+            if issuer != found.issuer and (issuer is not None or found.names_issuer):
+                raise ProviderError("the answer is that of another provider")
+            token = self._exchange(found, code, attempt).get("id_token")
+            if not isinstance(token, str):
+                raise ProviderError("the provider sent no ID token")
+            return self._read(self._check(found, token, attempt))
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Take one of the places for exchanges. Raises ProviderError if all are taken."""
+        if not self._places.acquire(blocking=False):
+            raise ProviderError("too many people sign in at the same time")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    def _discover(self) -> Metadata:
+        """Return what the provider says of itself; what is known already, if that is young, or the provider is away."""
+        known, now = self._metadata, self._clock.monotonic()
+        if known is not None and now - self._metadata_at < KEPT_S:
+            return known
+        try:
+            known = read_metadata(fetch(self.settings.issuer + DISCOVERY), self.settings.issuer)
+        except ProviderError:
+            if known is None:
+                raise
+        self._metadata, self._metadata_at = known, now
+        return known
+
+    def _exchange(self, found: Metadata, code: str, attempt: Attempt) -> dict[str, Any]:
+        """Return the answer of the token endpoint."""
+        client, secret = self.settings.client, self.settings.secret
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.settings.redirect_uri}
+        form |= {"code_verifier": attempt.verifier}
+        if secret is None or (found.methods and BASIC not in found.methods and POST in found.methods):
+            return fetch(
+                found.token, form | {"client_id": client} | ({} if secret is None else {"client_secret": secret})
+            )
+        pair = f"{quote(client, safe='')}:{quote(secret, safe='')}".encode()
+        return fetch(found.token, form, [("authorization", b"Basic " + b64encode(pair))])
+
+    def _check(self, found: Metadata, token: str, attempt: Attempt) -> dict[str, Any]:
+        """Return the claims of a token; for an unknown key the provider is asked for its keys, not too often."""
+        try:
+            return self._claims(found, token, attempt)
+        except UnknownKeyError:
+            now = self._clock.monotonic()
+            if now - self._keys_at < KEYS_PAUSE_S:
+                raise
+            self._keys, self._keys_at = read_keys(fetch(found.keys)), now
+        return self._claims(found, token, attempt)
+
+    def _claims(self, found: Metadata, token: str, attempt: Attempt) -> dict[str, Any]:
+        rules = {"issuer": found.issuer, "client": self.settings.client, "nonce": attempt.nonce}
+        return check_id_token(token, self._keys, **rules, now=self._clock.now())
+
+    def _read(self, claims: Mapping[str, Any]) -> ProvenPerson:
+        """Return the person of the claims."""
+        email = claims.get("email") if claims.get("email_verified") is True else ""
+        name = claims.get("name") or claims.get("preferred_username")
+        groups = read_groups(claims, self.settings.groups_claim)
+        return ProvenPerson(
+            claims["sub"], email if isinstance(email, str) else "", name if isinstance(name, str) else "", groups
+        )
+
+
+def read_metadata(document: Mapping[str, Any], issuer: str) -> Metadata:
+    """Return what a discovery document says. Raises ProviderError for one of another issuer, and for addresses without TLS."""
+    names = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
+    values = [document.get(name) for name in names]
+    texts = [value for value in values if isinstance(value, str) and value.isascii() and value.isprintable()]
+    if len(texts) != len(names) or not all(is_safe_origin(text) for text in texts):
+        raise ProviderError("the discovery document lacks an address, or has one without TLS")
+    if texts[0].rstrip("/") != issuer.rstrip("/"):
+        raise ProviderError("the discovery document is that of another issuer")
+    methods = document.get("token_endpoint_auth_methods_supported")
+    listed = tuple(each for each in methods if isinstance(each, str)) if isinstance(methods, list) else ()
+    named = document.get("authorization_response_iss_parameter_supported") is True
+    return Metadata(texts[0], texts[1], texts[2], texts[3], listed, named)
+
+
+def read_groups(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """Return the groups in a claim, a text or a list of texts; dots lead into objects, unless a claim has the whole name."""
+    value: Any = claims.get(path)
+    if value is None:
+        value = claims
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(each for each in listed[:MOST_GROUPS] if isinstance(each, str))

@@ -1,0 +1,41 @@
+"""Signing in at a provider in a real browser: the way there and back breaks no policy, and the form no rule of accessibility."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import processes
+from support.accessibility import check_accessibility
+from support.browser import browser
+from support.flagservers import our_flag_server
+from support.provider import CLIENT, SECRET, running_provider
+
+pytestmark = pytest.mark.programs
+BUTTON = "[...document.querySelectorAll('a.button')].find(each => each.innerText === 'Sign in with Company account')"
+
+
+def test_a_person_signs_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A click leads to the provider, and from there to the page that was asked for."""
+    port = processes.free_port()
+    monkeypatch.setattr(processes, "free_port", lambda: port)
+    with running_provider() as provider:
+        env: dict[str, Any] = {
+            "FLAGSVC_SERVER_PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "FLAGSVC_OIDC_ISSUER": provider.issuer,
+            "FLAGSVC_OIDC_CLIENT_ID": CLIENT,
+            "FLAGSVC_OIDC_CLIENT_SECRET": SECRET,
+            "FLAGSVC_OIDC_NAME": "Company account",
+            "FLAGSVC_GROUP_ROLES": "devs=editor",
+        }
+        with our_flag_server(folder=tmp_path, **env) as server, browser() as page:
+            page.go(f"{server.root}/ui/sessions")
+            page.wait_for(f"{BUTTON} !== undefined")
+            for width in (320, 1200):
+                check_accessibility(page, width)
+            page.run(f"{BUTTON}.click()")
+            page.wait_for("document.body?.innerText.includes('ada@flags.example (editor)')")
+            assert page.run("location.pathname") == "/ui/sessions"
+            assert page.complaints() == []

@@ -1,0 +1,387 @@
+"""Signing in at an OpenID provider: the way there and back, and every answer that is refused."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from joserfc.jwk import ECKey
+
+from flagsvc.pages.sign_in_tries import NETWORK_TRIES
+from flagsvc.server.sign_in.attempt import MAX_AGE_S, begin, encode
+from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, Provider, ProviderSettings
+from flagsvc.server.sign_in.ways import CALLBACK, SignInWays
+from flagsvc.server.store.resources import identities, users
+from flagsvc.testing import FakeClock
+from support import processes
+from support.flagservers import AppClient, app_client
+from support.page_scene import COOKIE, Visitor, pass_time
+from support.provider import CLIENT, SECRET, TestProvider, running_provider
+
+RULES = (("flag-admins", "admin"), ("devs", "editor"), ("shop", "member:shop"))
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "shop", "name": "Shop"}],
+    "users": [
+        {"name": "ben", "email": "ben@flags.example", "rootRole": "viewer"},
+        {"name": "chief", "email": "chief@flags.example", "rootRole": "admin"},
+    ],
+}
+URL = "http://127.0.0.1:4242"
+
+
+@dataclass
+class Scene:
+    """A flag server with a provider, and a clock for both."""
+
+    client: AppClient
+    provider: TestProvider
+    clock: FakeClock
+
+    def leave(self, visitor: Visitor, goal: str = "/try") -> str:
+        """Begin to sign in, and return the address at the provider. The cookie is kept."""
+        answer = visitor.see(f"/sign-in/provider?next={goal}")
+        assert answer.status == 303, answer.text
+        keep(visitor, answer)
+        return answer.headers["location"]
+
+    def come_back(self, visitor: Visitor, query: str) -> processes.Answer:
+        """Come back with the query of an answer."""
+        answer = visitor.see(f"/sign-in/callback?{query}")
+        if answer.status == 303:
+            keep(visitor, answer)
+        return answer
+
+    def sign_in(self, visitor: Visitor | None = None, **claims: Any) -> processes.Answer:
+        """Go the whole way, and return the last answer."""
+        visitor = visitor or Visitor(self.client, None)
+        return self.come_back(visitor, self.provider.sign_in(self.leave(visitor), **claims))
+
+    def role_of(self, name: str) -> tuple[str, list[str]]:
+        """Return the root role of a user, and the projects with a role."""
+        with self.client.server.store.reading() as tx:
+            found = next(each for each in users.list_with_roles(tx) if name in (each["user"], each["email"]))
+        return found["role"], [each["project"] for each in found["projectRoles"]]
+
+
+def keep(visitor: Visitor, answer: processes.Answer) -> None:
+    """Keep the first cookie of an answer: after coming back it is that of the session."""
+    found = COOKIE.match(answer.headers.get("set-cookie", ""))
+    assert found is not None
+    visitor.cookie = f"{found[1]}={found[2]}"
+
+
+@pytest.fixture
+def provider() -> Iterator[TestProvider]:
+    """Give a provider."""
+    with running_provider() as made:
+        yield made
+
+
+def settings_of(provider: TestProvider, **given: Any) -> ProviderSettings:
+    """Return the settings of a server at a provider."""
+    return ProviderSettings(provider.issuer, CLIENT, f"{URL}{CALLBACK}", SECRET)._replace(**given)
+
+
+@pytest.fixture
+def scene(database_url: str, provider: TestProvider) -> Iterator[Scene]:
+    """Give a server with a provider and rules for groups, on each kind of database."""
+    clock = FakeClock()
+    provider.now = clock.now
+    ways = SignInWays(group_roles=RULES, provider=Provider(settings_of(provider), clock))
+    with app_client(database_url, given=GIVEN, clock=clock, url=URL, ways=ways) as client:
+        yield Scene(client, provider, clock)
+
+
+def test_a_person_signs_in(scene: Scene) -> None:
+    """From the form to the provider and back to the page that was asked for, as a new user with the roles of the groups."""
+    visitor = Visitor(scene.client, None)
+    assert "Sign in with 127.0.0.1" in visitor.see("/sign-in?next=/try").text
+    address = scene.leave(visitor, "/try?name=a")
+    query = parse_qs(urlsplit(address).query)
+    assert address.startswith(f"{scene.provider.issuer}/authorize?") and query["scope"] == ["openid profile email"]
+    assert query["redirect_uri"] == [f"{URL}/ui/sign-in/callback"]
+    answer = scene.come_back(visitor, scene.provider.sign_in(address))
+    assert (answer.status, answer.headers["location"]) == (303, "/ui/try?name=a")
+    page = visitor.see("/sessions").text
+    assert "ada@flags.example (editor)" in page and "the provider" in page
+    assert scene.role_of("ada@flags.example") == ("editor", [])
+
+
+def test_the_cookie_of_a_try(scene: Scene) -> None:
+    """It is short, for this site, out of reach of scripts, and tells neither state, nonce nor verifier. Coming back ends it."""
+    answer = Visitor(scene.client, None).see("/sign-in/provider")
+    cookie, query = answer.headers["set-cookie"], parse_qs(urlsplit(answer.headers["location"]).query)
+    assert {"HttpOnly", "SameSite=Lax", f"Max-Age={MAX_AGE_S}"} <= set(cookie.split("; "))
+    assert not any(query[name][0] in cookie for name in ("state", "nonce", "code_challenge"))
+    assert "flagsvc-attempt=; " in Visitor(scene.client, None).see("/sign-in/callback").headers["set-cookie"]
+
+
+def refused(scene: Scene, answer: processes.Answer, words: str, status: int = 403) -> None:
+    """Require that an answer signs nobody in, says why, and shows nothing of the provider."""
+    assert answer.status == status and words in answer.text
+    assert "flagsvc=" not in answer.headers.get("set-cookie", "").replace("flagsvc-attempt=", "")
+    said = answer.text + str(scene.client.log.lines)
+    assert SECRET not in said and "code-" not in said
+    assert scene.client.get("/api/admin/user-admin").json()["users"][-1].get("email") != "ada@flags.example"
+
+
+OURS = "belongs to no sign-in of this browser"
+
+
+def test_an_answer_works_once(scene: Scene) -> None:
+    """Sent again, in the same browser with the cookie of then, it does not get to the provider."""
+    visitor = Visitor(scene.client, None)
+    query = scene.provider.sign_in(scene.leave(visitor))
+    before = visitor.cookie
+    assert scene.come_back(visitor, query).status == 303
+    asked = dict(scene.provider.asked)
+    visitor.cookie = before
+    again = scene.come_back(visitor, query)
+    assert again.status == 403 and OURS in again.text and scene.provider.asked == asked
+
+
+def test_an_answer_is_for_the_browser_that_began(scene: Scene) -> None:
+    """Without the cookie of the try, with that of another one, with another state or after ten minutes it is refused."""
+    visitor, other = Visitor(scene.client, None), Visitor(scene.client, None)
+    query = scene.provider.sign_in(scene.leave(visitor))
+    refused(scene, scene.come_back(Visitor(scene.client, None), query), OURS)
+    scene.leave(other)
+    refused(scene, scene.come_back(other, query), OURS)
+    refused(scene, scene.come_back(visitor, query.replace("state=", "state=x")), OURS)
+    refused(scene, scene.come_back(visitor, "code=code-0"), OURS)
+    pass_time(scene.clock, MAX_AGE_S + 1)
+    refused(scene, scene.come_back(visitor, query), OURS)
+    assert "/token" not in scene.provider.asked
+
+
+def test_a_provider_that_signs_nobody_in(scene: Scene) -> None:
+    """Who says no at the provider comes back to the form."""
+    visitor = Visitor(scene.client, None)
+    state = parse_qs(urlsplit(scene.leave(visitor)).query)["state"][0]
+    refused(scene, scene.come_back(visitor, f"error=access_denied&state={state}"), "did not sign you in")
+
+
+WRONG: list[dict[str, Any]] = [
+    {"iss": "https://evil.example"},
+    {"aud": "another client"},
+    {"aud": [CLIENT, "another client"]},
+    {"aud": [CLIENT], "azp": "another client"},
+    {"nonce": "another"},
+    {"nonce": None},
+    {"exp": 1_749_999_000},
+    {"exp": None},
+    {"iat": 1_750_001_000},
+    {"iat": 1_749_990_000},
+    {"iat": None},
+    {"sub": None},
+    {"sub": ""},
+    {"sub": "x" * 256},
+    {"nbf": 1_750_001_000},
+]
+
+
+@pytest.mark.parametrize("claims", WRONG, ids=lambda claims: "-".join(f"{name}" for name in claims))
+def test_claims_that_are_refused(scene: Scene, claims: dict[str, Any]) -> None:
+    """A token of another issuer, for another client or sign-in, or of another time signs nobody in."""
+    refused(scene, scene.sign_in(**claims), "is not accepted here")
+
+
+def test_tokens_that_nobody_has_signed(scene: Scene) -> None:
+    """No signature, one by a shared secret (also the public key as one), and one by another key are refused."""
+    provider = scene.provider
+    unsigned = encode(b'{"alg":"none"}')
+    own = provider.key
+    assert isinstance(own, ECKey)
+    public = own.as_pem(private=False)
+
+    def shared(claims: dict[str, Any], key: bytes, **more: Any) -> str:
+        text = f"{encode(json.dumps({'alg': 'HS256', **more}).encode())}.{encode(json.dumps(claims).encode())}"
+        return f"{text}.{encode(hmac.digest(key, text.encode(), 'sha256'))}"
+
+    for forge in (
+        lambda claims: ".".join([unsigned, provider.sign(claims).split(".")[1], ""]),
+        lambda claims: shared(claims, public, kid=own.kid),
+        lambda claims: shared(claims, SECRET.encode()),
+        lambda claims: provider.sign(claims)[:-8] + "AAAAAAAA",
+        lambda claims: "no token",
+        lambda claims: 5,
+    ):
+        provider.forge = forge  # type: ignore[assignment]
+        answer = scene.sign_in()
+        refused(scene, answer, "is not accepted here" if answer.status == 403 else "cannot be asked", answer.status)
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256", "ES256", "EdDSA"])
+def test_a_provider_may_change_its_key(scene: Scene, algorithm: str) -> None:
+    """A new key, of any kind, is asked for when it is used, but not for each unknown one."""
+    assert scene.sign_in().status == 303
+    pass_time(scene.clock, KEYS_PAUSE_S)
+    scene.provider.rotate("second", algorithm)
+    assert scene.sign_in().status == 303 and scene.provider.asked["/keys"] == 2
+    scene.provider.rotate("third")
+    assert scene.sign_in().status == 403 and scene.provider.asked["/keys"] == 2
+    pass_time(scene.clock, KEYS_PAUSE_S)
+    assert scene.sign_in().status == 303 and scene.provider.asked["/keys"] == 3
+
+
+def test_the_old_key_of_a_provider_ends(scene: Scene) -> None:
+    """After a rotation a token that the old key has signed is refused."""
+    assert scene.sign_in().status == 303
+    old = scene.provider.key
+    pass_time(scene.clock, KEYS_PAUSE_S)
+    scene.provider.rotate("second")
+    assert scene.sign_in().status == 303
+    scene.provider.key = old
+    assert scene.sign_in().status == 403
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys"])
+def test_a_provider_that_fails(scene: Scene, path: str) -> None:
+    """The form comes back with a sentence, nothing of the answer leaks, and signing in works again when the provider does."""
+    scene.provider.broken = path
+    visitor = Visitor(scene.client, None)
+    first = visitor.see("/sign-in/provider")
+    answer = first
+    if first.status == 303:
+        keep(visitor, first)
+        answer = scene.come_back(visitor, scene.provider.sign_in(first.headers["location"]))
+    refused(scene, answer, "cannot be asked", 502)
+    assert "status 500" in str(scene.client.log.lines)
+    scene.provider.broken = ""
+    pass_time(scene.clock, KEYS_PAUSE_S)
+    assert scene.sign_in().status == 303
+
+
+def test_a_provider_that_is_away(database_url: str) -> None:
+    """Nobody listens: the form comes back, and other ways to sign in work."""
+    with running_provider() as provider:
+        gone = settings_of(provider)
+    ways = SignInWays(provider=Provider(gone, FakeClock()))
+    with app_client(database_url, ways=ways) as client:
+        answer = Visitor(client, None).see("/sign-in/provider?next=/try")
+        assert answer.status == 502 and "cannot be asked" in answer.text and 'value="/try"' in answer.text
+        assert Visitor(client).see("/flags").status == 200
+
+
+def test_what_is_known_stays_while_the_provider_is_away(scene: Scene) -> None:
+    """The discovery document is asked for once an hour, and the old one goes on where that fails."""
+    assert scene.sign_in().status == 303 and scene.sign_in().status == 303
+    assert scene.provider.asked["/.well-known/openid-configuration"] == 1
+    pass_time(scene.clock, KEPT_S + 1)
+    scene.provider.broken = "/.well-known/openid-configuration"
+    assert scene.sign_in().status == 303
+
+
+MORE: list[dict[str, Any]] = [
+    {"issuer": "https://evil.example"},
+    {"token_endpoint": "http://evil.example/token"},
+    {"jwks_uri": "file:///etc/passwd"},
+    {"authorization_endpoint": None},
+    {"authorization_endpoint": "https://evil.example/\r\nx"},
+]
+
+
+@pytest.mark.parametrize("more", MORE, ids=lambda more: next(iter(more)))
+def test_discovery_that_is_refused(scene: Scene, more: dict[str, Any]) -> None:
+    """A document of another issuer, and addresses without TLS, are of no use."""
+    scene.provider.more = more
+    assert Visitor(scene.client, None).see("/sign-in/provider").status == 502
+
+
+def test_a_provider_that_names_itself_in_answers(scene: Scene) -> None:
+    """Where it says that it does so, an answer without its name is refused; one with another name is refused always."""
+    scene.provider.more = {"authorization_response_iss_parameter_supported": True}
+    for more in ("", "&iss=https://evil.example"):
+        visitor = Visitor(scene.client, None)
+        query = scene.provider.sign_in(scene.leave(visitor)).partition("&iss=")[0]
+        refused(scene, scene.come_back(visitor, query + more), "did not take the answer", 502)
+    assert scene.sign_in().status == 303
+
+
+def test_a_client_that_sends_its_secret_in_the_form(scene: Scene) -> None:
+    """Where the provider takes no other way."""
+    scene.provider.more = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+    assert scene.sign_in().status == 303
+
+
+def test_a_verified_address_links_a_user(scene: Scene) -> None:
+    """From then on the account is that user, whatever the address; another account with the address is refused."""
+    assert scene.sign_in(sub="b-1", email="Ben@Flags.Example").status == 303
+    assert scene.role_of("ben") == ("editor", [])
+    assert scene.sign_in(sub="b-1", email="other@flags.example", groups=["shop"]).status == 303
+    assert scene.role_of("ben") == ("viewer", ["shop"])
+    again = scene.sign_in(sub="b-2", email="ben@flags.example")
+    assert again.status == 403 and "linked to another account" in again.text
+
+
+@pytest.mark.parametrize("verified", [False, None, "true", 1])
+def test_an_address_that_is_not_verified_is_none(scene: Scene, verified: object) -> None:
+    """It links nobody, and the new user does not get it."""
+    assert scene.sign_in(sub="b-1", email="ben@flags.example", email_verified=verified).status == 303
+    assert scene.role_of("ben") == ("viewer", []) and scene.role_of("b-1") == ("editor", [])
+
+
+def test_an_administrator_is_not_linked_by_an_address(scene: Scene) -> None:
+    """The page names the command that links, which then does."""
+    answer = scene.sign_in(sub="c-1", email="chief@flags.example", groups=["flag-admins"])
+    command = f"flagsvc server user link chief --issuer {scene.provider.issuer} --subject c-1"
+    assert answer.status == 403 and command in answer.text
+    with scene.client.server.store.writing(None) as tx:
+        identities.link(tx, users.find_by_name(tx, "chief"), scene.provider.issuer, "c-1")
+    assert scene.sign_in().status == 303
+
+
+@pytest.mark.parametrize("groups", [None, [], ["others"], "others", [5], {"devs": True}])
+def test_a_person_without_a_group_of_ours_is_refused(scene: Scene, groups: object) -> None:
+    """The sentence says why, and nobody is made a user."""
+    refused(scene, scene.sign_in(groups=groups), "None of your groups has a role here")
+
+
+def test_groups_in_another_claim(scene: Scene) -> None:
+    """Dots lead into objects, a single group may be a text, and a claim with dots in its name wins."""
+    found: list[tuple[str, dict[str, Any]]] = [
+        ("realm_access.roles", {"realm_access": {"roles": ["devs"]}}),
+        ("https://flags.example/groups", {"https://flags.example/groups": "devs"}),
+    ]
+    for claim, claims in found:
+        made = Provider(settings_of(scene.provider, groups_claim=claim), scene.clock)
+        attempt = begin("/", scene.clock.now())
+        query = parse_qs(scene.provider.sign_in(made.address_of(attempt), groups=None, **claims))
+        assert made.redeem(query["code"][0], attempt, None).groups == ("devs",)
+
+
+def test_answers_are_tried_slowly(scene: Scene) -> None:
+    """Wrong answers count as wrong tries, so that nobody makes this server ask the provider without end."""
+    for _ in range(NETWORK_TRIES):
+        assert scene.sign_in(nonce="wrong").status == 403
+    asked = dict(scene.provider.asked)
+    answer = scene.sign_in(nonce=None)
+    assert answer.status == 429 and "Try again in" in answer.text and scene.provider.asked["/token"] == asked["/token"]
+
+
+def test_a_session_of_the_provider_ends_like_any_other(scene: Scene) -> None:
+    """Signing out ends it, and so does the end of the user; a stolen cookie then opens nothing."""
+    visitor, other = Visitor(scene.client, None), Visitor(scene.client, None)
+    scene.sign_in(visitor)
+    scene.sign_in(other)
+    stolen = visitor.cookie
+    visitor.send("/sign-out")
+    visitor.cookie = stolen
+    assert visitor.see("/flags").status == 303 and other.see("/flags").status == 200
+    with scene.client.server.store.writing(None) as tx:
+        users.remove(tx, users.find_by_name(tx, "ada@flags.example").id)
+    assert other.see("/flags").status == 303
+
+
+def test_without_a_provider_there_is_no_way_to_it(database_url: str) -> None:
+    """The form does not name one, and the paths are unknown."""
+    with app_client(database_url) as client:
+        assert "sign-in/provider" not in Visitor(client, None).see("/sign-in").text
+        assert [Visitor(client, None).see(path).status for path in ("/sign-in/provider", "/sign-in/callback")] == [
+            404
+        ] * 2
