@@ -32,6 +32,13 @@ def faults_of(page: Browser, url: str, width: int) -> list[str]:
     return faults(page, width)
 
 
+def check_page(page: Browser, width: int) -> None:
+    """Check that nothing is wrong with the page that is shown, at a width in pixels."""
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    found = faults(page, width)
+    assert not found, "\n".join(found)
+
+
 def faults(page: Browser, width: int) -> list[str]:
     """Return what is wrong with the page that is shown at a width in pixels."""
     here = urlsplit(page.run("location.href"))

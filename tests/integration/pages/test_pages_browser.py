@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.accessibility import check_accessibility
 from support.browser import Browser, browser
 from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
-from support.page_states import PATHS
+from support.page_faults import check_page
 
 pytestmark = pytest.mark.programs
 STRATEGY = {
@@ -204,7 +203,7 @@ def test_a_strategy_is_previewed_by_return(server: OurFlagServer, page: Browser,
     page.wait_for("document.querySelector('.preview') !== null")
     assert "15 % of the users by userId get it." in page.run("document.querySelector('.preview').innerText")
     assert server.admin("/projects/default/features/new/environments/production/strategies") == found
-    check_accessibility(page, width)
+    check_page(page, width)
 
 
 @pytest.mark.parametrize("width", [320, 1200])
@@ -220,15 +219,7 @@ def test_why_in_a_browser(server: OurFlagServer, page: Browser, width: int) -> N
     page.wait_for("document.querySelector('.tree') !== null")
     assert "marked" not in page.run("location.href")
     assert page.run("document.querySelector('[name=value]').value") == "marked-user"
-    check_accessibility(page, width)
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_accessibility(server: OurFlagServer, page: Browser, path: str) -> None:
-    """No page breaks a rule that axe knows, and none needs to be scrolled sideways (on a phone: test_pages_every_state)."""
-    page.go(address(server, path))
-    page.wait_for("document.querySelector('h1') !== null")
-    check_accessibility(page, 1200)
+    check_page(page, width)
 
 
 def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from support import processes
-from support.accessibility import check_accessibility
 from support.browser import browser
 from support.flagservers import our_flag_server
+from support.page_faults import check_page
 from support.provider import CLIENT, SECRET, running_provider
 
 pytestmark = pytest.mark.programs
@@ -34,7 +34,7 @@ def test_a_person_signs_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
             page.go(f"{server.root}/ui/sessions")
             page.wait_for(f"{BUTTON} !== undefined")
             for width in (320, 1200):
-                check_accessibility(page, width)
+                check_page(page, width)
             page.run(f"{BUTTON}.click()")
             page.wait_for("document.body?.innerText.includes('ada@flags.example (editor)')")
             assert page.run("location.pathname") == "/ui/sessions"
