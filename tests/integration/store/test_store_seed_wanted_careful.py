@@ -100,3 +100,35 @@ def test_a_start_with_empty_keys(empty: Store) -> None:
     assert apply_seed_once(empty, seed).outcome is SeedOutcome.WRITTEN
     assert apply_seed_once(empty, seed).outcome is SeedOutcome.KNOWN
     assert plan_seed(empty, seed, WHO) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, ["switched cart off in production"]),
+        ({"enabled": ["production"]}, []),
+        ({"enabled": []}, ["switched cart off in production"]),
+        ({"enabled": None}, ["switched cart off in production"]),
+    ],
+)
+def test_a_flag_without_an_active_strategy(store: Store, given: dict[str, Any], said: list[str]) -> None:
+    """A flag that loses its last active strategy goes off, because it would be on for all. A file that names `enabled` wins."""
+    feature = {"name": "cart"} | given
+    changed = ["changed flexibleRollout of cart in production"]
+    assert sentences(store, features=[feature], strategies=[ROLLOUT | {"disabled": True}]) == changed + said
+
+
+def test_a_flag_that_was_on_without_an_active_strategy(store: Store) -> None:
+    """It stays on, and so does a flag that keeps an active strategy."""
+    off = ROLLOUT | {"disabled": True}
+    sentences(store, features=[FLAG], strategies=[off])
+    added = ["added default to cart in production"]
+    assert (
+        sentences(store, features=[{"name": "cart"}], strategies=[off, CART | {"name": "default", "disabled": True}])
+        == added
+    )
+    one_left = ["changed default of cart in production"]
+    assert sentences(store, features=[{"name": "cart"}], strategies=[off, CART | {"name": "default"}]) == one_left
+    assert sentences(store, features=[{"name": "cart"}], strategies=[CART | {"name": "default"}]) == [
+        "removed flexibleRollout of cart in production"
+    ]
