@@ -185,7 +185,14 @@ TOGETHER: Mapping[str, Trial] = {
     "a first switch": Trial(post(f"{F}/other/environments/production/on")),
     "a new tag": Trial(post("/api/admin/features/other/tags", {"type": "simple", "value": "new"})),
     "an import over an import": Trial(
-        data_set(features=[{"name": "new"}], featureStrategies=[], links=[{"feature": "new", "links": []}]), (IMPORT,)
+        data_set(
+            features=[{"name": "new"}],
+            featureEnvironments=[
+                {"enabled": False, "featureName": "new", "environment": "development", "name": "new", "variants": []}
+            ],
+            links=[{"feature": "new", "links": []}],
+        ),
+        (IMPORT,),
     ),
     "a project with all that is its own": Trial(
         delete(SHOP),

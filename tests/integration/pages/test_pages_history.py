@@ -12,7 +12,8 @@ import pytest
 from flagsvc.server.pages import history
 from flagsvc.server.store.event_kinds import WAYS
 from flagsvc.server.store.resources import events
-from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from flagsvc.server.store.undo.undo import UNSEEN
+from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.page_scene import Visitor
 from support.processes import Answer
 
@@ -181,3 +182,38 @@ def test_a_kind_without_undo_says_why(client: AppClient) -> None:
     [event] = visitor.data("/history?type=user-created&q=newcomer")["events"]
     for path in ("/history?q=newcomer", f"/history?groupId={event['groupId']}", f"/history/{event['id']}/undo"):
         assert "Who may sign in is not changed by an undo" in visitor.see(path).text
+
+
+def test_the_question_hides_what_the_history_hides(client: AppClient) -> None:
+    """The question about an event that a viewer may not see is 404, as about an unknown one; one's own can be asked about."""
+    assert client.post("/api/admin/segments", {"name": "s", "constraints": []}, token=EDITOR_SECRET).status == 201
+    [event] = Visitor(client).data("/history?type=segment-created")["events"]
+    for path in (f"/history/{event['id']}/undo", f"/history/actions/{event['groupId']}/undo"):
+        for address in (path, f"{path}.json"):
+            hidden = Visitor(client, VIEWER_SECRET).see(address)
+            assert hidden.status == 404 and "created the segment" not in hidden.text
+        for secret in (EDITOR_SECRET, USER_SECRET):
+            assert Visitor(client, secret).data(path)["events"] == ["writer created the segment s"]
+
+
+def test_a_mixed_action_hides_its_hidden_events(client: AppClient) -> None:
+    """Of what was done together, a viewer reads only the sentences that the history shows."""
+    assert client.post("/api/admin/features/a/tags", {"type": "simple", "value": "secret"}).status == 201
+    [event] = Visitor(client).data("/history?type=tag-created")["events"]
+    path = f"/history/actions/{event['groupId']}/undo"
+    assert "boss created the tag secret" in Visitor(client).data(path)["events"]
+    told = Visitor(client, VIEWER_SECRET).data(path)["events"]
+    assert UNSEEN in told and "boss created the tag secret" not in told
+
+
+def test_a_reason_names_no_hidden_event(client: AppClient) -> None:
+    """Where a later event stands in the way that the caller may not see, the reason tells nothing of it and leads nowhere."""
+    assert client.post("/api/admin/features/a/tags", {"type": "simple", "value": "blue"}).status == 201
+    [event] = Visitor(client).data("/history?type=feature-tagged")["events"]
+    assert client.ask("DELETE", "/api/admin/tags/simple/blue").status == 200
+    path = f"/history/{event['id']}/undo"
+    found = Visitor(client, EDITOR_SECRET).data(path)
+    assert (found["obstacle"], found["later"]) == (f"the tag was changed later: {UNSEEN}", 0)
+    refused = client.ask("POST", f"/api/admin/events/{event['id']}/undo", None, token=EDITOR_SECRET)
+    assert refused.status == 409 and refused.json()["message"].endswith(found["obstacle"])
+    assert "boss deleted the tag blue" in Visitor(client).data(path)["obstacle"]

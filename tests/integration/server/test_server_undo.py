@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
-from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
-from support.flagservers import BACKEND_SECRET, AppClient, app_client
+from flagsvc.server.store.schema import events
+from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.page_scene import Visitor
 
 EVENTS = "/api/admin/events"
 FLAG = "/api/admin/projects/default/features/a"
@@ -18,7 +20,8 @@ PRODUCTION = f"{FLAG}/environments/production"
 LISTED = f"{HERE}/strategies"
 PERCENT = {"name": "flexibleRollout", "parameters": {"rollout": "25", "stickiness": "userId", "groupId": "a"}}
 GIVEN: dict[str, Any] = {
-    "features": [{"name": "a"}],
+    "projects": [{"id": "shop", "name": "Shop"}],
+    "features": [{"name": "a"}, {"name": "goods", "project": "shop"}],
     "segments": [{"name": "beta", "constraints": [{"contextName": "userId", "operator": "IN", "values": ["7"]}]}],
 }
 
@@ -73,17 +76,57 @@ def test_undo_of_an_action(database_url: str) -> None:
         assert client.get(LISTED).json() == []
 
 
-def test_a_flag_that_was_on_stays_on(client: AppClient) -> None:
-    """A flag may be on without a strategy; the undo of the first one added leaves it on."""
+def add_first(client: AppClient, disabled: bool) -> None:
+    """Give the flag its only strategy in development, where it is off."""
     for _ in range(2):
         remove(client)
-    with client.server.store.writing(None) as tx:
-        strategies.set_state(tx, strategies.StrategyPlace("default", "a", "development"), enabled=True)
+    assert client.post(LISTED, PERCENT | {"disabled": disabled}).status == 200
+
+
+def enable(client: AppClient) -> None:
+    """Give the flag its only active strategy in development, by a change of a disabled one."""
+    add_first(client, disabled=True)
+    assert client.ask("PUT", f"{LISTED}/{strategy_ids(client)[0]}", PERCENT | {"disabled": False}).status == 200
+
+
+FIRST: Mapping[str, Callable[[AppClient], None]] = {
+    "feature-strategy-add": lambda client: add_first(client, disabled=False),
+    "feature-strategy-update": enable,
+}
+"""Kind of event → how it gives a flag its only active strategy in development, where it is off."""
+
+
+@pytest.mark.parametrize("kind", FIRST)
+def test_an_undo_opens_no_flag_to_everyone(client: AppClient, kind: str) -> None:
+    """A flag that is on keeps its last active strategy: the question and the 409 say to switch it off; then it is undone."""
+    FIRST[kind](client)
+    event = last_event(client, kind)
+    assert client.post(f"{HERE}/on", None).status == 200
+    before = state(client)
+    for path in (event["id"], f"actions/{event['groupId']}"):
+        refused = client.post(f"{EVENTS}/{path}/undo", None)
+        assert refused.status == 409 and "leave a on in development without an active strategy" in refused.text
+        assert "switch the flag off first" in refused.text and state(client) == before
+        assert Visitor(client).data(f"/history/{path}/undo")["obstacle"] in refused.text
+    assert client.post(f"{HERE}/off", None).status == 200
+    assert Visitor(client).data(f"/history/{event['id']}/undo")["obstacle"] == ""
+    assert client.post(f"{EVENTS}/{event['id']}/undo", None).status == 200
+
+
+def test_a_flag_that_is_on_keeps_another_strategy(client: AppClient) -> None:
+    """The undo of an added strategy leaves a flag on that has another active one."""
     before = state(client)
     add(client)
-    event = last_event(client, "feature-strategy-add")
-    assert client.post(f"{EVENTS}/{event['id']}/undo", None).status == 200
+    assert client.post(f"{EVENTS}/{last_event(client)['id']}/undo", None).status == 200
     assert state(client) == before
+
+
+def test_a_strategy_of_a_flag_that_is_off(client: AppClient) -> None:
+    """The undo of the first strategy leaves the switch off."""
+    add_first(client, disabled=False)
+    assert client.post(f"{EVENTS}/{last_event(client)['id']}/undo", None).status == 200
+    found = client.get(FLAG).json()["environments"]
+    assert [each["enabled"] for each in found if each["name"] == "development"] == [False]
 
 
 def test_half_of_an_action_is_not_undone(client: AppClient) -> None:
@@ -126,3 +169,24 @@ def test_the_limit_of_strategies_holds(client: AppClient) -> None:
     answer = client.post(f"{EVENTS}/{event['id']}/undo", None)
     assert answer.status == 409 and str(MAX_STRATEGIES) in answer.text
     assert len(strategy_ids(client)) == MAX_STRATEGIES
+
+
+NEW_TAG = {"type": "simple", "value": "new"}
+REGROUPED: Mapping[str, tuple[int, str | None]] = {"one project": (200, "x"), "several": (403, "x"), "old": (403, None)}
+"""Case → the status of the undo for a member of the default project, and the action that the events of the tag get."""
+
+
+@pytest.mark.parametrize("name", REGROUPED)
+def test_where_the_undo_of_a_tag_needs_its_permission(client: AppClient, name: str) -> None:
+    """A member of the only project whose flags got the tag may undo it; else the permission is for the whole server."""
+    status, action = REGROUPED[name]
+    member = {"roles": [5], "groups": [], "users": [3]}
+    assert client.post("/api/admin/projects/default/access", member).status == 200
+    for flag in ("a", "goods") if name == "several" else ("a",):
+        assert client.post(f"/api/admin/features/{flag}/tags", NEW_TAG).status == 201
+        assert client.ask("DELETE", f"/api/admin/features/{flag}/tags/simple/new").status == 200
+    with client.server.store.writing(None) as tx:
+        of_tag = events.c.type.in_(("tag-created", "feature-tagged"))
+        tx.db.execute(update(events).where(of_tag).values(action=action))
+    event = last_event(client, "tag-created")
+    assert client.ask("POST", f"{EVENTS}/{event['id']}/undo", None, token=VIEWER_SECRET).status == status

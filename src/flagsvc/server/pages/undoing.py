@@ -9,8 +9,15 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, require_action, sentence_of
-from flagsvc.server.store.undo.undo import changes_of, foresee, undo_action, undo_event
+from flagsvc.server.store.undo.changes import (
+    Change,
+    may_see,
+    require_action,
+    sentence_of,
+    unknown_action,
+    unknown_event,
+)
+from flagsvc.server.store.undo.undo import UNSEEN, changes_of, foresee, undo_action, undo_event
 
 HOME = "/history"
 GONE = "-deleted"
@@ -18,22 +25,34 @@ GONE = "-deleted"
 
 
 def ask_event(call: ApiCall) -> ApiAnswer:
-    """Return the question before an event is undone. Raises CallerError (404)."""
+    """Return the question before an event is undone. Raises CallerError (404), also for one that the caller may not see."""
+    number = read_event_id(call)
     with call.store.reading() as tx:
-        return ApiAnswer(describe(call, tx, changes_of(tx, read_event_id(call))))
+        changes = changes_of(tx, number)
+        if not sees_any(call, changes):
+            raise unknown_event(number)
+        return ApiAnswer(describe(call, tx, changes))
 
 
 def ask_action(call: ApiCall) -> ApiAnswer:
-    """Return the question before an action is undone. Raises CallerError (404)."""
+    """Return the question before an action is undone. Raises CallerError (404), also if the caller may see none of its events."""
     with call.store.reading() as tx:
-        return ApiAnswer(describe(call, tx, require_action(tx, call.params["groupId"])))
+        changes = require_action(tx, call.params["groupId"])
+        if not sees_any(call, changes):
+            raise unknown_action()
+        return ApiAnswer(describe(call, tx, changes))
+
+
+def sees_any(call: ApiCall, changes: Sequence[Change]) -> bool:
+    """Return whether the caller may see one of some events."""
+    return any(may_see(call.actor, each) for each in changes)
 
 
 def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, object]:
     """Return what the page of the question shows."""
     obstacle = foresee(tx, call.actor, changes)
     return {
-        "events": [sentence_of(each, each.by) for each in changes],
+        "events": [sentence_of(each, each.by) if may_see(call.actor, each) else UNSEEN for each in changes],
         "obstacle": "" if obstacle is None else obstacle.reason,
         "later": 0 if obstacle is None else obstacle.later,
         "back": back_of(call.first_value("back") or ""),

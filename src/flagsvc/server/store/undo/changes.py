@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Row, select
 
-from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.event_kinds import Side, kind_of, words_of
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
@@ -35,8 +36,13 @@ def find_change(tx: Tx, number: int) -> Change:
     """Return an event. Raises CallerError (404)."""
     row = tx.db.execute(select(events).where(events.c.id == number)).first()
     if row is None:
-        raise not_found(f"There is no event {number}: it never was, or it is deleted by its age")
+        raise unknown_event(number)
     return to_change(row)
+
+
+def unknown_event(number: int) -> CallerError:
+    """Return the error (404) for an event that is not there, or that the caller may not see."""
+    return not_found(f"There is no event {number}: it never was, or it is deleted by its age")
 
 
 def find_action(tx: Tx, action: str) -> list[Change]:
@@ -48,8 +54,21 @@ def require_action(tx: Tx, action: str) -> list[Change]:
     """Return the events that were done together, in their order. Raises CallerError (404)."""
     found = find_action(tx, action)
     if not found:
-        raise not_found("There is no such action: it never was, or it is deleted by its age")
+        raise unknown_action()
     return found
+
+
+def unknown_action() -> CallerError:
+    """Return the error (404) for an action that is not there, or of which the caller may see no event."""
+    return not_found("There is no such action: it never was, or it is deleted by its age")
+
+
+def may_see(actor: Actor | None, change: Change) -> bool:
+    """Return whether a caller may see an event: as in the history, one without a project is for administrators.
+
+    A caller also sees what they did themselves. None is the server itself.
+    """
+    return actor is None or change.project is not None or change.by_id == actor.id or actor.may("ADMIN")
 
 
 def read_changes(rows: Iterable[Row[Any]]) -> list[Change]:

@@ -80,10 +80,16 @@ def restore_tag(tx: Tx, change: Change) -> None:
 
 
 def tag_scope(tx: Tx, change: Change) -> str | None:
-    """Return the project of the flag for which a tag was created; None for a tag that was created alone."""
+    """Return the project of the flags for which a tag was created.
+
+    None for a tag that was created alone, for flags of several projects, and for an old event that names no action.
+    """
+    if change.action is None:
+        return None
     event = events.c
     together = event.action == change.action, event.type.in_(("feature-tagged", "feature-created"))
-    return tx.db.execute(select(event.project).where(*together).limit(1)).scalar()
+    found = tx.db.execute(select(event.project).where(*together).distinct().limit(2)).scalars().all()
+    return found[0] if len(found) == 1 else None
 
 
 def read_tag_type(tx: Tx, change: Change) -> Side:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, find_action, find_change, require_action
+from flagsvc.server.store.undo.changes import Change, find_action, find_change, may_see, require_action
 from flagsvc.server.store.undo.later import find_later, tell
+from flagsvc.server.store.undo.opening import find_opened
 from flagsvc.server.store.undo.subjects import Subject
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
 REFUSED = "This cannot be undone: "
+UNSEEN = "something was changed that only administrators see"
 
 
 class Obstacle(NamedTuple):
@@ -57,11 +59,17 @@ def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obs
 
 
 def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
-    """Return what keeps a caller from undoing changes: as `find_obstacle`, and for a single event what was changed later."""
+    """Return what keeps a caller from undoing changes: as `find_obstacle`, and what is there now.
+
+    For a single event this is what was changed later. For all it is a flag that would be on for everyone.
+    """
     obstacle = find_obstacle(tx, actor, changes)
-    if obstacle is None and len(changes) == 1 and not _is_as_left(tx, changes[0]):
-        return find_later_change(tx, changes[0])
-    return obstacle
+    if obstacle is not None:
+        return obstacle
+    if len(changes) == 1 and not _is_as_left(tx, changes[0]):
+        return find_later_change(tx, actor, changes[0])
+    opened = find_opened(tx, changes)
+    return None if opened is None else Obstacle(opened)
 
 
 def _may(tx: Tx, actor: Actor | None, change: Change) -> bool:
@@ -76,11 +84,14 @@ def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
     if obstacle is not None:
         name = "PermissionError" if obstacle.permissions else "ConflictError"
         raise CallerError(name, f"{REFUSED}{obstacle.reason}")
+    opened = find_opened(tx, changes)
     untouched = {change.id for change in changes if _is_as_left(tx, change)}
     for change in reversed(changes):
         if change.id not in untouched and not _is_as_left(tx, change):
-            raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, change).reason}")
+            raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, tx.actor, change).reason}")
         _restore(tx, change)
+    if opened is not None:
+        raise CallerError("ConflictError", f"{REFUSED}{opened}")
     return changes
 
 
@@ -93,9 +104,14 @@ def _is_as_left(tx: Tx, change: Change) -> bool:
     return _subject_of(change).read(tx, change) == change.after
 
 
-def find_later_change(tx: Tx, change: Change) -> Obstacle:
-    """Return that something was changed later; and by which event, by whom and when, if a stored event tells."""
+def find_later_change(tx: Tx, actor: Actor | None, change: Change) -> Obstacle:
+    """Return that something was changed later; and by which event, by whom and when, if a stored event tells.
+
+    Of an event that the caller may not see, it says only that.
+    """
     reason, later = f"the {_subject_of(change).word} was changed later", find_later(tx, change)
+    if later is not None and not may_see(actor, later):
+        return Obstacle(f"{reason}: {UNSEEN}")
     return Obstacle(reason) if later is None else Obstacle(f"{reason}: {tell(later)}", later=later.id)
 
 
