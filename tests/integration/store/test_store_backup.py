@@ -47,6 +47,10 @@ from support.backups import (
     restored,
     rows_of,
     sign_in,
+    with_header,
+    with_last_event,
+    with_value,
+    without,
 )
 from support.databases import KINDS
 
@@ -217,35 +221,6 @@ def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database:
         assert tx.db.execute(select(schema.features)).first() is None
     restored(old, made)  # the old database itself takes it too, and is of this version then
     assert rows_of(backup_of(opened(empty_url, open_existing_store))) == rows_of(backup_of(target))
-
-
-def without(table: str, lines: list[Any]) -> list[Any]:
-    """Return lines without the rows of a table."""
-    return [each for each in lines if each.get("table") != table]
-
-
-def with_header(**other: Any) -> Callable[[list[Any]], list[Any]]:
-    """Return a change of the header."""
-    return lambda lines: [lines[0] | other, *lines[1:]]
-
-
-def with_last_event(number: int) -> Callable[[list[Any]], list[Any]]:
-    """Return a change that adds an event with a number."""
-
-    def changed(lines: list[Any]) -> list[Any]:
-        event = next(each for each in lines if each.get("table") == "events")
-        return [*lines, event | {"row": event["row"] | {"id": number}}]
-
-    return changed
-
-
-def with_value(table: str, **other: Any) -> Callable[[list[Any]], list[Any]]:
-    """Return a change of the values of every row of a table."""
-
-    def changed(lines: list[Any]) -> list[Any]:
-        return [each | {"row": each["row"] | other} if each.get("table") == table else each for each in lines]
-
-    return changed
 
 
 @pytest.mark.parametrize(
