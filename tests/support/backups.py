@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from random import Random
@@ -153,3 +153,32 @@ def client_documents(store: Store) -> list[Any]:
     documents = Documents(store, SystemClock(), RecordingLog())
     found = [json.loads(documents.get(DocumentQuery(each)).body) for each in ENVIRONMENTS]
     return [{name: value for name, value in each.items() if name != "meta"} for each in found]
+
+
+def without(table: str, lines: list[Any]) -> list[Any]:
+    """Return lines without the rows of a table."""
+    return [each for each in lines if each.get("table") != table]
+
+
+def with_header(**other: Any) -> Callable[[list[Any]], list[Any]]:
+    """Return a change of the header."""
+    return lambda lines: [lines[0] | other, *lines[1:]]
+
+
+def with_last_event(number: int) -> Callable[[list[Any]], list[Any]]:
+    """Return a change that adds an event with a number."""
+
+    def changed(lines: list[Any]) -> list[Any]:
+        event = next(each for each in lines if each.get("table") == "events")
+        return [*lines, event | {"row": event["row"] | {"id": number}}]
+
+    return changed
+
+
+def with_value(table: str, **other: Any) -> Callable[[list[Any]], list[Any]]:
+    """Return a change of the values of every row of a table."""
+
+    def changed(lines: list[Any]) -> list[Any]:
+        return [each | {"row": each["row"] | other} if each.get("table") == table else each for each in lines]
+
+    return changed

@@ -16,6 +16,7 @@ import pytest
 
 from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
+from flagsvc.server.store.backup import lines
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 from support.backups import SECRET, backup_of, fill, lines_of, remade, rows_of
@@ -84,6 +85,8 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
     whole = file.read_bytes()
     newer = lines_of(io.BytesIO(whole))
     newer[0]["schema"] = "9999"
+    altered = lines_of(io.BytesIO(whole))
+    altered[0]["sequences"]["nothing"] = 1
     cases = {
         "the database is in use, it has 3 features": whole,
         "the backup is not whole": whole[:-20],
@@ -92,6 +95,7 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
             gzip.decompress(whole).replace(b"cart", b"card")
         ),
         "the backup has the schema `9999`": remade(newer).getvalue(),
+        "`sequences` has a table without numbers: `nothing`": remade(altered).getvalue(),
     }
     for message, content in cases.items():
         file.write_bytes(content)
@@ -102,6 +106,25 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
     assert called.code == 2 and not target.exists()
     assert run("restore", tmp_path / "nothing").err.endswith("nothing` cannot be read: no such file or directory\n")
     assert rows_of(backup_of(store)) == before
+
+
+def test_a_header_is_printed_escaped(store: Store, run: Run, tmp_path: Path) -> None:
+    """No text of a file reaches the terminal as it is."""
+    file = tmp_path / "flags.backup"
+    found = lines_of(backup_of(store))
+    found[0]["created"] = "2025-06-15\x1b12:00:00+00:00"
+    file.write_bytes(remade(found).getvalue())
+    called = run("restore", file, "--replace")
+    assert called.code == 0 and called.out.endswith("as of 2025-06-15\\x1b12:00 UTC\n")
+
+
+def test_a_row_that_is_too_long(store: Store, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup that could not be restored is refused with exit code 2, and leaves no file."""
+    file = tmp_path / "flags.backup"
+    monkeypatch.setattr(lines, "LONGEST", 300)
+    called = run("backup", file)
+    assert (called.code, called.out) == (2, "") and "the most that a backup takes" in called.err
+    assert called.err.count("\n") == 1 and not file.exists()
 
 
 def test_databases_that_cannot_be_used(store: Store, run: Run, tmp_path: Path) -> None:

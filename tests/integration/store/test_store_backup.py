@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -16,6 +18,7 @@ from sqlalchemy import select, text, update
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import BackupError, DatabaseError
 from flagsvc.server.store import schema
+from flagsvc.server.store.backup import lines
 from flagsvc.server.store.backup.restoring import check_backup
 from flagsvc.server.store.backup.tables import KEPT
 from flagsvc.server.store.first_start import create_first_token
@@ -44,6 +47,10 @@ from support.backups import (
     restored,
     rows_of,
     sign_in,
+    with_header,
+    with_last_event,
+    with_value,
+    without,
 )
 from support.databases import KINDS
 
@@ -187,7 +194,10 @@ def test_a_server_that_was_set_up_is_not_new(database_url: str, opened: Open, se
 
 
 def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database: Any) -> None:
-    """A database of an older version gives a backup; its restore migrates the rows, also where a newer schema was."""
+    """A database of an older version gives a backup; its restore migrates the rows, also where a newer schema was.
+
+    An answer of a provider that was used there stays used.
+    """
     engine = make_engine(empty_url)
     with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
         upgrade(db, "0003")
@@ -205,21 +215,12 @@ def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database:
     fill(target)
     restored(target, made, replace=True)
     with target.reading() as tx:
+        assert tx.db.execute(select(schema.used_answers.c.hash)).scalars().all() == ["0" * 64]
         event = tx.db.execute(select(schema.events).order_by(schema.events.c.id)).first()
         assert event is not None and (event.before, event.data, event.tags) == ({"name": "beta"}, None, [])
         assert tx.db.execute(select(schema.features)).first() is None
     restored(old, made)  # the old database itself takes it too, and is of this version then
     assert rows_of(backup_of(opened(empty_url, open_existing_store))) == rows_of(backup_of(target))
-
-
-def without(table: str, lines: list[Any]) -> list[Any]:
-    """Return lines without the rows of a table."""
-    return [each for each in lines if each.get("table") != table]
-
-
-def with_header(**other: Any) -> Callable[[list[Any]], list[Any]]:
-    """Return a change of the header."""
-    return lambda lines: [lines[0] | other, *lines[1:]]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,22 @@ def with_header(**other: Any) -> Callable[[list[Any]], list[Any]]:
         (lambda lines: [*lines[:-1], {"table": "users"}], "expected a row of a table"),
         (lambda lines: [*lines[:-1], lines[1]], "the database does not take the rows of `application_instances`"),
         (lambda lines: without("features", lines), "the database does not take the rows of"),
-        (lambda lines: [{**each} for each in wrong_times(lines)], "a time is not understood"),
+        (with_value("users", created_at="soon"), "expected a time as `created_at` of the table `users`"),
+        (with_value("users", created_at="0001-01-01T00:00:00+14:00"), "expected a time as `created_at`"),
+        (with_value("users", id=2**70), "expected a whole number of at most 64 bits as `id` of the table `users`"),
+        (with_last_event(2**63 - 1), "an id of the table `events` that leaves no room for more"),
+        (with_value("users", id="1"), "expected a whole number"),
+        (with_value("users", name={"a": 1}), "expected a text as `name` of the table `users`"),
+        (with_value("users", name="\ud800"), "expected a text as `name`"),
+        (with_value("users", root_role="god"), "expected admin or editor or viewer as `root_role`"),
+        (with_value("project_roles", role="god"), "expected owner or member as `role`"),
+        (with_value("features", stale=1), "expected true or false as `stale`"),
+        (with_value("strategies", sort_order=10**400), "expected a number as `sort_order`"),
+        (with_header(sequences={"users": 2**70}), "line 1 of the backup: `sequences` is missing, or is not understood"),
+        (with_header(sequences={"nothing\x1b": 1}), r"`sequences` has a table without numbers: `nothing\\x1b`"),
+        (with_header(revision=2**70), "line 1 of the backup: `revision` is missing, or is not understood"),
+        (with_header(created="\x1b[2J"), "line 1 of the backup: `created` is missing, or is not understood"),
+        (with_header(schema="\x1b", program="\x1b"), r"the schema `\\x1b`, .* with flagsvc \\x1b, which"),
     ],
 )
 def test_a_wrong_backup_changes_nothing(store: Store, change: Any, message: str) -> None:
@@ -250,11 +266,33 @@ def test_a_wrong_backup_changes_nothing(store: Store, change: Any, message: str)
     assert everything(store) == before
 
 
-def wrong_times(lines: list[Any]) -> Iterator[Any]:
-    """Yield lines with a time that is none."""
-    for each in lines:
-        row = each.get("row", {})
-        yield each | {"row": row | {"created_at": "soon"}} if each.get("table") == "users" else each
+def test_a_time_without_a_zone_is_in_utc(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time zone of the machine that restores changes no time."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        made = remade(with_value("users", created_at="2025-06-15T12:00:00")(lines_of(backup_of(store))))
+        restored(store, made, replace=True)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    with store.reading() as tx:
+        found = set(tx.db.execute(select(schema.users.c.created_at)).scalars())
+    assert found == {datetime(2025, 6, 15, 12, tzinfo=UTC)}
+
+
+def test_a_row_that_no_restore_takes_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of the longest length is written and read; a longer one is refused when it is written, and when it is read."""
+    whole = gzip.decompress(backup_of(store).getvalue()).splitlines(keepends=True)
+    longest = max(map(len, whole))
+    monkeypatch.setattr(lines, "LONGEST", longest)
+    made = backup_of(store)
+    restored(store, made, replace=True)
+    monkeypatch.setattr(lines, "LONGEST", longest - 1)
+    with pytest.raises(BackupError, match=r"a row of `.*` has more than 0 MiB, the most that a backup takes"):
+        backup_of(store)
+    with pytest.raises(BackupError, match=r"line [0-9]+ has more than 0 MiB"):
+        check_backup(made)
 
 
 def test_a_damaged_backup_is_refused(store: Store) -> None:

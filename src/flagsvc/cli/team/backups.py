@@ -62,7 +62,7 @@ def add_backup_arguments(parser: ArgumentParser) -> None:
 
 
 def backup(args: Namespace) -> int:
-    """Write a backup and return 0. Raises StoreError where the file cannot be written."""
+    """Write a backup and return 0. Raises StoreError where the file cannot be written, BackupError for a row that is too long."""
     if args.file != STANDARD:
         check_writable(args.file, force=args.force)
     with open_database(args, KNOWN) as store, open_output(args) as sink:
@@ -109,7 +109,7 @@ def restore(args: Namespace) -> int:
         header = check_backup(source)
         with open_database(args, ANY) as store:
             counts = restore_backup(store, source, command_actor(), replace=args.replace)
-    print(f"restored {summary(counts)}, as of {header.created[:16].replace('T', ' ')} UTC")
+    print(f"restored {summary(counts)}, as of {printable(header.created[:16].replace('T', ' '))} UTC")
     return 0
 
 

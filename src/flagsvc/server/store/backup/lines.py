@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -21,8 +22,11 @@ FORMAT = "flagsvc backup"
 VERSION = 1
 """The version of the format. Another version of the schema is no other format."""
 LEVEL = 6
-LONGEST = 64 * 1024 * 1024
-"""The most bytes of a line."""
+MIB = 1024 * 1024
+LONGEST = 256 * MIB
+"""The most bytes of a line. The largest rows are events: of an import, or of a segment with many users."""
+LARGEST = 2**62
+"""The largest number of a header, so that the database can give out more ids and revisions after it."""
 NO_BACKUP = "this is no backup of flagsvc: "
 NO_HEADER = f"{NO_BACKUP}its first line is no header of one"
 NOT_WHOLE = "the backup is not whole: it ends before its last line"
@@ -62,7 +66,7 @@ class LineWriter:
         self._write({"format": FORMAT, "version": VERSION} | asdict(header))
 
     def write_row(self, table: str, values: Json) -> None:
-        """Write a row."""
+        """Write a row. Raises BackupError where it is too long to be read again."""
         self._write({"table": table, "row": values})
 
     def finish(self) -> None:
@@ -72,6 +76,10 @@ class LineWriter:
 
     def _write(self, value: Json) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+        if len(line) > LONGEST:
+            raise BackupError(
+                f"a row of `{value.get('table')}` has more than {LONGEST // MIB} MiB, the most that a backup takes"
+            )
         self._zipped.write(line)
         self._digest.update(line)
         self._count += 1
@@ -136,7 +144,8 @@ class LineReader:
                 raise BackupError(f"{NO_BACKUP}it is not compressed with gzip") from None
             raise BackupError(f"{ALTERED}it cannot be decompressed after line {self._count}") from None
         if line and not line.endswith(b"\n"):
-            raise BackupError(f"{ALTERED}line {self._count + 1} has no end")
+            reason = f"has more than {LONGEST // MIB} MiB" if len(line) >= LONGEST else "has no end"
+            raise BackupError(f"{ALTERED}line {self._count + 1} {reason}")
         return line
 
     def _read_header(self) -> Header:
@@ -154,9 +163,21 @@ def _header_of(value: Json) -> Header:
     kinds = {"schema": str, "program": str, "created": str, "revision": int, "sequences": dict}
     found: Json = {each.name: value.get(each.name) for each in fields(Header)}
     wrong = [name for name, kind in kinds.items() if not isinstance(found[name], kind)]
-    sequences = found["sequences"]
-    if not wrong and not all(isinstance(number, int) and number >= 0 for number in sequences.values()):
-        wrong = ["sequences"]
+    numbers = {"sequences": found["sequences"], "revision": {"": found["revision"]}}
+    wrong = wrong or [name for name, given in numbers.items() if not all(map(_is_number, given.values()))]
+    wrong = wrong or ([] if _is_time(found["created"]) else ["created"])
     if wrong:
-        raise BackupError(f"line 1 of the backup: `{wrong[0]}` is missing, or has another type")
+        raise BackupError(f"line 1 of the backup: `{wrong[0]}` is missing, or is not understood")
     return Header(**found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value <= LARGEST
+
+
+def _is_time(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True

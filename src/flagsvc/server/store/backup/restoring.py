@@ -6,11 +6,11 @@ The schema is first that of the backup, then the newest one, so a backup of an o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from sqlalchemy import Connection, TableClause, delete, insert, update
+from sqlalchemy import Connection, TableClause, delete, insert, inspect, select, update
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.sql.ddl import DropTable
 
@@ -19,7 +19,7 @@ from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.beginnings import describe_use
 from flagsvc.server.store.backup.lines import Header, LineReader, Row
-from flagsvc.server.store.backup.tables import decode_row, read_tables, set_sequences
+from flagsvc.server.store.backup.tables import COUNTED, decode_row, read_tables, set_sequences
 from flagsvc.server.store.migrate import (
     NEWEST,
     VERSION_TABLE,
@@ -30,7 +30,8 @@ from flagsvc.server.store.migrate import (
 )
 from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.store import Store, Tx, read_revision
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.settings.kinds import printable
 
 
 def check_backup(source: BinaryIO) -> Header:
@@ -39,9 +40,11 @@ def check_backup(source: BinaryIO) -> Header:
     header = reader.header
     if header.schema not in known_versions():
         raise BackupError(
-            f"the backup has the schema `{header.schema}`, and this version of flagsvc knows up to `{known_versions()[0]}`: "
-            f"restore it with flagsvc {header.program}, which made it, or a newer version"
+            f"the backup has the schema `{printable(header.schema)}`, and this version of flagsvc knows up to "
+            f"`{known_versions()[0]}`: restore it with flagsvc {printable(header.program)}, which made it, or a newer version"
         )
+    for name in sorted(set(header.sequences) - set(COUNTED)):
+        raise BackupError(f"line 1 of the backup: `sequences` has a table without numbers: `{printable(name)}`")
     for _ in reader.rows():
         pass
     return header
@@ -55,39 +58,60 @@ def restore_backup(store: Store, source: BinaryIO, actor: Actor, *, replace: boo
     """
     with store.writing(actor, "command") as tx:
         reader = LineReader(source)
-        revision = max(_empty(tx, reader.header.schema, replace=replace), reader.header.revision)
+        emptied = _empty(tx, reader.header.schema, replace=replace)
+        revision = max(emptied.revision, reader.header.revision)
         counts = _insert_rows(tx.db, reader)
         set_sequences(tx.db, reader.header.sequences.items())
         upgrade(tx.db, NEWEST)
+        upsert(tx, schema.used_answers, emptied.used_answers, {})
         tx.db.execute(update(schema.revision).values(number=revision))
-        told = {"createdAt": reader.header.created, "version": reader.header.program, "rows": sum(counts.values())}
+        header = reader.header
+        told = {
+            "createdAt": printable(header.created),
+            "version": printable(header.program),
+            "rows": sum(counts.values()),
+        }
         tx.record_event("backup-restored", data=told)
     return counts
 
 
-def _empty(tx: Tx, version: str, *, replace: bool) -> int:
-    """Leave the tables of a version of the schema without a row, and return the revision that the database had."""
+class Emptied(NamedTuple):
+    """What a database had that a restore keeps: its revision, and the used answers of identity providers."""
+
+    revision: int = 0
+    used_answers: Sequence[Mapping[str, Any]] = ()
+
+
+def _empty(tx: Tx, version: str, *, replace: bool) -> Emptied:
+    """Leave the tables of a version of the schema without a row, and return what the database had that is kept."""
     db = tx.db
     wait_for_migrations(db)
     found = read_known_version(db)
-    revision = 0
+    kept = Emptied()
     if found is not None:
         revision = read_revision(db)
         _lock_tables(db, "EXCLUSIVE" if found == version else "ACCESS EXCLUSIVE")
         _require_new(tx, found, replace=replace)
+        kept = Emptied(revision, _read_used_answers(db))
     if found != version:
         _drop_tables(db)
         upgrade(db, version)
     for table in reversed(read_tables(db)):
         db.execute(delete(table))
-    return revision
+    return kept
 
 
 def _lock_tables(db: Connection, mode: str) -> None:
-    """Keep others from writing usage and the last use of tokens meanwhile. On SQLite the transaction alone does so."""
+    """Keep others from writing usage, the last use of tokens, and used answers. On SQLite the transaction alone does so."""
     if db.dialect.name == "postgresql":
-        names = ", ".join(f'"{table.name}"' for table in read_tables(db))
+        names = ", ".join(f'"{name}"' for name in inspect(db).get_table_names() if name in METADATA.tables)
         db.exec_driver_sql(f"LOCK TABLE {names} IN {mode} MODE")
+
+
+def _read_used_answers(db: Connection) -> Sequence[Mapping[str, Any]]:
+    """Return the used answers; none where the schema is older than their table."""
+    there = inspect(db).has_table(schema.used_answers.name)
+    return [dict(row) for row in db.execute(select(schema.used_answers)).mappings()] if there else []
 
 
 def _require_new(tx: Tx, version: str, *, replace: bool) -> None:
@@ -109,7 +133,7 @@ def _insert_rows(db: Connection, reader: LineReader) -> Mapping[str, int]:
     counts: Counter[str] = Counter()
     for name, rows in groupby(reader.rows(), key=lambda row: row.table):
         if name not in tables:
-            raise BackupError(f"the backup has rows of a table that its schema does not have: `{name}`")
+            raise BackupError(f"the backup has rows of a table that its schema does not have: `{printable(name)}`")
         for chunk in chunks(rows):
             _insert(db, tables[name], chunk)
             counts[name] += len(chunk)
@@ -122,10 +146,10 @@ def _insert(db: Connection, table: TableClause, rows: list[Row]) -> None:
         db.execute(insert(table), values)
     except (IntegrityError, DataError) as error:
         reason = str(error.orig).splitlines()[0]
-        raise _not_taken(table, rows, f": {reason[:200]}") from None
+        raise _not_taken(table, rows, f": {printable(reason, 200)}") from None
     except DBAPIError:
         raise
-    except StatementError:
+    except (StatementError, OverflowError, UnicodeError):
         raise _not_taken(table, rows, "") from None
 
 

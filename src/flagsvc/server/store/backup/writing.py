@@ -17,14 +17,15 @@ AT_ONCE = 1000
 
 
 def write_backup(store: Store, sink: BinaryIO) -> Mapping[str, int]:
-    """Write a backup into a binary file, and return the number of rows by table. Raises `DatabaseError`."""
+    """Write a backup into a binary file, and return the number of rows by table. Raises BackupError and `DatabaseError`."""
     counts: Counter[str] = Counter()
     with store.reading() as tx:
         lines = LineWriter(sink, _header(tx))
         for table in read_tables(tx.db):
-            for row in tx.db.execute(backup_query(tx.db, table), execution_options={"yield_per": AT_ONCE}):
-                lines.write_row(table.name, encode_row(row))
-                counts[table.name] += 1
+            with tx.db.execute(backup_query(tx.db, table), execution_options={"yield_per": AT_ONCE}) as rows:
+                for row in rows:
+                    lines.write_row(table.name, encode_row(row))
+                    counts[table.name] += 1
     lines.finish()
     return counts
 
