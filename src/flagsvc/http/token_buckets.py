@@ -57,6 +57,13 @@ class TokenBuckets:
         self.young[name] = bucket
         return bucket
 
+    def is_full(self, name: bytes, now: float) -> bool:
+        """Return whether a bucket has all its tokens; one that is not stored has."""
+        bucket = self.young.get(name)
+        if bucket is None:
+            bucket = self.old.get(name)
+        return bucket is None or bucket.tokens + (now - bucket.updated_at) * self.rate >= self.burst
+
     def give_back(self, name: bytes) -> None:
         """Put a token that was taken back into a bucket. One that was dropped meanwhile is full anyway."""
         bucket = self.young.get(name)

@@ -1,6 +1,7 @@
 """The limit on tries to sign in at pages (decision 0053). Only wrong tries count.
 
-Each network has a limit, and all of them together have one, so that nobody guesses quickly from many addresses either.
+Each network has a limit, and all of them together have one, so that nobody guesses quickly from many addresses either. That one
+refuses no network without recent wrong tries: it must not lock out everybody else.
 """
 
 from __future__ import annotations
@@ -37,14 +38,24 @@ class SignInTries:
 
         A try counts before it is known whether it is right, so that many at once do not pass; `give_back` is for a right one.
         """
-        now = self._clock.monotonic()
         with self._lock:
-            seconds = 0.0 if address is None else self._networks.take_token(network_of(address), now)
-            if seconds == 0.0:
-                seconds = self._together.take_token(ALL, now)
+            seconds = self._take(None if address is None else network_of(address), self._clock.monotonic())
         if seconds > 0.0:
             self._reached.add(SIGN_IN)
         return ceil(seconds)
+
+    def _take(self, network: bytes | None, now: float) -> float:
+        """Take a token of a network, and one of all. What all refuse costs the network nothing. The caller holds the lock."""
+        if network is None:
+            return self._together.take_token(ALL, now)
+        is_new = self._networks.is_full(network, now)
+        if seconds := self._networks.take_token(network, now):
+            return seconds
+        seconds = self._together.take_token(ALL, now)
+        if seconds == 0.0 or is_new:
+            return 0.0
+        self._networks.give_back(network)
+        return seconds
 
     def give_back(self, address: str | None) -> None:
         """Forget a try that was right."""

@@ -364,6 +364,13 @@ def test_answers_are_tried_slowly(scene: Scene) -> None:
     assert answer.status == 429 and "Try again in" in answer.text and scene.provider.asked["/token"] == asked["/token"]
 
 
+def test_wrong_answers_of_the_provider_leave_tokens_alone(scene: Scene) -> None:
+    """Whatever comes back from the provider, tokens and links have tries of their own."""
+    while scene.sign_in(nonce="wrong").status == 403:
+        pass
+    assert Visitor(scene.client, None).send("/sign-in", token="wrong").status == 403
+
+
 def test_a_session_of_the_provider_ends_like_any_other(scene: Scene) -> None:
     """Signing out ends it, and so does the end of the user; a stolen cookie then opens nothing."""
     visitor, other = Visitor(scene.client, None), Visitor(scene.client, None)

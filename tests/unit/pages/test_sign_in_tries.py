@@ -41,11 +41,36 @@ def test_a_right_try_does_not_count() -> None:
     assert not reached.counts[SIGN_IN]
 
 
-def test_all_networks_together_have_a_limit() -> None:
-    """Many addresses do not help. Without an address only this limit holds."""
-    tries, _, _ = make()
+def exhausted() -> tuple[SignInTries, FakeClock]:
+    """Return tries of which one caller with many networks has used all; 10.0.0.1 has used one of its own."""
+    tries, clock, _ = make()
     assert not any(tries.take(f"10.0.{number >> 8}.{number & 255}") for number in range(ALL_TRIES))
-    assert tries.take("192.0.2.1") == 1 and tries.take(None) == 1
+    return tries, clock
+
+
+def test_all_networks_together_have_a_limit() -> None:
+    """Many addresses with wrong tries do not help. Without an address only this limit holds."""
+    tries, _ = exhausted()
+    assert tries.take("10.0.0.1") == 1 and tries.take(None) == 1
+
+
+def test_nobody_locks_out_everybody() -> None:
+    """A network without recent wrong tries is not refused because others have used all, and then counts like any other."""
+    tries, clock = exhausted()
+    assert [tries.take("192.0.2.1") for _ in range(2)] == [0, 1]
+    for _ in range(20):
+        asyncio.run(clock.advance(6.5))
+        assert tries.take("192.0.2.1") == 0
+        while tries.take(None) == 0:
+            pass
+
+
+def test_what_all_refuse_costs_the_network_nothing() -> None:
+    """A network keeps its own tries while all together are refused."""
+    tries, clock = exhausted()
+    assert {tries.take("10.0.0.1") for _ in range(3 * NETWORK_TRIES)} == {1}
+    asyncio.run(clock.advance(2.0))
+    assert [tries.take("10.0.0.1") for _ in range(NETWORK_TRIES - 1)] == [0] * (NETWORK_TRIES - 1)
 
 
 def test_the_memory_is_bounded() -> None:

@@ -66,10 +66,12 @@ class ApiContext:
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
     tries: SignInTries = field(init=False)
+    provider_tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the limit on tries to sign in, with the clock and the counters of this server."""
-        object.__setattr__(self, "tries", SignInTries(self.clock, self.reached))
+        for name in ("tries", "provider_tries"):
+            object.__setattr__(self, name, SignInTries(self.clock, self.reached))
 
 
 @dataclass

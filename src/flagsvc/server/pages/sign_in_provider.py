@@ -69,7 +69,7 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
     goal, code = local_page(attempt.goal), call.first_value("code")
     if not code:
         return show_form(call, goal, NOT_DONE, 403)
-    if seconds := call.server.tries.take(call.address):
+    if seconds := call.server.provider_tries.take(call.address):
         return show_form(call, goal, describe_wait(seconds), 429)
     if not use(call, attempt):
         return show_form(call, goal, NOT_OURS, 403)
@@ -77,7 +77,7 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
         person = provider.redeem(code, attempt, call.first_value("iss"))
     except ProviderError as error:
         return refuse(call, goal, error)
-    call.server.tries.give_back(call.address)
+    call.server.provider_tries.give_back(call.address)
     proven = Person(provider.settings.issuer, person.subject, person.email, name=person.name, groups=person.groups)
     return sign_in_person(call, goal, proven, BY_PROVIDER)
 
