@@ -9,8 +9,11 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.resources.maintenance import is_in_maintenance
+from flagsvc.server.store.resources.users import LAST_ADMINISTRATOR
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once
 from flagsvc.server.store.seed.wanted import apply_wanted, plan_seed
@@ -132,3 +135,41 @@ def test_a_flag_that_was_on_without_an_active_strategy(store: Store) -> None:
     assert sentences(store, features=[{"name": "cart"}], strategies=[CART | {"name": "default"}]) == [
         "removed flexibleRollout of cart in production"
     ]
+
+
+@pytest.mark.parametrize(
+    "users", [[{"name": "boss", "rootRole": "viewer"}], [{"name": "ada"}, BOSS | {"rootRole": "editor"}]]
+)
+def test_the_only_administrator_stays(store: Store, users: list[dict[str, Any]]) -> None:
+    """A file that leaves no administrator is refused with the place, by the plan too, and nothing of it is applied."""
+    before = everything(store)
+    seed = parse_seed({"users": users, "features": [{"name": "other"}]})
+    for work in (plan_seed, apply_wanted):
+        with pytest.raises(SeedError) as refused:
+            work(store, seed, WHO)
+        assert list(refused.value.problems) == [f"users[{len(users) - 1}].rootRole: {LAST_ADMINISTRATOR}"]
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("other", ["ada", "new"])
+def test_an_administrator_hands_over(store: Store, other: str) -> None:
+    """One file may give the role to another user and take it from the only one who has it, in any order."""
+    sentences(store, users=[BOSS | {"rootRole": "viewer"}, {"name": other, "rootRole": "admin"}])
+    query = select(schema.users.c.username).where(schema.users.c.root_role == "admin")
+    with store.reading() as tx:
+        assert [row.username for row in tx.db.execute(query)] == [other]
+
+
+def test_a_database_without_an_administrator(empty: Store) -> None:
+    """Where there was none, for example with admin tokens alone, a file need not name one."""
+    assert sentences(empty, users=[{"name": "ada"}]) == ["created the user ada"]
+
+
+def test_maintenance_mode(empty: Store) -> None:
+    """The file switches it on and off, and a file that does not name it leaves it as it is."""
+    assert sentences(empty, maintenance=False) == sentences(empty) == []
+    assert sentences(empty, maintenance=True) == ["made the setting maintenance.mode"]
+    assert sentences(empty) == []
+    assert sentences(empty, maintenance=False) == ["changed the setting maintenance.mode"]
+    with empty.reading() as tx:
+        assert not is_in_maintenance(tx)

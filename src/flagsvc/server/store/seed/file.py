@@ -27,12 +27,12 @@ LARGEST = 64 * 1024 * 1024
 class Seed:
     """A valid seed file: the entries of each section, without members that are null.
 
-    `joins` are pairs of project and environment: environments to add to projects that the database already has. `digest`
-    identifies the file.
+    `maintenance` is None if the file does not say whether maintenance mode is on. `joins` are pairs of project and environment:
+    environments to add to projects that the database already has. `digest` identifies the file.
     """
 
     sections: Mapping[str, list[dict[str, Any]]]
-    maintenance: bool = False
+    maintenance: bool | None = None
     joins: Sequence[tuple[str, str]] = ()
     digest: str = ""
 
@@ -67,7 +67,7 @@ def parse_seed(data: object) -> Seed:
     if problems:
         raise SeedError(problems)
     sections = {name: _entries(shape, data.get(name) or []) for name, shape in SECTIONS.items()}
-    return Seed(sections, bool(data.get(MAINTENANCE, False)), digest=_digest_of(data))
+    return Seed(sections, data.get(MAINTENANCE), digest=_digest_of(data))
 
 
 def _entries(shape: Entry, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ transaction that is rolled back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 from sqlalchemy import Table, select, update
@@ -22,6 +22,7 @@ from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_ma
 from flagsvc.server.store.resources.project_access import NUMBERS, replace
 from flagsvc.server.store.resources.projects import environments_of
 from flagsvc.server.store.resources.segments import check_users
+from flagsvc.server.store.resources.users import ADMINISTRATOR, LAST_ADMINISTRATOR, SEED_NAME
 from flagsvc.server.store.seed import apply
 from flagsvc.server.store.seed.apply import CHANGE_REQUESTS, Entry, apply_seed, read_user_ids
 from flagsvc.server.store.seed.events import SECTIONS as COMPARED
@@ -113,6 +114,7 @@ def describe(event: Mapping[str, Any]) -> Change:
 def make_wanted(tx: Tx, seed: Seed) -> None:
     """Make the database what a seed says. Raises SeedError."""
     rest = missing(tx, seed)
+    administrators = _administrators(tx)
     _write_sections(tx, seed, rest, PLACES)
     for project, name in rest.joins:
         add_to_project(tx, project, name)
@@ -123,9 +125,10 @@ def make_wanted(tx: Tx, seed: Seed) -> None:
     for index, each in _existing("users", seed, rest):
         with refused_at(f"users[{index}].projectRoles"):
             _set_roles(tx, each)
+    _keep_an_administrator(tx, seed, administrators)
     change_flags(tx, seed, {each["name"] for each in rest["features"]})
-    if seed.maintenance and not is_in_maintenance(tx):
-        set_maintenance(tx, True)
+    if seed.maintenance not in (None, is_in_maintenance(tx)):
+        set_maintenance(tx, bool(seed.maintenance))
 
 
 def _existing(section: str, seed: Seed, rest: Seed) -> Iterable[tuple[int, Entry]]:
@@ -219,3 +222,15 @@ def _set_roles(tx: Tx, entry: Entry) -> None:
         wanted.setdefault(each["project"], set()).add(NUMBERS[each["role"]])
     for project, roles in sorted(wanted.items()):
         replace(tx, project, user, sorted(roles))
+
+
+def _administrators(tx: Tx) -> set[str]:
+    """Return the names of the administrators, as a seed names users."""
+    return set(tx.db.execute(select(SEED_NAME).where(schema.users.c.root_role == ADMINISTRATOR)).scalars())
+
+
+def _keep_an_administrator(tx: Tx, seed: Seed, before: Set[str]) -> None:
+    """Raise SeedError if there was an administrator and none is left. A file may give the role to another user."""
+    if before and not _administrators(tx):
+        lost = [index for index, each in enumerate(seed["users"]) if each["name"] in before]
+        raise SeedError([f"users[{index}].rootRole: {LAST_ADMINISTRATOR}" for index in lost])
