@@ -23,6 +23,10 @@ class ProviderError(FlagsvcError):
     """The provider cannot be asked, or its answer is of no use. The message is for the log, and holds no secret."""
 
 
+class BusyError(ProviderError):
+    """Too many people sign in at this moment. The provider was not asked."""
+
+
 class IdTokenError(ProviderError):
     """An ID token is refused. The message says why, and holds nothing of the token."""
 
