@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -337,6 +338,23 @@ def test_an_administrator_is_not_linked_by_an_address(scene: Scene) -> None:
     with scene.client.server.store.writing(None) as tx:
         identities.link(tx, users.find_by_name(tx, "chief"), scene.provider.issuer, "c-1")
     assert scene.sign_in().status == 303
+
+
+def test_the_command_that_links_is_safe_to_paste(scene: Scene) -> None:
+    """What the provider names stands in quotes, so that the shell of an administrator runs nothing of it."""
+    answer = scene.sign_in(sub="c-1; reboot", email="chief@flags.example", groups=["flag-admins"])
+    assert answer.status == 403 and "--subject 'c-1; reboot'" in unescape(answer.text)
+
+
+def test_an_address_of_other_letters_links_nobody(scene: Scene) -> None:
+    """The Kelvin sign is a k in lower case, and is no k in an address."""
+    scene.sign_in(sub="k-1", email="kim@flags.example")
+    with scene.client.server.store.reading() as tx:
+        found = [
+            identities.find_namesake(tx, identities.Person("other", "k-2", email)) is not None
+            for email in ("Kim@flags.example", "\u212aim@flags.example")
+        ]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("groups", [None, [], ["others"], "others", [5], {"devs": True}])

@@ -13,7 +13,7 @@ from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import page, redirect
 from flagsvc.server.pages.sign_in import local_page, show_form, sign_in_person
-from flagsvc.server.sign_in.attempt import MAX_AGE_S, Attempt, begin, read_attempt
+from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
 from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError
 from flagsvc.server.store.keyring import BY_PROVIDER
 from flagsvc.server.store.resources import identities
@@ -96,7 +96,7 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
 def use(call: ApiCall, attempt: Attempt) -> bool:
     """Note that a try is used, before the provider is asked, so that of two answers only one gets there. False if it was used."""
     with call.store.recording() as tx:
-        return identities.use_answer(tx, attempt.hash, MAX_AGE_S)
+        return identities.use_answer(tx, attempt.hash, NOTED_S)
 
 
 def refuse(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
