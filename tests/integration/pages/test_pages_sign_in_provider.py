@@ -14,7 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from joserfc.jwk import ECKey
 
+from flagsvc.http.client.answers import Answer
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
+from flagsvc.server.sign_in import exchange
 from flagsvc.server.sign_in import provider as provider_module
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, begin, encode
 from flagsvc.server.sign_in.exchange import ProviderError
@@ -164,10 +166,28 @@ def test_an_answer_is_for_the_browser_that_began(scene: Scene) -> None:
 
 
 def test_a_provider_that_signs_nobody_in(scene: Scene) -> None:
-    """Who says no at the provider comes back to the form."""
+    """Who says no at the provider comes back to the form. The log has the code of the error, and nothing that is no code."""
     visitor = Visitor(scene.client, None)
     state = parse_qs(urlsplit(scene.leave(visitor)).query)["state"][0]
     refused(scene, scene.come_back(visitor, f"error=access_denied&state={state}"), "did not sign you in")
+    assert "access_denied" in str(scene.client.log.lines)
+    refused(scene, scene.come_back(visitor, f"error=Forged+line&state={state}"), "did not sign you in")
+    assert "unknown" in str(scene.client.log.lines) and "Forged" not in str(scene.client.log.lines)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"), [(b'{"error":"invalid_client"}', " (invalid_client)"), (b'{"error":"A b"}', ""), (b"[]", "")]
+)
+def test_the_log_has_the_code_of_an_error(monkeypatch: pytest.MonkeyPatch, body: bytes, said: str) -> None:
+    """That of the token endpoint says what is wrong with the client; only a simple one is repeated."""
+
+    async def send(*_: object) -> Answer:
+        return Answer(401, {}, body)
+
+    monkeypatch.setattr(exchange, "_send", send)
+    with pytest.raises(ProviderError) as refusal:
+        exchange.fetch("https://id.example/token", {})
+    assert str(refusal.value) == f"the provider answered with the status 401{said}"
 
 
 WRONG: list[dict[str, Any]] = [

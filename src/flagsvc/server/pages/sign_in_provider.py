@@ -14,7 +14,7 @@ from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import page, redirect
 from flagsvc.server.pages.sign_in import local_page, show_form, sign_in_person
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
-from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError
+from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError, simple_error
 from flagsvc.server.store.keyring import BY_PROVIDER
 from flagsvc.server.store.resources import identities
 from flagsvc.server.store.resources.identities import Person
@@ -75,6 +75,8 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
         return show_form(call, local_page(""), NOT_OURS, 403)
     goal, code = local_page(attempt.goal), call.first_value("code")
     if not code:
+        error = simple_error(call.first_value("error"))
+        call.server.log.warn("the provider did not sign somebody in", error=error or "unknown")
         return show_form(call, goal, NOT_DONE, 403)
     if seconds := call.server.provider_tries.take(call.address):
         return show_form(call, goal, describe_wait(seconds), 429)
