@@ -5,8 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,93 +12,24 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from joserfc.jwk import ECKey
 
-from flagsvc.http.client.answers import Answer
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
-from flagsvc.server.sign_in import exchange
-from flagsvc.server.sign_in import provider as provider_module
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, begin, encode
-from flagsvc.server.sign_in.exchange import ProviderError
-from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, PAUSE_S, Provider, ProviderSettings, read_metadata
-from flagsvc.server.sign_in.ways import CALLBACK, SignInWays
+from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, Provider
+from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.resources import identities, users
 from flagsvc.testing import FakeClock
 from support import processes
-from support.flagservers import AppClient, app_client
-from support.page_scene import COOKIE, Visitor, pass_time
-from support.provider import CLIENT, SECRET, TestProvider, running_provider
-
-RULES = (("flag-admins", "admin"), ("devs", "editor"), ("shop", "member:shop"))
-GIVEN: dict[str, Any] = {
-    "projects": [{"id": "shop", "name": "Shop"}],
-    "users": [
-        {"name": "ben", "email": "ben@flags.example", "rootRole": "viewer"},
-        {"name": "chief", "email": "chief@flags.example", "rootRole": "admin"},
-    ],
-}
-URL = "http://127.0.0.1:4242"
-
-
-@dataclass
-class Scene:
-    """A flag server with a provider, and a clock for both."""
-
-    client: AppClient
-    provider: TestProvider
-    clock: FakeClock
-
-    def leave(self, visitor: Visitor, goal: str = "/try") -> str:
-        """Begin to sign in, and return the address at the provider. The cookie is kept."""
-        answer = visitor.see(f"/sign-in/provider?next={goal}")
-        assert answer.status == 303, answer.text
-        keep(visitor, answer)
-        return answer.headers["location"]
-
-    def come_back(self, visitor: Visitor, query: str) -> processes.Answer:
-        """Come back with the query of an answer."""
-        answer = visitor.see(f"/sign-in/callback?{query}")
-        if answer.status == 303:
-            keep(visitor, answer)
-        return answer
-
-    def sign_in(self, visitor: Visitor | None = None, **claims: Any) -> processes.Answer:
-        """Go the whole way, and return the last answer."""
-        visitor = visitor or Visitor(self.client, None)
-        return self.come_back(visitor, self.provider.sign_in(self.leave(visitor), **claims))
-
-    def role_of(self, name: str) -> tuple[str, list[str]]:
-        """Return the root role of a user, and the projects with a role."""
-        with self.client.server.store.reading() as tx:
-            found = next(each for each in users.list_with_roles(tx) if name in (each["user"], each["email"]))
-        return found["role"], [each["project"] for each in found["projectRoles"]]
-
-
-def keep(visitor: Visitor, answer: processes.Answer) -> None:
-    """Keep the first cookie of an answer: after coming back it is that of the session."""
-    found = COOKIE.match(answer.headers.get("set-cookie", ""))
-    assert found is not None
-    visitor.cookie = f"{found[1]}={found[2]}"
+from support.flagservers import app_client
+from support.page_scene import Visitor, pass_time
+from support.provider import CLIENT, SECRET, running_provider
+from support.provider_scene import URL, Scene, keep, provider_scene, settings_of
 
 
 @pytest.fixture
-def provider() -> Iterator[TestProvider]:
-    """Give a provider."""
-    with running_provider() as made:
+def scene(database_url: str) -> Iterator[Scene]:
+    """Give a server with a provider, on each kind of database."""
+    with provider_scene(database_url) as made:
         yield made
-
-
-def settings_of(provider: TestProvider, **given: Any) -> ProviderSettings:
-    """Return the settings of a server at a provider."""
-    return ProviderSettings(provider.issuer, CLIENT, f"{URL}{CALLBACK}", SECRET)._replace(**given)
-
-
-@pytest.fixture
-def scene(database_url: str, provider: TestProvider) -> Iterator[Scene]:
-    """Give a server with a provider and rules for groups, on each kind of database."""
-    clock = FakeClock()
-    provider.now = clock.now
-    ways = SignInWays(group_roles=RULES, provider=Provider(settings_of(provider), clock))
-    with app_client(database_url, given=GIVEN, clock=clock, url=URL, ways=ways) as client:
-        yield Scene(client, provider, clock)
 
 
 def test_a_person_signs_in(scene: Scene) -> None:
@@ -173,21 +102,6 @@ def test_a_provider_that_signs_nobody_in(scene: Scene) -> None:
     assert "access_denied" in str(scene.client.log.lines)
     refused(scene, scene.come_back(visitor, f"error=Forged+line&state={state}"), "did not sign you in")
     assert "unknown" in str(scene.client.log.lines) and "Forged" not in str(scene.client.log.lines)
-
-
-@pytest.mark.parametrize(
-    ("body", "said"), [(b'{"error":"invalid_client"}', " (invalid_client)"), (b'{"error":"A b"}', ""), (b"[]", "")]
-)
-def test_the_log_has_the_code_of_an_error(monkeypatch: pytest.MonkeyPatch, body: bytes, said: str) -> None:
-    """That of the token endpoint says what is wrong with the client; only a simple one is repeated."""
-
-    async def send(*_: object) -> Answer:
-        return Answer(401, {}, body)
-
-    monkeypatch.setattr(exchange, "_send", send)
-    with pytest.raises(ProviderError) as refusal:
-        exchange.fetch("https://id.example/token", {})
-    assert str(refusal.value) == f"the provider answered with the status 401{said}"
 
 
 WRONG: list[dict[str, Any]] = [
@@ -403,71 +317,6 @@ def test_answers_are_tried_slowly(scene: Scene) -> None:
     asked = dict(scene.provider.asked)
     answer = scene.sign_in(nonce=None)
     assert answer.status == 429 and "Try again in" in answer.text and scene.provider.asked["/token"] == asked["/token"]
-
-
-@pytest.fixture
-def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait shortly for a place."""
-    monkeypatch.setattr(provider_module, "WAIT_S", 0.01)
-
-
-@pytest.mark.usefixtures("no_wait")
-def test_too_many_at_the_same_time(scene: Scene) -> None:
-    """Who comes back then may reload the page: the try is kept and not counted. The way to the provider is open."""
-    visitor, provider = Visitor(scene.client, None), scene.client.server.ways.provider
-    assert provider is not None and scene.sign_in().status == 303
-    query = scene.provider.sign_in(scene.leave(visitor))
-    with provider.place(), provider.place():
-        for _ in range(NETWORK_TRIES + 1):
-            answer = visitor.see(f"/sign-in/callback?{query}")
-            assert (answer.status, answer.headers["retry-after"]) == (503, "3") and "Reload this page" in answer.text
-            assert "set-cookie" not in answer.headers
-        scene.leave(Visitor(scene.client, None))
-    assert scene.come_back(visitor, query).status == 303
-
-
-def test_who_waits_gets_the_next_place(scene: Scene) -> None:
-    """A place that is free within the time is taken."""
-    provider = scene.client.server.ways.provider
-    assert provider is not None
-    visitor = Visitor(scene.client, None)
-    query = scene.provider.sign_in(scene.leave(visitor))
-    with provider.place(), ThreadPoolExecutor(1) as pool:
-        with provider.place():
-            coming = pool.submit(scene.come_back, visitor, query)
-        assert coming.result().status == 303
-
-
-def test_discovery_has_a_pause_after_a_failure(scene: Scene) -> None:
-    """A provider that fails is not asked by each visitor."""
-    scene.provider.broken = "/.well-known/openid-configuration"
-    assert {Visitor(scene.client, None).see("/sign-in/provider").status for _ in range(3)} == {502}
-    assert scene.provider.asked[scene.provider.broken] == 1
-    scene.provider.broken = ""
-    pass_time(scene.clock, PAUSE_S)
-    assert scene.sign_in().status == 303
-
-
-def test_a_withdrawn_key_ends_after_an_hour(scene: Scene) -> None:
-    """Old keys are asked for again, though the token names one of them."""
-    assert scene.sign_in().status == 303
-    old = scene.provider.key
-    scene.provider.rotate("first")
-    assert scene.sign_in().status == 403
-    pass_time(scene.clock, KEPT_S)
-    assert scene.sign_in().status == 303
-    scene.provider.key = old
-    assert scene.sign_in().status == 403
-
-
-@pytest.mark.parametrize("place", ["http://127.0.0.1/token", "https://["])
-def test_an_issuer_with_tls_names_places_with_tls(place: str) -> None:
-    """Also loopback is none for its secrets; a malformed address is an error of the provider."""
-    names = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
-    document = dict.fromkeys(names, "https://id.example")
-    assert read_metadata(document, "https://id.example").token == "https://id.example"
-    with pytest.raises(ProviderError):
-        read_metadata(document | {"token_endpoint": place}, "https://id.example")
 
 
 def test_wrong_answers_of_the_provider_leave_tokens_alone(scene: Scene) -> None:
