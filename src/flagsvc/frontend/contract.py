@@ -14,7 +14,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.frontend.caller import FrontendCaller
 from flagsvc.frontend.dialect import ROWS, describe, make_dialect
 from flagsvc.frontend.environments import FrontendEnvironments
-from flagsvc.frontend.reports import ReportStore
+from flagsvc.frontend.report_store import APP_NAME, ReportStore
 from flagsvc.http import http_errors
 from flagsvc.http.call import Answer, Call
 from flagsvc.http.contract import Contract
@@ -34,8 +34,6 @@ from flagsvc.server.api.pipeline import HEADER_TABLE
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
 
-APP_NAME = "frontend-api"
-"""What a context without an application has: the name that the real server gives."""
 MAX_AGE_S = 86_400
 """Seconds that a browser may keep the answer to a preflight, as from the real server."""
 
@@ -75,7 +73,7 @@ class FrontendContract(Contract):
         self._server = server
         self._settings = settings
         self._part_settings = replace(settings, answer_cache_bytes=settings.answer_cache_bytes // SCOPED_CACHE_SHARE)
-        self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters))
+        self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters, server.clock))
         self._anyone = self._make_service(EmptyHolder())
         self._anyone.reached = server.reached
         make_service = partial(self._make_service, shared=self._anyone)

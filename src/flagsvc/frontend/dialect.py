@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flagsvc.frontend.reports import ReportStore, StoredMetrics
+from flagsvc.frontend.report_store import ReportStore
+from flagsvc.frontend.reports import StoredMetrics
 from flagsvc.http.openapi import Operation
 from flagsvc.proxy.api.client import Register
 from flagsvc.proxy.api.dialects.dialect import Dialect

@@ -6,11 +6,10 @@ could tell users apart is stored: neither addresses nor the ids of instances.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from flagsvc.core.errors import DatabaseError
-from flagsvc.frontend.caller import FrontendCaller, unavailable
+from flagsvc.frontend.caller import FrontendCaller
+from flagsvc.frontend.report_store import FrontendReport, ReportStore
 from flagsvc.http.call import SDK, Answer, Call, Handler
 from flagsvc.http.messages import Response, invalid
 from flagsvc.proxy.api.answers import Answers
@@ -18,59 +17,12 @@ from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import DONE
 from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.reports import LAX_METRICS, ReportedUsage, read_metrics
-from flagsvc.server.api.asgi import run_in_pool
-from flagsvc.server.api.client.metrics import FRONTEND, is_name, read_count
-from flagsvc.server.api.client.register import DEFAULT_INSTANCE, MAX_NAME_LENGTH
+from flagsvc.server.api.client.metrics import is_name
+from flagsvc.server.api.client.register import MAX_NAME_LENGTH
+from flagsvc.server.api.nul import NUL
 from flagsvc.server.store.actors import ClientToken
-from flagsvc.server.store.resources.applications import Registration, register
-from flagsvc.server.store.resources.usage import add_counts
-from flagsvc.server.store.store import Store
-from flagsvc.server.store.timestamps import parse_time
 
-MUST_BE_NAME = f"must have 1 to {MAX_NAME_LENGTH} characters"
-
-
-class FrontendReport(NamedTuple):
-    """What one application reports: its name, its SDK, the end of its bucket as it was sent, and the counts."""
-
-    app_name: str
-    sdk: str | None
-    stop: object
-    counts: list[ReportedUsage]
-
-
-class ReportStore:
-    """Stores reports, in the threads of `reporters`."""
-
-    def __init__(self, store: Store, reporters: Executor) -> None:
-        self._store = store
-        self._reporters = reporters
-
-    async def save(self, token: ClientToken, report: FrontendReport) -> None:
-        """Store a report. Raises HttpError (503) if the database is away."""
-        try:
-            await run_in_pool(self._reporters, self._save, token, report)
-        except DatabaseError as error:
-            raise unavailable(error) from None
-
-    def _save(self, token: ClientToken, report: FrontendReport) -> None:
-        registration = Registration(
-            app_name=report.app_name,
-            environment=token.environment,
-            instance_id=DEFAULT_INSTANCE,
-            projects=token.projects,
-            sdk_version=report.sdk,
-            sdk_type=FRONTEND,
-            registered=False,
-        )
-        with self._store.recording() as tx:
-            register(tx, [registration])
-            moment = parse_time(report.stop, tx.now)
-            counts = (
-                read_count(each.name, report.app_name, token.environment, moment, each._asdict())
-                for each in report.counts
-            )
-            add_counts(tx, counts, token.covers)
+MUST_BE_NAME = f"must have 1 to {MAX_NAME_LENGTH} characters, and no NUL"
 
 
 class StoredMetrics(Handler):
@@ -82,10 +34,10 @@ class StoredMetrics(Handler):
         self.store = store
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Check a report, and return an awaitable that stores it. Raises HttpError (400, 413)."""
+        """Check a report, and return an awaitable that stores it. Raises HttpError (400, 413, and 503 when awaited)."""
         value: Any = read_json(body, call.media, call.limit, call.depth)
         counts = self._known(read_metrics(value, LAX_METRICS))
-        if not is_name(str(value["appName"])):
+        if not is_name(str(value["appName"])) or NUL in str(value["appName"]):
             raise invalid("/body", "appName", MUST_BE_NAME)
         sdk = (call.other(SDK) or b"").decode("latin-1")[:MAX_NAME_LENGTH]
         stop = (value.get("bucket") or {}).get("stop")

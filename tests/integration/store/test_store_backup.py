@@ -22,6 +22,7 @@ from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.migrate import VERSION_TABLE, upgrade
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import (
     Store,
     make_engine,
@@ -158,6 +159,31 @@ def test_a_new_database_with_a_first_token_is_replaced(store: Store, opened: Ope
     create_first_token(target)
     restored(target, backup_of(store))
     assert rows_of(backup_of(target)) == rows_of(backup_of(store))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"projects": [{"id": "shop"}]}, r"1 projects \(`shop`\)"),
+        ({"environments": [{"name": "staging"}]}, r"1 environments \(`staging`\)"),
+        ({"contextFields": [{"name": "plan"}]}, r"1 context_fields \(`plan`\)"),
+        ({"projects": [{"id": "default", "description": "ours"}]}, r"1 projects \(`default`\)"),
+    ],
+    ids=["project", "environment", "field", "changed"],
+)
+def test_a_server_that_was_set_up_is_not_new(database_url: str, opened: Open, section: Any, message: str) -> None:
+    """Without a flag too, what people made after a first start is not deleted unasked."""
+    target = opened(database_url)
+    made = backup_of(target)
+    create_first_token(target)
+    with target.writing(WHO) as tx:
+        apply_seed(tx, parse_seed(section))
+    before = everything(target)
+    with pytest.raises(BackupError, match=rf"the database is in use, it has .*{message}"):
+        restored(target, made)
+    assert everything(target) == before
+    restored(target, made, replace=True)
+    assert rows_of(backup_of(target)) == rows_of(made)
 
 
 def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database: Any) -> None:

@@ -17,7 +17,7 @@ from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 from flagsvc.server.store.seed import apply as seed
 from flagsvc.server.store.seed.apply import parse_seed
-from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features, digest_of
+from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
@@ -152,7 +152,7 @@ def test_the_digest_of_an_older_version_counts(store: Store) -> None:
     """An older version stored one digest, not a list of digests."""
     apply_seed_once(store, SEED)
     with store.writing(None) as tx:
-        tx.db.execute(update(schema.state).where(schema.state.c.key == "seed").values(value=digest_of(SEED)))
+        tx.db.execute(update(schema.state).where(schema.state.c.key == "seed").values(value=SEED.digest))
     assert apply_seed_once(store, SEED) == SeedResult(SeedOutcome.KNOWN)
     assert apply_seed_once(store, CHANGED, add=True).outcome is SeedOutcome.ADDED
     assert apply_seed_once(store, SEED, add=True) == SeedResult(SeedOutcome.KNOWN)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.frontend import report_store
+from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore
+from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api.reports import ReportedUsage
+from flagsvc.server.store.actors import ClientToken
+from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.schema import METADATA, application_instances
+from flagsvc.testing import FakeClock
 from support.flagservers import FRONTEND_SECRET, AppClient, app_client
 
 SHOP_SECRET = "shop:development.secret-of-a-page"
@@ -89,3 +101,113 @@ def test_without_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert client.get("/api/frontend", token=FRONTEND_SECRET).status == 200
         assert report(client, {}) == 503
         assert client.log.at("error") == []
+
+
+PAGES = ClientToken("frontend", "development", ("*",))
+
+
+def named(name: str, yes: int = 0) -> FrontendReport:
+    """Return what an application reports: how often the flag `on` was on, or nothing."""
+    return FrontendReport(name, None, None, [ReportedUsage("on", yes, 0, {})] if yes else [])
+
+
+@contextmanager
+def reporting(client: AppClient) -> Iterator[tuple[ReportStore, FakeClock, list[str]]]:
+    """Give a store of reports, its clock, and a list that gets each statement that writes in the database."""
+    clock, writes = FakeClock(), list[str]()
+
+    def note(*given: Any) -> None:
+        statement = given[2]
+        if statement.startswith(("INSERT", "UPDATE")):
+            writes.append(statement)
+
+    engine = client.server.store.engine
+    event.listen(engine, "before_cursor_execute", note)
+    with ThreadPoolExecutor(2) as pool:
+        yield ReportStore(client.server.store, pool, clock), clock, writes
+    event.remove(engine, "before_cursor_execute", note)
+
+
+async def save_all(store: ReportStore, clock: FakeClock, reports: list[FrontendReport]) -> list[BaseException | None]:
+    """Save reports that arrive at the same moment, after a second without any, and return their errors."""
+    await clock.advance(WRITE_INTERVAL_S)
+    return await asyncio.gather(*(store.save(PAGES, each) for each in reports), return_exceptions=True)
+
+
+def stored_names(client: AppClient) -> set[str]:
+    """Return the names of the stored applications."""
+    return {row["appName"] for row in client.get("/api/admin/metrics/applications").json()["applications"]}
+
+
+def test_names_that_pages_make_up_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the names that only pages gave, so many are kept apart. The rest counts under one name; registered ones are as before."""
+    monkeypatch.setattr(report_store, "MAX_APPLICATIONS", 3)
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, _):
+        with client.server.store.recording() as tx:
+            register(tx, [Registration("registered", "development")])
+        for reports in ([named("a", 1), named("b", 1)], [named("c", 1), named("d", 1), named("e", 1)]):
+            assert asyncio.run(save_all(store, clock, reports)) == [None] * len(reports)
+        last = [named("f", 1), named("a", 1), named("registered", 1), named("g")]
+        assert asyncio.run(save_all(store, clock, last)) == [None] * 4
+        assert stored_names(client) == {"a", "b", "c", "registered", APP_NAME}
+        counted = {("a", 2), ("b", 1), ("c", 1), (APP_NAME, 3), ("registered", 1)}
+        assert {(name, yes) for name, yes, _, _ in usage(client, "on")} == counted
+
+
+def test_an_application_is_not_stored_as_seen_again_at_once(tmp_path: Path) -> None:
+    """A report without counts writes nothing if its application was stored within the last minute."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, writes):
+        for seconds, is_written in ((0.0, True), (1.0, False), (SEEN_INTERVAL_S, True)):
+            writes.clear()
+            asyncio.run(clock.advance(seconds))
+            asyncio.run(save_all(store, clock, [named("web")]))
+            assert bool(writes) is is_written, seconds
+
+
+def test_reports_of_a_second_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first report is stored at once. Those that follow within a second wait, and one transaction stores them all."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, _):
+        begun = Counter[str]()
+        recording = client.server.store.recording
+
+        def counted() -> Any:
+            begun["writes"] += 1
+            return recording()
+
+        monkeypatch.setattr(client.server.store, "recording", counted)
+
+        async def send() -> None:
+            await store.save(PAGES, named("first", 1))
+            saved = [asyncio.create_task(store.save(PAGES, named(f"page-{each}", 1))) for each in range(200)]
+            assert await clock.next_sleep() == WRITE_INTERVAL_S
+            saved[0].cancel()
+            assert begun["writes"] == 1
+            await clock.advance(WRITE_INTERVAL_S)
+            results = await asyncio.gather(*saved, return_exceptions=True)
+            assert [type(each) for each in results] == [asyncio.CancelledError, *[type(None)] * 199]
+
+        asyncio.run(send())
+        assert begun["writes"] == 2
+        assert len(stored_names(client)) == 201
+
+
+def test_reports_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report that is one too many gets a 503 that says when to come back. The others are stored, and so is the next one."""
+    monkeypatch.setattr(report_store, "MAX_ENTRIES", 4)
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, _):
+        first, second, refused = asyncio.run(save_all(store, clock, [named("web", 1)] * 3))
+        assert first is None
+        assert second is None
+        assert isinstance(refused, HttpError)
+        assert (refused.status, refused.retry) == (503, 5)
+        assert asyncio.run(save_all(store, clock, [named("web", 1)])) == [None]
+        assert usage(client, "on") == [("web", 3, 0, {})]
+
+
+def test_one_report_does_not_spoil_those_beside_it(tmp_path: Path) -> None:
+    """A name that a database cannot hold is a 400, because one transaction stores the reports of many."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
+        assert report(client, {}, appName="a\0b") == 400
+        assert report(client, {}, appName="") == 400
+        assert report(client, {}, appName="a" * 256) == 400
+        assert stored_names(client) == set()

@@ -118,6 +118,15 @@ def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]
             yield Fault("extra", str(key), tuple(shape.properties))
 
 
+def without_nulls(shape: Shape, value: object) -> object:
+    """Return a value that has no faults without those members of its entries that are null, because they count as missing."""
+    if isinstance(shape, Entry) and isinstance(value, dict):
+        return {name: without_nulls(shape.properties[name], held) for name, held in value.items() if held is not None}
+    if isinstance(shape, List) and isinstance(value, list):
+        return [without_nulls(shape.items, item) for item in value]
+    return value
+
+
 def below(key: str | int, faults: Iterator[Fault]) -> Iterator[Fault]:
     """Yield faults with one more step in their path."""
     for fault in faults:

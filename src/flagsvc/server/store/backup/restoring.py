@@ -17,6 +17,7 @@ from sqlalchemy.sql.ddl import DropTable
 from flagsvc.core.errors import BackupError
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.backup.beginnings import describe_use
 from flagsvc.server.store.backup.lines import Header, LineReader, Row
 from flagsvc.server.store.backup.tables import decode_row, read_tables, set_sequences
 from flagsvc.server.store.migrate import (
@@ -28,7 +29,6 @@ from flagsvc.server.store.migrate import (
     wait_for_migrations,
 )
 from flagsvc.server.store.schema import METADATA
-from flagsvc.server.store.seed.once import count_existing_rows, is_new
 from flagsvc.server.store.store import Store, Tx, read_revision
 from flagsvc.server.store.upsert import chunks
 
@@ -74,7 +74,7 @@ def _empty(tx: Tx, version: str, *, replace: bool) -> int:
     if found is not None:
         revision = read_revision(db)
         _lock_tables(db, "EXCLUSIVE" if found == version else "ACCESS EXCLUSIVE")
-        _require_new(tx, replace=replace)
+        _require_new(tx, found, replace=replace)
     if found != version:
         _drop_tables(db)
         upgrade(db, version)
@@ -90,10 +90,9 @@ def _lock_tables(db: Connection, mode: str) -> None:
         db.exec_driver_sql(f"LOCK TABLE {names} IN {mode} MODE")
 
 
-def _require_new(tx: Tx, *, replace: bool) -> None:
-    there = count_existing_rows(tx)
-    if not replace and not is_new(tx, there):
-        held = ", ".join(f"{count} {name}" for name, count in there.items())
+def _require_new(tx: Tx, version: str, *, replace: bool) -> None:
+    held = "" if replace else describe_use(tx, version)
+    if held:
         raise BackupError(f"the database is in use, it has {held}: --replace deletes all that is in it")
 
 

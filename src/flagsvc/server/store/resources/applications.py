@@ -72,6 +72,17 @@ def register(tx: Tx, registrations: Sequence[Registration]) -> None:
         save_usage(tx, registration.app_name, registration.projects or (ALL,), registration.environment)
 
 
+def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
+    """Return which names of applications may be stored: those that are, and new ones until `most` have never registered."""
+    found = (select(applications.c.app_name).where(applications.c.app_name.in_(part)) for part in chunks(sorted(names)))
+    stored = {name for query in found for name in tx.db.execute(query).scalars()}
+    if stored == names:
+        return stored
+    unregistered = select(func.count()).select_from(applications).where(applications.c.created_by.is_(None))
+    room = max(0, most - int(tx.db.execute(unregistered).scalar_one()))
+    return stored | set(sorted(names - stored)[:room])
+
+
 def create(tx: Tx, app_name: str, values: dict[str, Any]) -> None:
     """Create or change an application; `values` are `strategies`, `description`, `url`, `color`, `icon`."""
     save(tx, app_name, values | {"seen_at": tx.now}, {})

@@ -5,14 +5,16 @@ All problems of the file are reported together: first those of its shape, then r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from flagsvc.core.errors import SeedError
 from flagsvc.http.shapes import Shape
-from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems
+from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems, without_nulls
 from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, NameOf
 from flagsvc.server.store.seed.text import read_text
 from flagsvc.settings.kinds import nearest
@@ -23,14 +25,16 @@ LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Seed:
-    """A valid seed file: the entries of each section.
+    """A valid seed file: the entries of each section, without members that are null.
 
-    `joins` are pairs of project and environment: environments to add to projects that the database already has.
+    `joins` are pairs of project and environment: environments to add to projects that the database already has. `digest`
+    identifies the file.
     """
 
     sections: Mapping[str, list[dict[str, Any]]]
     maintenance: bool = False
     joins: Sequence[tuple[str, str]] = ()
+    digest: str = ""
 
     def __getitem__(self, section: str) -> list[dict[str, Any]]:
         return self.sections.get(section, [])
@@ -62,8 +66,20 @@ def parse_seed(data: object) -> Seed:
     problems = problems or [*_repeated(data), *_reference_problems(data), *_tokens(data)]
     if problems:
         raise SeedError(problems)
-    sections = {name: list(data.get(name) or []) for name in SECTIONS}
-    return Seed(sections, bool(data.get(MAINTENANCE, False)))
+    sections = {name: _entries(shape, data.get(name) or []) for name, shape in SECTIONS.items()}
+    return Seed(sections, bool(data.get(MAINTENANCE, False)), digest=_digest_of(data))
+
+
+def _entries(shape: Entry, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of a section without members that are null."""
+    return [cast("dict[str, Any]", without_nulls(shape, each)) for each in entries]
+
+
+def _digest_of(data: Mapping[str, Any]) -> str:
+    """Return the digest that identifies a seed. Databases hold it, so members that are null stay part of it."""
+    sections = {name: data.get(name) or [] for name in SECTIONS}
+    text = json.dumps({MAINTENANCE: bool(data.get(MAINTENANCE)), **sections}, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()
 
 
 def _problems(data: Mapping[str, Any]) -> Iterator[str]:

@@ -10,10 +10,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from enum import Enum
-from hashlib import sha256
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -56,7 +54,7 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
 
     Each seed is written once, so entries that users delete do not come back with a restart.
     """
-    digest = digest_of(seed)
+    digest = seed.digest
     with store.reading() as tx:
         found = _outcome_without_write(tx, digest, add)
     if found is not None:
@@ -67,12 +65,6 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
             found = _write(tx, seed)
             remember_seed(tx, digest)
     return found
-
-
-def digest_of(seed: Seed) -> str:
-    """Return the digest that identifies a seed."""
-    text = json.dumps({"maintenance": seed.maintenance, **seed.sections}, sort_keys=True, default=str)
-    return sha256(text.encode()).hexdigest()
 
 
 def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:

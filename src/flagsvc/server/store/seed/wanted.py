@@ -29,7 +29,7 @@ from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import IDENTITY, SECTIONS
 from flagsvc.server.store.seed.missing import COLUMNS, missing, name_of
-from flagsvc.server.store.seed.once import digest_of, remember_seed
+from flagsvc.server.store.seed.once import remember_seed
 from flagsvc.server.store.seed.refusals import refused_at
 from flagsvc.server.store.seed.wanted_flags import change_flags, without_defaults
 from flagsvc.server.store.store import Store, Tx
@@ -98,7 +98,7 @@ def apply_wanted(store: Store, seed: Seed, actor: Actor) -> list[Change]:
         return []
     with store.writing(actor, "seed") as tx:
         make_wanted(tx, seed)
-        remember_seed(tx, digest_of(seed))
+        remember_seed(tx, seed.digest)
         return [describe(event) for event in tx.pending_events]
 
 

@@ -24,7 +24,11 @@ COMPARED = ("name", "title", "disabled", "segments", "variants")
 
 
 def change_flags(tx: Tx, seed: Seed, new: Collection[str]) -> None:
-    """Change the flags of a seed that are not `new`, and their strategies. Raises SeedError."""
+    """Change the flags of a seed that are not `new`, and their strategies. Raises SeedError.
+
+    A flag that loses its last active strategy in an environment is switched off there, as by the API: else it would be on for all.
+    A flag whose entry names `enabled` is on where that says.
+    """
     names = [each["name"] for each in seed["features"]] + [each["feature"] for each in seed["strategies"]]
     held = read_whole(tx, features.find_all(tx, list(dict.fromkeys(names))))
     for index, each in enumerate(seed["features"]):
@@ -33,11 +37,15 @@ def change_flags(tx: Tx, seed: Seed, new: Collection[str]) -> None:
             with refused_at(f"features[{index}]"):
                 _change(tx, each, held[each["name"]])
     segments = {row.name: row.id for row in tx.db.execute(select(schema.segments.c.name, schema.segments.c.id))}
+    with_states = {each["name"] for each in seed["features"] if "enabled" in each}
     for (feature, environment), entries in _by_place(seed["strategies"]).items():
         if feature not in new:
             place = StrategyPlace(held[feature]["project"], feature, environment)
+            there = held[feature]["strategies"].get(environment, [])
             with refused_at(f"strategies of `{feature}` in `{environment}`"):
-                _set_strategies(tx, place, [_whole(each, segments) for each in entries], held[feature]["strategies"])
+                _set_strategies(tx, place, [_whole(each, segments) for each in entries], there)
+                if feature not in with_states and not all(each["disabled"] for each in there):
+                    strategies.switch_off_without_strategies(tx, place)
     for each in seed["features"]:
         _set_states(tx, each, held[each["name"]])
 
@@ -95,11 +103,8 @@ def _whole(entry: Entry, segments: Mapping[str, int]) -> Json:
     )
 
 
-def _set_strategies(
-    tx: Tx, place: StrategyPlace, wanted: Sequence[Json], by_environment: Mapping[str, list[Json]]
-) -> None:
+def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: Sequence[Json]) -> None:
     """Make the strategies of a flag in an environment the wanted ones, in their order."""
-    held = list(by_environment.get(place.environment, ()))
     kept = list(_matches(place, wanted, held))
     there = {each["id"] for each in kept if each is not None}
     for gone in (each for each in held if each["id"] not in there):

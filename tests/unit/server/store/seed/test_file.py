@@ -145,6 +145,41 @@ def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
     assert parse_seed({"projects": [{"id": "p", "featureNaming": naming}]})["projects"][0]["featureNaming"] == naming
 
 
+def test_members_that_are_null_count_as_missing() -> None:
+    """They are left out wherever entries nest. Objects of users, such as a payload, stay as they are."""
+    project = {"id": "p", "mode": None, "featureNaming": {"pattern": "a", "example": None}}
+    field = {"name": "c", "stickiness": None, "legalValues": [{"value": "x", "description": None}]}
+    kind = {"name": "k", "parameters": [{"name": "n", "type": None}]}
+    seed = parse_seed({"projects": [project], "contextFields": [field], "strategyTypes": [kind]})
+    assert seed["projects"] == [{"id": "p", "featureNaming": {"pattern": "a"}}]
+    assert seed["contextFields"] == [{"name": "c", "legalValues": [{"value": "x"}]}]
+    assert seed["strategyTypes"] == [kind]
+
+
+DIGESTS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"features": [{"name": "a", "description": None}]},
+        "3eab0a88fdaefc45bc8853a58fa9d2390677bc5c2485115d8a99a447364048ec",
+    ),
+    ({"features": [{"name": "a"}]}, "338ef3de477135b24c6f69ec6ac352a02d0831b9131754ea5882a43419a16d3f"),
+    (
+        {"features": [{"name": "a"}], "maintenance": False},
+        "338ef3de477135b24c6f69ec6ac352a02d0831b9131754ea5882a43419a16d3f",
+    ),
+    (
+        {"features": [{"name": "a"}], "maintenance": True},
+        "6714e72824b11febec597dcc81104996ad80f82ea6b1eef3b8a763f01af527c5",
+    ),
+]
+"""The content of a seed file, and the digest that databases hold of it."""
+
+
+@pytest.mark.parametrize(("data", "digest"), DIGESTS)
+def test_known_seeds_stay_known(data: dict[str, Any], digest: str) -> None:
+    """The digest of a seed never changes: with another one, a start would write it again or warn of it."""
+    assert parse_seed(data).digest == digest
+
+
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
 def test_json_is_read(tmp_path: Path, indent: int | str | None) -> None:
     """JSON is read with any indentation."""
