@@ -35,7 +35,8 @@ RETRY_S = 1.0
 def create_flag_server(options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> FlagServer:
     """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
-    `url` is the server's public address, empty if unknown. `make_frontend` makes the frontend API; without it there is none.
+    `url` is the server's public address; without it that of the options counts. `make_frontend` makes the frontend API; without it
+    there is none.
     """
     return FlagServer(options, url, make_frontend)
 
@@ -48,7 +49,7 @@ class FlagServer:
 
     def __init__(self, options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> None:
         self._options = options
-        self._url = url
+        self._url = url or options.public_url or ""
         self._make_frontend = make_frontend
         self._clock = SystemClock()
         self._log = build_logger(

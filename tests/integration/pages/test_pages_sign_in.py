@@ -175,7 +175,20 @@ def test_a_user_has_a_bound_of_sessions(client: AppClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "goal", ["//evil.example", "https://evil.example", "/\\evil", "evil", "/sign-in", "/a\nb", "/ä"]
+    "goal",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil",
+        "evil",
+        "/sign-in",
+        "/a\nb",
+        "/ä",
+        "/./sign-in/header?next=/",
+        "/x/%2e%2E/sign-in/header",
+        "/%73ign-in/header",
+        "/Sign-in/header",
+    ],
 )
 def test_the_way_back_stays_here(client: AppClient, goal: str) -> None:
     """Signing in always leads to a page of this server."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,87 +14,22 @@ from joserfc.jwk import ECKey
 
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, begin, encode
-from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, Provider, ProviderSettings
-from flagsvc.server.sign_in.ways import CALLBACK, SignInWays
+from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, Provider
+from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.resources import identities, users
 from flagsvc.testing import FakeClock
 from support import processes
-from support.flagservers import AppClient, app_client
-from support.page_scene import COOKIE, Visitor, pass_time
-from support.provider import CLIENT, SECRET, TestProvider, running_provider
-
-RULES = (("flag-admins", "admin"), ("devs", "editor"), ("shop", "member:shop"))
-GIVEN: dict[str, Any] = {
-    "projects": [{"id": "shop", "name": "Shop"}],
-    "users": [
-        {"name": "ben", "email": "ben@flags.example", "rootRole": "viewer"},
-        {"name": "chief", "email": "chief@flags.example", "rootRole": "admin"},
-    ],
-}
-URL = "http://127.0.0.1:4242"
-
-
-@dataclass
-class Scene:
-    """A flag server with a provider, and a clock for both."""
-
-    client: AppClient
-    provider: TestProvider
-    clock: FakeClock
-
-    def leave(self, visitor: Visitor, goal: str = "/try") -> str:
-        """Begin to sign in, and return the address at the provider. The cookie is kept."""
-        answer = visitor.see(f"/sign-in/provider?next={goal}")
-        assert answer.status == 303, answer.text
-        keep(visitor, answer)
-        return answer.headers["location"]
-
-    def come_back(self, visitor: Visitor, query: str) -> processes.Answer:
-        """Come back with the query of an answer."""
-        answer = visitor.see(f"/sign-in/callback?{query}")
-        if answer.status == 303:
-            keep(visitor, answer)
-        return answer
-
-    def sign_in(self, visitor: Visitor | None = None, **claims: Any) -> processes.Answer:
-        """Go the whole way, and return the last answer."""
-        visitor = visitor or Visitor(self.client, None)
-        return self.come_back(visitor, self.provider.sign_in(self.leave(visitor), **claims))
-
-    def role_of(self, name: str) -> tuple[str, list[str]]:
-        """Return the root role of a user, and the projects with a role."""
-        with self.client.server.store.reading() as tx:
-            found = next(each for each in users.list_with_roles(tx) if name in (each["user"], each["email"]))
-        return found["role"], [each["project"] for each in found["projectRoles"]]
-
-
-def keep(visitor: Visitor, answer: processes.Answer) -> None:
-    """Keep the first cookie of an answer: after coming back it is that of the session."""
-    found = COOKIE.match(answer.headers.get("set-cookie", ""))
-    assert found is not None
-    visitor.cookie = f"{found[1]}={found[2]}"
+from support.flagservers import app_client
+from support.page_scene import Visitor, pass_time
+from support.provider import CLIENT, SECRET, running_provider
+from support.provider_scene import URL, Scene, keep, provider_scene, settings_of
 
 
 @pytest.fixture
-def provider() -> Iterator[TestProvider]:
-    """Give a provider."""
-    with running_provider() as made:
+def scene(database_url: str) -> Iterator[Scene]:
+    """Give a server with a provider, on each kind of database."""
+    with provider_scene(database_url) as made:
         yield made
-
-
-def settings_of(provider: TestProvider, **given: Any) -> ProviderSettings:
-    """Return the settings of a server at a provider."""
-    return ProviderSettings(provider.issuer, CLIENT, f"{URL}{CALLBACK}", SECRET)._replace(**given)
-
-
-@pytest.fixture
-def scene(database_url: str, provider: TestProvider) -> Iterator[Scene]:
-    """Give a server with a provider and rules for groups, on each kind of database."""
-    clock = FakeClock()
-    provider.now = clock.now
-    ways = SignInWays(group_roles=RULES, provider=Provider(settings_of(provider), clock))
-    with app_client(database_url, given=GIVEN, clock=clock, url=URL, ways=ways) as client:
-        yield Scene(client, provider, clock)
 
 
 def test_a_person_signs_in(scene: Scene) -> None:
@@ -160,10 +95,13 @@ def test_an_answer_is_for_the_browser_that_began(scene: Scene) -> None:
 
 
 def test_a_provider_that_signs_nobody_in(scene: Scene) -> None:
-    """Who says no at the provider comes back to the form."""
+    """Who says no at the provider comes back to the form. The log has the code of the error, and nothing that is no code."""
     visitor = Visitor(scene.client, None)
     state = parse_qs(urlsplit(scene.leave(visitor)).query)["state"][0]
     refused(scene, scene.come_back(visitor, f"error=access_denied&state={state}"), "did not sign you in")
+    assert "access_denied" in str(scene.client.log.lines)
+    refused(scene, scene.come_back(visitor, f"error=Forged+line&state={state}"), "did not sign you in")
+    assert "unknown" in str(scene.client.log.lines) and "Forged" not in str(scene.client.log.lines)
 
 
 WRONG: list[dict[str, Any]] = [
@@ -334,6 +272,23 @@ def test_an_administrator_is_not_linked_by_an_address(scene: Scene) -> None:
     with scene.client.server.store.writing(None) as tx:
         identities.link(tx, users.find_by_name(tx, "chief"), scene.provider.issuer, "c-1")
     assert scene.sign_in().status == 303
+
+
+def test_the_command_that_links_is_safe_to_paste(scene: Scene) -> None:
+    """What the provider names stands in quotes, so that the shell of an administrator runs nothing of it."""
+    answer = scene.sign_in(sub="c-1; reboot", email="chief@flags.example", groups=["flag-admins"])
+    assert answer.status == 403 and "--subject 'c-1; reboot'" in unescape(answer.text)
+
+
+def test_an_address_of_other_letters_links_nobody(scene: Scene) -> None:
+    """The Kelvin sign is a k in lower case, and is no k in an address."""
+    scene.sign_in(sub="k-1", email="kim@flags.example")
+    with scene.client.server.store.reading() as tx:
+        found = [
+            identities.find_namesake(tx, identities.Person("other", "k-2", email)) is not None
+            for email in ("Kim@flags.example", "\u212aim@flags.example")
+        ]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("groups", [None, [], ["others"], "others", [5], {"devs": True}])

@@ -238,3 +238,11 @@ def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixtur
     server.log.error("something", about="postgresql://me:hunter2hunter2@db/flags")
     assert "hunter2" not in capsys.readouterr().err
     assert secrets_of("flags.db") == secrets_of("mysql://a:b@c/d") == []
+
+
+def test_a_mounted_server_has_its_public_address(tmp_path: Path) -> None:
+    """The option publicUrl says whether cookies are for TLS; an address that the caller gives wins."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"), public_url="https://flags.example")
+    assert create_flag_server(options)._url == "https://flags.example"
+    assert create_flag_server(options, "http://flags.test")._url == "http://flags.test"
+    assert create_flag_server(ServerOptions(database=options.database))._url == ""

@@ -6,7 +6,7 @@ Whom an authenticating proxy in front names signs in without a form (decision 00
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure
@@ -105,8 +105,9 @@ def cookie(call: ApiCall, secret: str, seconds: int) -> tuple[bytes, bytes]:
 
 def local_page(text: str) -> str:
     """Return the page to go to, below PAGES; START for anything that could lead elsewhere."""
-    fine = text.startswith("/") and not text.startswith(("//", "/sign-")) and text.isprintable() and "\\" not in text
-    return text if fine and text.isascii() else START
+    path = unquote(text.partition("?")[0].partition("#")[0]).lower()
+    fine = path.startswith("/") and not path.startswith(("//", "/sign-")) and not {".", ".."} & set(path.split("/"))
+    return text if fine and f"{text}{path}".isprintable() and "\\" not in f"{text}{path}" and text.isascii() else START
 
 
 def home(call: ApiCall) -> ApiAnswer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flagsvc.http.call import COOKIE
@@ -12,8 +13,8 @@ from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import page, redirect
 from flagsvc.server.pages.sign_in import local_page, show_form, sign_in_person
-from flagsvc.server.sign_in.attempt import MAX_AGE_S, Attempt, begin, read_attempt
-from flagsvc.server.sign_in.exchange import IdTokenError, ProviderError
+from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
+from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError, simple_error
 from flagsvc.server.store.keyring import BY_PROVIDER
 from flagsvc.server.store.resources import identities
 from flagsvc.server.store.resources.identities import Person
@@ -33,6 +34,10 @@ NOT_ACCEPTED = (
     "What the provider says of you is not accepted here. Sign in again. The log of this server has the reason."
 )
 AWAY = "The provider cannot be asked, or did not take the answer. Try again later, or use a token or a link."
+BUSY_S = 3
+BUSY = f"Too many people sign in at the same time. Reload this page in {BUSY_S} seconds."
+KEEPS_ATTEMPT = (429, 503)
+"""The statuses of answers after which the same try may come back."""
 
 
 def provider_of(call: ApiCall) -> Provider:
@@ -55,8 +60,10 @@ def leave(call: ApiCall) -> ApiAnswer:
 
 
 def come_back(call: ApiCall) -> ApiAnswer:
-    """Sign in by the answer of the provider. The try ends, whatever comes of it."""
+    """Sign in by the answer of the provider. The try ends, unless this was too early for it."""
     answer = read_answer(call, provider_of(call))
+    if answer.status in KEEPS_ATTEMPT:
+        return answer
     return ApiAnswer(answer.body, answer.status, (*answer.headers, attempt_cookie(call, "", 0)))
 
 
@@ -68,13 +75,19 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
         return show_form(call, local_page(""), NOT_OURS, 403)
     goal, code = local_page(attempt.goal), call.first_value("code")
     if not code:
+        error = simple_error(call.first_value("error"))
+        call.server.log.warn("the provider did not sign somebody in", error=error or "unknown")
         return show_form(call, goal, NOT_DONE, 403)
     if seconds := call.server.provider_tries.take(call.address):
         return show_form(call, goal, describe_wait(seconds), 429)
-    if not use(call, attempt):
-        return show_form(call, goal, NOT_OURS, 403)
     try:
-        person = provider.redeem(code, attempt, call.first_value("iss"))
+        with provider.place():
+            if not use(call, attempt):
+                return show_form(call, goal, NOT_OURS, 403)
+            person = provider.redeem(code, attempt, call.first_value("iss"))
+    except BusyError as error:
+        call.server.provider_tries.give_back(call.address)
+        return refuse(call, goal, error)
     except ProviderError as error:
         return refuse(call, goal, error)
     call.server.provider_tries.give_back(call.address)
@@ -85,11 +98,13 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
 def use(call: ApiCall, attempt: Attempt) -> bool:
     """Note that a try is used, before the provider is asked, so that of two answers only one gets there. False if it was used."""
     with call.store.recording() as tx:
-        return identities.use_answer(tx, attempt.hash, MAX_AGE_S)
+        return identities.use_answer(tx, attempt.hash, NOTED_S)
 
 
 def refuse(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
-    """Return the form after a failure of the provider, and log the reason."""
+    """Return the form after a failure of the provider, and log the reason. Nothing has failed where too many come at once."""
+    if isinstance(error, BusyError):
+        return replace(show_form(call, goal, BUSY, 503), headers=((b"retry-after", b"%d" % BUSY_S),))
     call.server.log.warn("signing in at the provider failed", error=str(error))
     if isinstance(error, IdTokenError):
         return show_form(call, goal, NOT_ACCEPTED, 403)

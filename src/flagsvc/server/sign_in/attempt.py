@@ -15,6 +15,10 @@ from secrets import token_urlsafe
 RANDOM_BYTES = 32
 MAX_AGE_S = 600
 """Seconds that a try is valid."""
+LEEWAY_S = 60
+"""Seconds by which the clocks of two servers may differ: one may begin a try that another one ends."""
+NOTED_S = MAX_AGE_S + 2 * LEEWAY_S
+"""Seconds that a used try is noted: longer than any of these clocks takes it."""
 SEPARATOR = "."
 LONGEST = 2048
 """The most characters of a cookie that is read."""
@@ -81,7 +85,7 @@ def read_attempt(cookie: str, now: float) -> Attempt | None:
     if len(cookie) > LONGEST or len(parts) != 3 or not (parts[0].isascii() and parts[0].isdecimal()):
         return None
     started, goal = int(parts[0][:15]), decode(parts[2])
-    if not parts[1] or goal is None or not 0 <= now - started <= MAX_AGE_S:
+    if not parts[1] or goal is None or not -LEEWAY_S <= now - started <= MAX_AGE_S:
         return None
     return Attempt(started, parts[1], goal)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -16,11 +17,17 @@ from flagsvc.settings.network import is_safe_origin
 
 LIMITS = Limits(step_s=5.0, total_s=10.0, max_bytes=256 * 1024)
 ACCEPT: Header = ("accept", b"application/json")
+SIMPLE = re.compile(r"[a-z_]{1,40}")
+"""The codes of errors that go to the log; anything else could be something else."""
 FORM: Header = ("content-type", b"application/x-www-form-urlencoded")
 
 
 class ProviderError(FlagsvcError):
     """The provider cannot be asked, or its answer is of no use. The message is for the log, and holds no secret."""
+
+
+class BusyError(ProviderError):
+    """Too many people sign in at this moment. The provider was not asked."""
 
 
 class IdTokenError(ProviderError):
@@ -36,14 +43,26 @@ def fetch(url: str, form: Mapping[str, str] | None = None, headers: Sequence[Hea
     except UpstreamError as error:
         raise ProviderError(str(error)) from None
     if answer.status != 200:
-        raise ProviderError(f"the provider answered with the status {answer.status}")
-    try:
-        found = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        code = simple_error((read_object(answer.body) or {}).get("error")) if answer.status in (400, 401) else ""
+        raise ProviderError(f"the provider answered with the status {answer.status}{code and f' ({code})'}")
+    found = read_object(answer.body)
+    if found is None:
         raise ProviderError("the provider answered with no JSON object")
     return found
+
+
+def read_object(body: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of an answer; None if it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def simple_error(value: object) -> str:
+    """Return the code of an error as a provider names it, for the log; empty for a value that is no such code."""
+    return value if isinstance(value, str) and SIMPLE.fullmatch(value) else ""
 
 
 async def _send(url: str, content: bytes | None, headers: Sequence[Header]) -> Answer:

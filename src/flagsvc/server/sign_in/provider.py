@@ -11,17 +11,23 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from flagsvc.core.clock import Clock
 from flagsvc.server.sign_in.attempt import Attempt
-from flagsvc.server.sign_in.exchange import ProviderError, fetch
+from flagsvc.server.sign_in.exchange import BusyError, ProviderError, fetch
 from flagsvc.server.sign_in.id_token import UnknownKeyError, check_id_token, read_keys
-from flagsvc.settings.network import is_safe_origin
+from flagsvc.settings.network import is_safe_origin, url_parts
 
 DISCOVERY = "/.well-known/openid-configuration"
 KEPT_S = 3600.0
-"""Seconds that the discovery document is kept."""
+"""Seconds that the discovery document and the keys are kept."""
 KEYS_PAUSE_S = 10.0
 """Seconds between two questions for keys, so that unknown ones do not cost the provider anything."""
 MOST_AT_ONCE = 2
 """The most exchanges at the same time: a provider that hangs must not take the threads of other requests."""
+WAIT_S = 2.0
+"""Seconds to wait for one of these places."""
+MOST_WAITING = 2
+"""The most that wait: they hold threads too."""
+PAUSE_S = 5.0
+"""Seconds after a failed question for the discovery document before the next one."""
 BASIC, POST = "client_secret_basic", "client_secret_post"
 MOST_GROUPS = 1000
 
@@ -66,15 +72,19 @@ class Provider:
         self.name = settings.name or urlsplit(settings.issuer).netloc
         self._clock = clock
         self._places = BoundedSemaphore(MOST_AT_ONCE)
+        self._waiting = BoundedSemaphore(MOST_WAITING)
+        self._failed_at = float("-inf")
         self._metadata: Metadata | None = None
         self._metadata_at = 0.0
         self._keys: list[Any] = []
         self._keys_at = float("-inf")
 
     def address_of(self, attempt: Attempt) -> str:
-        """Return the address at which a person signs in. Raises ProviderError."""
-        with self._place():
-            found = self._discover()
+        """Return the address at which a person signs in. Raises ProviderError, BusyError."""
+        found = self._known()
+        if found is None:
+            with self.place():
+                found = self._discover()
         query = {
             "response_type": "code",
             "client_id": self.settings.client,
@@ -88,35 +98,55 @@ class Provider:
         return f"{found.authorization}{'&' if '?' in found.authorization else '?'}{urlencode(query)}"
 
     def redeem(self, code: str, attempt: Attempt, issuer: str | None) -> ProvenPerson:
-        """Return the person of an answer with a code; `issuer` is its parameter `iss`. Raises ProviderError, IdTokenError."""
-        with self._place():
-            found = self._discover()
-            if issuer != found.issuer and (issuer is not None or found.names_issuer):
-                raise ProviderError("the answer is that of another provider")
-            token = self._exchange(found, code, attempt).get("id_token")
-            if not isinstance(token, str):
-                raise ProviderError("the provider sent no ID token")
-            return self._read(self._check(found, token, attempt))
+        """Return the person of an answer with a code; `issuer` is its parameter `iss`. The caller holds a place.
+
+        Raises ProviderError, IdTokenError.
+        """
+        found = self._discover()
+        if issuer != found.issuer and (issuer is not None or found.names_issuer):
+            raise ProviderError("the answer is that of another provider")
+        token = self._exchange(found, code, attempt).get("id_token")
+        if not isinstance(token, str):
+            raise ProviderError("the provider sent no ID token")
+        return self._read(self._check(found, token, attempt))
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Take one of the places for exchanges. Raises ProviderError if all are taken."""
-        if not self._places.acquire(blocking=False):
-            raise ProviderError("too many people sign in at the same time")
+    def place(self) -> Iterator[None]:
+        """Hold one of the places for exchanges; wait up to WAIT_S for one. Raises BusyError if all stay taken."""
+        if not self._take_place():
+            raise BusyError("too many people sign in at the same time")
         try:
             yield
         finally:
             self._places.release()
 
+    def _take_place(self) -> bool:
+        """Return whether there is a place. Only MOST_WAITING wait for one."""
+        if self._places.acquire(blocking=False):
+            return True
+        if not self._waiting.acquire(blocking=False):
+            return False
+        try:
+            return self._places.acquire(timeout=WAIT_S)
+        finally:
+            self._waiting.release()
+
+    def _known(self) -> Metadata | None:
+        """Return what the provider has said of itself, if that is young."""
+        return self._metadata if self._clock.monotonic() - self._metadata_at < KEPT_S else None
+
     def _discover(self) -> Metadata:
         """Return what the provider says of itself; what is known already, if that is young, or the provider is away."""
+        if young := self._known():
+            return young
         known, now = self._metadata, self._clock.monotonic()
-        if known is not None and now - self._metadata_at < KEPT_S:
-            return known
+        if now - self._failed_at < PAUSE_S:
+            raise ProviderError("the provider failed a moment ago")
         try:
             known = read_metadata(fetch(self.settings.issuer + DISCOVERY), self.settings.issuer)
         except ProviderError:
             if known is None:
+                self._failed_at = self._clock.monotonic()
                 raise
         self._metadata, self._metadata_at = known, now
         return known
@@ -134,7 +164,12 @@ class Provider:
         return fetch(found.token, form, [("authorization", b"Basic " + b64encode(pair))])
 
     def _check(self, found: Metadata, token: str, attempt: Attempt) -> dict[str, Any]:
-        """Return the claims of a token; for an unknown key the provider is asked for its keys, not too often."""
+        """Return the claims of a token; for an unknown key the provider is asked for its keys, not too often.
+
+        Keys that are old count as unknown, so that one which the provider has withdrawn ends.
+        """
+        if self._clock.monotonic() - self._keys_at >= KEPT_S:
+            self._keys = []
         try:
             return self._claims(found, token, attempt)
         except UnknownKeyError:
@@ -163,7 +198,7 @@ def read_metadata(document: Mapping[str, Any], issuer: str) -> Metadata:
     names = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
     values = [document.get(name) for name in names]
     texts = [value for value in values if isinstance(value, str) and value.isascii() and value.isprintable()]
-    if len(texts) != len(names) or not all(is_safe_origin(text) for text in texts):
+    if len(texts) != len(names) or not all(is_safe_place(text, issuer) for text in texts):
         raise ProviderError("the discovery document lacks an address, or has one without TLS")
     if texts[0].rstrip("/") != issuer.rstrip("/"):
         raise ProviderError("the discovery document is that of another issuer")
@@ -171,6 +206,14 @@ def read_metadata(document: Mapping[str, Any], issuer: str) -> Metadata:
     listed = tuple(each for each in methods if isinstance(each, str)) if isinstance(methods, list) else ()
     named = document.get("authorization_response_iss_parameter_supported") is True
     return Metadata(texts[0], texts[1], texts[2], texts[3], listed, named)
+
+
+def is_safe_place(url: str, issuer: str) -> bool:
+    """Return whether secrets may go to a URL that an issuer names: by TLS, or on this machine if the issuer is there too."""
+    try:
+        return is_safe_origin(url) and "http" not in {url_parts(url).scheme} - {url_parts(issuer).scheme}
+    except ValueError:
+        return False
 
 
 def read_groups(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:

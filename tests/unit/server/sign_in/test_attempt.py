@@ -7,16 +7,17 @@ import hashlib
 
 import pytest
 
-from flagsvc.server.sign_in.attempt import MAX_AGE_S, Attempt, begin, encode, read_attempt
+from flagsvc.server.sign_in.attempt import LEEWAY_S, MAX_AGE_S, NOTED_S, Attempt, begin, encode, read_attempt
 
 NOW = 1_750_000_000.5
 
 
 def test_a_cookie_is_read_until_it_is_too_old() -> None:
-    """The same try comes back, with its page, for ten minutes, and not before it began."""
+    """The same try comes back, with its page, for ten minutes, and a minute before it began, by another clock."""
     made = begin("/flags?q=ä.b", NOW)
     assert read_attempt(made.cookie, NOW) == made == read_attempt(made.cookie, NOW + MAX_AGE_S - 1)
-    assert read_attempt(made.cookie, NOW + MAX_AGE_S + 1) is None and read_attempt(made.cookie, NOW - 2) is None
+    assert read_attempt(made.cookie, NOW + MAX_AGE_S + 1) is None and read_attempt(made.cookie, NOW - LEEWAY_S) == made
+    assert read_attempt(made.cookie, NOW - LEEWAY_S - 2) is None and NOTED_S >= MAX_AGE_S + 2 * LEEWAY_S
     assert made.is_answered_by(made.state) and not made.is_answered_by("") and not made.is_answered_by("\ud800")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from shlex import quote
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row, delete, func, insert, or_, select
@@ -108,14 +109,17 @@ def find_user(tx: Tx, person: Person) -> int | None:
         return None
     if found.root_role == ADMINISTRATOR:
         words = {"user": found.username or found.email, "issuer": person.issuer, "subject": person.subject}
-        raise RefusedPersonError(NOT_LINKED.format(**words))
+        raise RefusedPersonError(NOT_LINKED.format(**{name: quote(word) for name, word in words.items()}))
     link(tx, found, person.issuer, person.subject)
     return int(found.id)
 
 
 def find_namesake(tx: Tx, person: Person) -> Row[Any] | None:
-    """Return the user with the verified address or the username of a person; an administrator before others."""
-    same = [func.lower(users_table.c.email) == person.email.lower()] if person.email else []
+    """Return the user with the verified address or the username of a person; an administrator before others.
+
+    Only an address in ASCII counts: in lower case other letters may become those of another one's address.
+    """
+    same = [func.lower(users_table.c.email) == person.email.lower()] if person.email.isascii() and person.email else []
     same += [users_table.c.username == person.username] if person.username else []
     if not same:
         return None
