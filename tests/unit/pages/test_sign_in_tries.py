@@ -54,6 +54,14 @@ def test_all_networks_together_have_a_limit() -> None:
     assert tries.take("10.0.0.1") == 1 and tries.take(None) == 1
 
 
+def test_a_right_try_without_an_address_does_not_count() -> None:
+    """Over a Unix socket there is no address. A right try gives its token of all back there, too."""
+    tries, _, _ = make()
+    for _ in range(2 * ALL_TRIES):
+        assert tries.take(None) == 0
+        tries.give_back(None)
+
+
 def test_nobody_locks_out_everybody() -> None:
     """A network without recent wrong tries is not refused because others have used all, and then counts like any other."""
     tries, clock = exhausted()
