@@ -217,7 +217,7 @@ def test_a_seed_that_fails_leaves_nothing(store: Store) -> None:
     """A seed that fails half way stores nothing."""
     twins = [{"name": "x", "rootRole": "viewer"}, {"name": "y", "rootRole": "viewer"}]
     seed = parse_seed(WHOLE | {"users": twins, "tokens": []})
-    twins[1]["name"] = "x"
+    seed["users"][1]["name"] = "x"
     with pytest.raises(DatabaseError), store.writing(None) as tx:
         apply_seed(tx, seed)
     assert rows(store, "users", "id") == rows(store, "features", "name") == []
