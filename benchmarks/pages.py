@@ -256,7 +256,7 @@ def measure_list(args: argparse.Namespace) -> None:
 
 
 def measure_memory(args: argparse.Namespace) -> None:
-    """Print the memory of a proxy without pages, with pages that nobody saw, and after each page was seen."""
+    """Print the memory of a proxy without pages, with pages that were not opened, and after each page was seen."""
     print(f"\nA proxy with {args.flags:,} flags:\n\n| pages | RSS, MB | PSS, MB |\n|---|--:|--:|")
     with servers.upstream() as upstream:
         for title, env in (

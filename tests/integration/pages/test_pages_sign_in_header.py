@@ -83,7 +83,7 @@ def test_a_header_in_doubt_is_none(client: AppClient, value: str) -> None:
 
 
 def test_a_doubled_header_is_none(client: AppClient) -> None:
-    """Nobody can tell which of the two lines the proxy has set."""
+    """Either of the two lines may be the caller's own."""
     twice = [("x-user", "writer"), ("x-user", "writer")]
     assert client.get("/ui/flags", token=None, more=twice).headers["location"].startswith("/ui/sign-in?")
 

@@ -39,7 +39,7 @@ BACKEND = ("client", "backend")
 class Caller(NamedTuple):
     """The caller of a request: a user or an admin token, a backend token, or neither.
 
-    `session` is the secret of the session that told the user; empty if a token did. `person` is whom a proxy in front names, on
+    `session` is the secret of the session that told the user; empty if a token did. `person` is the user that a proxy names, on
     pages. That alone opens nothing.
     """
 

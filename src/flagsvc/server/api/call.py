@@ -81,7 +81,7 @@ class ApiCall:
     `head` is the parsed head. `params` are the decoded parameters of the path, `query` those of the query string, in the order
     sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `form` are the fields of a
     form. `actor` is the caller of the admin API or of a page, `token` that of the client API. `as_data` tells that the data of a
-    page is wanted, `session` is the secret of the session, empty without one, and `person` is whom a proxy in front names.
+    page is wanted, `session` is the secret of the session, empty without one, and `person` is the user that a proxy names.
     """
 
     head: Call

@@ -152,7 +152,7 @@ class Pipeline:
         return path == self._frontend or path.startswith(f"{self._frontend}/")
 
     def _person(self, head: Call, path: str) -> NamedPerson | None:
-        """Return whom a proxy in front names, on a page; None without one."""
+        """Return the user that a proxy in front names, on a page; None without one."""
         header = self._server.ways.header
         return None if header is None or not is_page(path) else header.read(head)
 

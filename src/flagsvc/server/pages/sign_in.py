@@ -59,7 +59,7 @@ def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
 
 
 def sign_in_by_header(call: ApiCall) -> ApiAnswer:
-    """Sign in whom a proxy in front names, and go to the page that was asked for; without one to the form."""
+    """Sign in the user that a proxy in front names, and go to the page that was asked for; without one to the form."""
     goal = local_page(call.first_value("next") or "")
     if call.person is None:
         return redirect(f"{call.root}{PAGES}/sign-in?{urlencode({'next': goal})}")
@@ -118,7 +118,7 @@ def home(call: ApiCall) -> ApiAnswer:
 ROUTES = (
     page("", home, "flags.html", "The first page."),
     page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
-    page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in whom a proxy in front names.", auth=Auth.NONE),
+    page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in the user that a proxy names.", auth=Auth.NONE),
     change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE),
     change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE),
 )

@@ -1,7 +1,7 @@
 """The header in which an authenticating proxy in front names the person (options userHeader, userHeaderFrom, userGroupsHeader).
 
 It counts only from the networks of that proxy, by the address at the other end of the connection. From anywhere else it counts as
-absent, and so does one that comes twice, since nobody can tell which of the two the proxy has set.
+absent, and so does one that comes twice, since either may be the caller's own.
 """
 
 from __future__ import annotations

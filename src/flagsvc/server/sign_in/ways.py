@@ -21,7 +21,7 @@ CALLBACK = "/ui/sign-in/callback"
 
 @dataclass(frozen=True)
 class SignInWays:
-    """`header` reads whom a proxy in front names, if one does; `provider` is an OpenID provider, if there is one.
+    """`header` reads the user that a proxy in front names, if one does; `provider` is an OpenID provider, if there is one.
 
     `group_roles` are the roles that groups give.
     """

@@ -91,7 +91,7 @@ class Keyring:
     def find_session(self, secret: str, person: str = "") -> Actor | None:
         """Return the user of a session; None if there is no such session, or if it ended or was not used for IDLE_S seconds.
 
-        `person` is the digest of whom a proxy in front names; the session that it has opened is only for requests of the same.
+        `person` is the digest of the user that a proxy names; the session that it has opened is only for requests of the same.
         """
         key = self._find(secret)
         if key is None or key.kind != SESSION or not isinstance(key.owner, Actor):
