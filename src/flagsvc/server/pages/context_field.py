@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError
 from flagsvc.pages.forms import Form, read_whole
 from flagsvc.pages.values import read_values
 from flagsvc.server.api.admin.context_fields import CREATE, MAY_CREATE, MAY_DELETE, MAY_UPDATE, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.nul import NUL
+from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.edits import (
-    CONFLICT,
     SAVE,
-    ChangedMeanwhileError,
     Look,
     checked,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.segment import form_project, makes_in, may, project_choices
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import context_fields, segments
 from flagsvc.server.store.resources.owners import project_of_field
 from flagsvc.server.store.store import Tx
@@ -97,20 +93,17 @@ def submit(call: ApiCall) -> ApiAnswer:
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the context field since it was shown."""
     name = call.params.get("contextField")
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            if name is None:
-                context_fields.create(tx, checked(CREATE, body_of(shown, None) | {"name": shown["name"]}))
-            else:
-                stored = context_fields.find(tx, name)
-                require_unchanged(stored, call.form.text("base"))
-                if differences(PARTS, told(shown_of(stored)), told(shown)):
-                    context_fields.change(tx, name, checked(UPDATE, body_of(shown, stored)))
-    except ChangedMeanwhileError:
-        return show_page(call, shown, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, shown, Look(*reasons_of(error)))
-    return see_other(call, "context-fields", done=tx)
+
+    def work(tx: Tx) -> None:
+        if name is None:
+            context_fields.create(tx, checked(CREATE, body_of(shown, None) | {"name": shown["name"]}))
+            return
+        stored = context_fields.find(tx, name)
+        require_unchanged(stored, call.form.text("base"))
+        if differences(PARTS, told(shown_of(stored)), told(shown)):
+            context_fields.change(tx, name, checked(UPDATE, body_of(shown, stored)))
+
+    return attempt(call, work, lambda look: show_page(call, shown, look), "context-fields")
 
 
 def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
@@ -162,15 +155,12 @@ def segments_using(tx: Tx, name: str) -> list[Json]:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a context field that no strategy constrains, unless someone else changed it since it was shown."""
     name = call.params["contextField"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(context_fields.find(tx, name), call.form.text("base"))
-            context_fields.remove(tx, name)
-    except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED]))
-    except CallerError as error:
-        return show_page(call, None, Look(*reasons_of(error)))
-    return see_other(call, "context-fields", done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged(context_fields.find(tx, name), call.form.text("base"))
+        context_fields.remove(tx, name)
+
+    return attempt(call, work, lambda look: show_page(call, None, look), "context-fields", changed=CHANGED)
 
 
 def own_project(call: ApiCall) -> str | None:

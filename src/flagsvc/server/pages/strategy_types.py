@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flagsvc.http.shapes import ShapeError
 from flagsvc.pages.forms import Form, read_whole
 from flagsvc.server.api.admin.strategy_types import CREATE, TYPES, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
+from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.edits import (
-    CONFLICT,
     SAVE,
-    ChangedMeanwhileError,
     Look,
     checked,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import strategy_types
 from flagsvc.server.store.store import Tx
 
@@ -100,19 +96,16 @@ def submit(call: ApiCall) -> ApiAnswer:
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the strategy type since it was shown."""
     name = call.params.get("name")
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            if name is None:
-                strategy_types.create(tx, checked(CREATE, body_of(shown, None) | {"name": shown["name"]}))
-            else:
-                stored = strategy_types.find(tx, name)
-                require_unchanged(stored, call.form.text("base"))
-                strategy_types.change(tx, name, checked(UPDATE, body_of(shown, stored)))
-    except ChangedMeanwhileError:
-        return show_page(call, shown, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, shown, Look(*reasons_of(error)))
-    return see_other(call, "strategy-types", done=tx)
+
+    def work(tx: Tx) -> None:
+        if name is None:
+            strategy_types.create(tx, checked(CREATE, body_of(shown, None) | {"name": shown["name"]}))
+            return
+        stored = strategy_types.find(tx, name)
+        require_unchanged(stored, call.form.text("base"))
+        strategy_types.change(tx, name, checked(UPDATE, body_of(shown, stored)))
+
+    return attempt(call, work, lambda look: show_page(call, shown, look), "strategy-types")
 
 
 def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
@@ -160,15 +153,13 @@ def unchanged(work: Callable[[Tx, str], None], *, stays: bool) -> Handler:
 
     def handler(call: ApiCall) -> ApiAnswer:
         name = call.params["name"]
-        try:
-            with call.store.writing(call.actor, "page") as tx:
-                require_unchanged(strategy_types.find(tx, name), call.form.text("base"))
-                work(tx, name)
-        except ChangedMeanwhileError:
-            return show_page(call, None, Look(CONFLICT, [CHANGED]))
-        except CallerError as error:
-            return show_page(call, None, Look(*reasons_of(error)))
-        return see_other(call, "strategy-types", *([name] if stays else []), done=tx)
+
+        def unchanged(tx: Tx) -> None:
+            require_unchanged(strategy_types.find(tx, name), call.form.text("base"))
+            work(tx, name)
+
+        goal = ("strategy-types", *([name] if stays else []))
+        return attempt(call, unchanged, lambda look: show_page(call, None, look), *goal, changed=CHANGED)
 
     return handler
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.tag_types import UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.edits import (
-    CONFLICT,
-    ChangedMeanwhileError,
     Look,
     checked,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import tag_types
+from flagsvc.server.store.store import Tx
 
 MAKE, WRITE, DELETE = "CREATE_TAG_TYPE", "UPDATE_TAG_TYPE", "DELETE_TAG_TYPE"
 PARTS = {"description": "Description", "color": "Color"}
@@ -89,39 +86,34 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a tag type."""
     typed = read_form(call.form)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            tag_types.create(tx, checked(TAG_TYPE, {"name": typed["name"]} | body_of(typed, NEW_FORM)))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, typed, Look(*reasons_of(error)))
-    return see_other(call, "tag-types", done=tx)
+
+    def work(tx: Tx) -> None:
+        tag_types.create(tx, checked(TAG_TYPE, {"name": typed["name"]} | body_of(typed, NEW_FORM)))
+
+    return attempt(call, work, lambda look: show_page(call, typed, look), "tag-types")
 
 
 def update(call: ApiCall) -> ApiAnswer:
     """Change a tag type, unless someone else changed it since it was shown."""
     name, typed = call.params["name"], read_form(call.form)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            stored = tag_types.find(tx, name)
-            require_unchanged(stored, call.form.text("base"))
-            tag_types.change(tx, name, checked(UPDATE, body_of(typed, shown_of(stored))))
-    except ChangedMeanwhileError:
-        return show_page(call, typed, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, typed, Look(*reasons_of(error)))
-    return see_other(call, "tag-types", done=tx)
+
+    def work(tx: Tx) -> None:
+        stored = tag_types.find(tx, name)
+        require_unchanged(stored, call.form.text("base"))
+        tag_types.change(tx, name, checked(UPDATE, body_of(typed, shown_of(stored))))
+
+    return attempt(call, work, lambda look: show_page(call, typed, look), "tag-types")
 
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a tag type with its tags, unless someone else changed one of these since they were shown."""
     name = call.params["name"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged([tag_types.find(tx, name), tag_types.tags_of(tx, name)], call.form.text("base"))
-            tag_types.remove(tx, name)
-    except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED]))
-    return see_other(call, "tag-types", done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged([tag_types.find(tx, name), tag_types.tags_of(tx, name)], call.form.text("base"))
+        tag_types.remove(tx, name)
+
+    return attempt(call, work, lambda look: show_page(call, None, look), "tag-types", changed=CHANGED)
 
 
 ONE = "tag_type.html"
