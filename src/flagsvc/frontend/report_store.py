@@ -33,7 +33,7 @@ MAX_APPLICATIONS = 1000
 WRITE_INTERVAL_S = 1.0
 """Seconds from the end of a write to the next one: short for a page that waits for its answer, long for other writers."""
 SEEN_INTERVAL_S = 60.0
-"""Seconds in which an application is not stored again as seen. Nobody needs to know it more exactly."""
+"""Seconds in which an application is not stored again as seen. A minute is exact enough for when it was last seen."""
 MAX_ENTRIES = 5000
 """The most reports, flags and variants that wait for a write, so that other writers do not wait long.
 

@@ -176,7 +176,7 @@ class Call:
     def put_other(self, kind: i64, value: bytes) -> None:
         """Keep the host, or a header that only the flag server reads: its first line, of cookies all.
 
-        Of a person that is named twice nothing is kept: nobody can tell which line the proxy has set.
+        Of a person that is named twice nothing is kept: one of the lines may be the caller's own.
         """
         if kind == HOST:
             self.host = value

@@ -1,7 +1,7 @@
 """What a change of variants does to users: which range of buckets each variant has, and who gets another one.
 
 It is arithmetic: every bucket has the same share of all identifiers, and two groups draw independently. A request without an
-identifier is drawn each time. The percentages are of the users who are drawn: those whom an override names are not.
+identifier is drawn each time. The percentages are of the users who are drawn: those in an override are not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ WITHOUT_USER: Final = {
     (USER_ID, DEFAULT): "Those without userId keep one variant now, by sessionId or address.",
 }
 """What variants stick to before and after → what happens to contexts without a `userId`. All others keep their bucket."""
-OVERRIDES: Final = "The overrides change: the users whom they name may get another variant."
-NOT_COUNTED: Final = "Users whom an override names are not counted."
+OVERRIDES: Final = "The overrides change: the users in them may get another variant."
+NOT_COUNTED: Final = "Users in an override are not counted."
 
 
 class Draw(NamedTuple):

@@ -103,7 +103,7 @@ def parse_web_url(value: object) -> str:
 
 
 def parse_issuer(value: object) -> str:
-    """Return the URL of an OpenID provider. Only https counts, and http on loopback, where nobody else listens."""
+    """Return the URL of an OpenID provider. Only https counts, and http on loopback, where no other machine listens."""
     url = parse_web_url(value)
     if not is_safe_origin(url):
         raise RefusedError("passwords and tokens pass there: http is for a provider on this machine (loopback) only")

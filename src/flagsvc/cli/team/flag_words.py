@@ -103,7 +103,7 @@ def has_active_strategies(state: Mapping[str, Any]) -> bool:
 
 
 def who_gets_it(state: Mapping[str, Any]) -> str:
-    """Return in one line for whom a flag is, when it is on."""
+    """Return in one line which users get a flag when it is on."""
     words = [each["words"] for each in state["strategies"] if not each.get("disabled")]
     return printable("; or ".join(words) or EVERYONE, LONGEST)
 

@@ -76,8 +76,8 @@ class Authorization:
     ) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
-        `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is whom a proxy in front
-        names.
+        `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is the user that a
+        proxy names.
 
         Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type.
         """

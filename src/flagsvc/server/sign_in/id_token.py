@@ -18,7 +18,7 @@ MOST_KEYS = 32
 LEEWAY_S = 60
 """Seconds by which the clocks of provider and server may differ."""
 MAX_AGE_S = 3600
-"""Seconds after which a token is too old, whatever it says itself."""
+"""Seconds after which a token is too old, also if it says otherwise."""
 LONGEST = 255
 """The most characters of a subject."""
 

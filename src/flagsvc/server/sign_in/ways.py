@@ -44,7 +44,7 @@ def make_header(options: ServerOptions) -> UserHeader | None:
 
 
 def make_provider(options: ServerOptions, clock: Clock) -> Provider | None:
-    """Return the provider, if one is configured; nobody asks it yet. Raises MissingExtraError."""
+    """Return the provider, if one is configured; it is not asked yet. Raises MissingExtraError."""
     if options.oidc_issuer is None:
         return None
     require(EXTRA)

@@ -44,7 +44,7 @@ class RefusedPersonError(FlagsvcError):
 class Person(NamedTuple):
     """Somebody who is authenticated. `email` is a verified address, or empty; `username` may name an existing user.
 
-    `groups` is None if nobody says which groups the person has.
+    `groups` is None if the person's groups are not told.
     """
 
     issuer: str
