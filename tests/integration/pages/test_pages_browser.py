@@ -162,6 +162,16 @@ def test_a_change_of_another_client_is_shown(server: OurFlagServer, page: Browse
     page.wait_for("document.querySelector('.switch').ariaChecked === 'false'")
 
 
+def test_a_stream_that_was_refused_is_asked_for_again(server: OurFlagServer, page: Browser) -> None:
+    """A page whose stream the server refuses asks every few seconds, and follows by a stream again when it may."""
+    page.go(address(server, "/flags"))
+    page.wait_for("typeof stream !== 'undefined' && stream?.readyState === EventSource.OPEN")
+    page.run("window.live = document.body.dataset.live; document.body.dataset.live = '/ui/nowhere'; follow()")
+    page.wait_for("stream.readyState === EventSource.CLOSED && polling !== 0")
+    page.run("document.body.dataset.live = window.live; pollOnce()")
+    page.wait_for("stream.readyState === EventSource.OPEN && polling === 0")
+
+
 def test_an_error_changes_nothing_and_a_signed_out_page_goes_to_the_sign_in(server: OurFlagServer) -> None:
     """A live part stays while the server answers with an error. Without a session its page becomes the sign-in, and not empty."""
     with browser() as page:

@@ -53,19 +53,28 @@ function tellAll() {
   EVENTS.forEach(tell);
 }
 
+// A browser opens a broken stream again by itself, but not one that was refused (503: too many are open).
+function pollOnce() {
+  tellAll();
+  if (stream.readyState === EventSource.CLOSED) openStream();
+}
+
 function poll(wanted) {
   window.clearInterval(polling);
-  polling = wanted ? window.setInterval(tellAll, 5000) : 0;
+  polling = wanted ? window.setInterval(pollOnce, 5000) : 0;
+}
+
+function openStream() {
+  stream = new EventSource(document.body.dataset.live);
+  for (const name of EVENTS) stream.addEventListener(name, () => tell(name));
+  stream.addEventListener("open", () => { if (polling) tellAll(); poll(false); });
+  stream.addEventListener("error", () => { if (!polling) poll(true); });
 }
 
 function follow() {
   stream?.close();
   poll(false);
-  if (document.hidden) return;
-  stream = new EventSource(document.body.dataset.live);
-  for (const name of EVENTS) stream.addEventListener(name, () => tell(name));
-  stream.addEventListener("open", () => { if (polling) tellAll(); poll(false); });
-  stream.addEventListener("error", () => { if (!polling) poll(true); });
+  if (!document.hidden) openStream();
 }
 
 // An answer without the part is an error, or the sign-in. It changes nothing, and the page goes to the sign-in. A form that did
