@@ -25,6 +25,8 @@ from support.flagservers import BACKEND_SECRET, USER_SECRET, OurFlagServer, our_
 from support.waiting import wait_until
 from support.wiretap import Wiretap, found, wiretap
 
+pytestmark = pytest.mark.programs
+
 MARK = "q7contextzk"
 STRATEGIES = """
 from flagsvc import Strategy

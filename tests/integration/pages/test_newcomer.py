@@ -13,6 +13,8 @@ from support.flagservers import our_flag_server
 from support.person import Person, Way
 from support.processes import KEY, Program, Proxy, node_script, our_proxy
 
+pytestmark = pytest.mark.programs
+
 WAYS: tuple[Way, ...] = ("pointer", "keys", "without script")
 LINK = re.compile(r"http://\S+/ui/sign-in#\S+")
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(\S+)")

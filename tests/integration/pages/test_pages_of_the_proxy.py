@@ -18,6 +18,8 @@ from support.page_faults import LOOKS, faults_of
 from support.processes import Proxy, answers, ask, free_port, our_proxy
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.programs
+
 PAGES = (
     "/ui/status",
     "/ui/flags",

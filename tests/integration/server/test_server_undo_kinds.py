@@ -17,7 +17,7 @@ from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.undo.table import ROWS, UNDO, UndoRow
 from support.admin_call_rows import Step, filled, post
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
-from support.undo_rows import GIVEN, OBSTACLES, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A, Trial
+from support.undo_rows import GIVEN, OBSTACLES, PRODUCTION_SECRET, STARTED, TOGETHER, TRIALS, A
 
 EVENTS = "/api/admin/events"
 NOT_COMPARED = {"events", "revision", "tokens", "users"}
@@ -143,49 +143,59 @@ def test_every_row_is_tried() -> None:
 
 @pytest.mark.parametrize("kind", TRIALS)
 def test_undo_and_redo(scene: Scene, kind: str) -> None:
-    """After a change and its undo all is as before; its redo and the undo of that are as exact."""
-    back_and_forth(scene, TRIALS[kind], kind)
+    """After a change and its undo all is as before; its redo and the undo of that are as exact.
+
+    Who may not do the opposite may not undo. An undo that would overwrite a later change names it. Both change nothing.
+    """
+    scene.do(TRIALS[kind].before)
+    before = scene.state()
+    scene.do([TRIALS[kind].change])
+    after = scene.state()
+    assert after != before
+    event = scene.newest(kind)["id"]
+    assert_viewer_is_refused(scene, event, kind)
+    assert scene.state() == after
+    action = scene.undo(event)
+    assert scene.state() == before
+    assert_later_change_is_named(scene, event, action)
+    assert scene.state() == before
+    back_and_forth(scene, action, before, after)
+
+
+def assert_viewer_is_refused(scene: Scene, event: object, kind: str) -> None:
+    """Check that a viewer may not undo an event, and reads which permission is missing."""
+    refused = scene.client.ask("POST", f"{EVENTS}/{event}/undo", None, token=VIEWER_SECRET)
+    assert refused.status == 403 and (UNDO[kind].permissions or ("FEATURE",))[0] in refused.text
+
+
+def assert_later_change_is_named(scene: Scene, event: object, action: str) -> None:
+    """Check that an event that was undone cannot be undone again, and that the message names an event of the undo."""
+    again = scene.client.post(f"{EVENTS}/{event}/undo", None)
+    assert again.status == 409 and "was changed later: boss " in again.text, again.text
+    [number] = re.findall(r"\(event (\d+)\)", again.json()["message"])
+    found = scene.client.get(f"/api/admin/search/events?groupId=IS:{action}").json()["events"]
+    assert int(number) in {each["id"] for each in found}
 
 
 @pytest.mark.parametrize("name", TOGETHER)
 def test_undo_and_redo_of_an_action(scene: Scene, name: str) -> None:
     """What was done together is undone together, also where several events tell of the same."""
-    back_and_forth(scene, TOGETHER[name], "")
-
-
-def back_and_forth(scene: Scene, trial: Trial, kind: str) -> None:
-    """Do a change, undo it, redo it and undo that; a change without a kind is undone with all that was done together."""
-    scene.do(trial.before)
+    scene.do(TOGETHER[name].before)
     before = scene.state()
-    scene.do([trial.change])
+    scene.do([TOGETHER[name].change])
     after = scene.state()
     assert after != before
-    event = scene.newest(kind)
-    action = scene.undo(event["id"] if kind else f"actions/{event['groupId']}")
+    action = scene.undo(f"actions/{scene.newest()['groupId']}")
     assert scene.state() == before
+    back_and_forth(scene, action, before, after)
+
+
+def back_and_forth(scene: Scene, action: str, before: tuple[bytes, ...], after: tuple[bytes, ...]) -> None:
+    """Undo an undo, and undo that."""
     action = scene.undo(f"actions/{action}")
     assert scene.state() == after
     scene.undo(f"actions/{action}")
     assert scene.state() == before
-
-
-@pytest.mark.parametrize("kind", TRIALS)
-def test_refusals(scene: Scene, kind: str) -> None:
-    """Who may not do the opposite may not undo. An undo that would overwrite a later change names it. Both change nothing."""
-    scene.do([*TRIALS[kind].before, TRIALS[kind].change])
-    path = f"{EVENTS}/{scene.newest(kind)['id']}/undo"
-    after = scene.state()
-    refused = scene.client.ask("POST", path, None, token=VIEWER_SECRET)
-    assert refused.status == 403 and (UNDO[kind].permissions or ("FEATURE",))[0] in refused.text
-    assert scene.state() == after
-    done = scene.client.post(path, None)
-    now = scene.state()
-    again = scene.client.post(path, None)
-    assert again.status == 409 and "was changed later: boss " in again.text, again.text
-    assert scene.state() == now
-    [number] = re.findall(r"\(event (\d+)\)", again.json()["message"])
-    found = scene.client.get(f"/api/admin/search/events?groupId=IS:{done.json()['groupId']}").json()["events"]
-    assert int(number) in {each["id"] for each in found}
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.subject is None], ids=lambda row: row.type)
