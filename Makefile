@@ -49,10 +49,11 @@ $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPIL
 CORES := $(shell nproc 2> /dev/null || echo 2)
 WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
-# DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages that use no compiled module; they
+# DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages without a compiled module; they
 # run once, interpreted.
 DATABASES := tests/integration/store tests/integration/server tests/integration/pages
-INTERPRETED_ONLY := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
+INTERPRETED_ONLY := $(addprefix tests/unit/,benchmarks cli core http/client process server settings testing) \
+  $(addprefix tests/unit/proxy/,configuration pages replicas tokens upstream workers)
 
 install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler
 

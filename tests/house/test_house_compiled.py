@@ -1,12 +1,15 @@
-"""Compiled classes have only compiled bases."""
+"""Compiled classes have only compiled bases, and what runs only interpreted tests packages without a compiled module."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from support.needs import program
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "flagsvc"
 LINES = (line.split("#")[0].strip() for line in (PACKAGE / "compiled.txt").read_text().splitlines())
@@ -40,3 +43,15 @@ def test_such_a_base_is_found() -> None:
     text = "from flagsvc.core.errors import FlagsvcError\nclass Wrong(FlagsvcError): ...\nclass Fine(Exception): ...\n"
     assert list(interpreted_bases(text, ["http/messages.py"])) == ["flagsvc.core.errors.FlagsvcError"]
     assert not list(interpreted_bases(text, ["core/errors.py"]))
+
+
+def test_only_packages_without_a_compiled_module_are_left_out_of_the_compiled_half() -> None:
+    """The Makefile's list names folders of tests that are there, each of a package that has no compiled module."""
+    printed = "print: ; @echo $(INTERPRETED_ONLY)"
+    make = [program("make"), "--silent", "--eval", printed, "print"]
+    folders = subprocess.run(make, cwd=PACKAGE.parents[1], capture_output=True, text=True, check=True).stdout.split()
+    assert len(folders) > 10
+    for folder in folders:
+        package = folder.removeprefix("tests/unit/")
+        assert (PACKAGE.parents[1] / folder).is_dir(), folder
+        assert not [each for each in COMPILED if each.startswith(f"{package}/")], folder

@@ -48,11 +48,14 @@ def schema_of(folder: Path, examples: int, *, tokens: bool = True, repeatable: b
     """Give the schema of a flag server in this process; in the end it has met nothing that it did not expect.
 
     With `repeatable`, every variation of a valid body is sent, and wrong ones only by example: all wrong ones take minutes.
+    Without tokens variations tell nothing more.
     """
     generation = {"max-examples": examples, "deterministic": repeatable, "mode": "all", "database": "none"}
     auth = {"auth": {"openapi": TOKENS}} if tokens else {}
-    phases = {"phases": {"coverage": {"generation": {"mode": "positive"}}}} if repeatable else {}
-    config = schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT, **auth, **phases})
+    coverage: dict[str, Any] = {"enabled": tokens, **({"generation": {"mode": "positive"}} if repeatable else {})}
+    config = schemathesis.Config.from_dict(
+        {"generation": generation, "checks": LENIENT, "phases": {"coverage": coverage}, **auth}
+    )
     with app_client(str(folder / "flags.db")) as client:
         try:
             schema = schemathesis.openapi.from_asgi("/docs/openapi.json", client.app, config=config)
