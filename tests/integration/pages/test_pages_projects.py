@@ -94,6 +94,87 @@ def test_two_people_change_the_texts(pages: PageClient) -> None:
     assert pages.press(pages.form(pages.get("/ui/projects/shop"), "/projects/shop"), "save", name="").status == 400
 
 
+def test_the_settings(pages: PageClient) -> None:
+    """Mode, limit and stickiness are changed as the API does it; an empty limit is none, and 0 is a limit."""
+    own = "/projects/shop"
+    form = pages.form(pages.get(f"/ui{own}"), own)
+    assert [form.value(name) for name in ("mode", "defaultStickiness", "featureLimit")] == ["open", "default", ""]
+    typed = {"mode": "protected", "defaultStickiness": "userId"}
+    told = pages.press(form, "save", **typed, featureLimit="2")
+    assert "You changed the project shop" in pages.get(told.headers["location"]).text
+    assert typed.items() <= overview(pages, "shop").items() and overview(pages, "shop")["featureLimit"] == 2
+    for limit, stored in (("0", 0), ("", None)):
+        form = pages.form(pages.get(f"/ui{own}"), own)
+        assert form.value("mode") == "protected"
+        assert pages.press(form, "save", featureLimit=limit).status == 303
+        assert overview(pages, "shop")["featureLimit"] == stored
+        assert pages.data(f"/ui{own}")["form"]["featureLimit"] == limit
+
+
+@pytest.mark.parametrize(
+    "typed", [{"mode": "closed"}, {"featureLimit": "many"}, {"featureLimit": "-1"}, {"defaultStickiness": ""}]
+)
+def test_settings_that_the_api_refuses(pages: PageClient, typed: dict[str, str]) -> None:
+    """The page says why, keeps what was typed beside, and changes nothing."""
+    before = overview(pages, "shop")
+    refused = pages.press(pages.form(pages.get("/ui/projects/shop"), "/projects/shop"), "save", name="kept", **typed)
+    assert refused.status == 400 and 'role="alert"' in refused.text
+    assert pages.form(refused, "/projects/shop").value("name") == "kept"
+    assert overview(pages, "shop") == before
+
+
+def test_a_stickiness_of_a_context_field(pages: PageClient) -> None:
+    """Fields that rollouts may stick to are offered, and so is one that the project has."""
+    pages.client.post("/api/admin/context", {"name": "tenant", "stickiness": True})
+    assert "<option>tenant</option>" in pages.get("/ui/projects/shop").text
+    pages.client.put(f"{API}/shop", {"defaultStickiness": "gone"})
+    page = pages.get("/ui/projects/shop")
+    assert "<option selected>gone</option>" in page.text
+
+
+def test_the_naming_pattern(pages: PageClient) -> None:
+    """A pattern is set with its example and description, counts for new flags, and an empty one is none."""
+    naming = {"pattern": "[a-z]+-[0-9]+", "example": "shop-1", "description": HOSTILE}
+    page = pages.get("/ui/projects/shop")
+    assert pages.press(pages.form(page, "/naming"), "save", **naming).status == 303
+    assert overview(pages, "shop")["featureNaming"] == naming
+    assert pages.client.post(f"{API}/shop/features", {"name": "other"}).status == 400
+    page = pages.get("/ui/projects/shop")
+    form = pages.form(page, "/naming")
+    assert "<script>alert" not in page.text and {name: form.value(name) for name in naming} == naming
+    assert pages.press(form, "save", pattern="", example="", description="").status == 303
+    assert overview(pages, "shop")["featureNaming"] == dict.fromkeys(naming)
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ({"pattern": "("}, "not a regular expression"),
+        ({"pattern": "[a-z]+", "example": "1"}, "does not match"),
+        ({"example": "a"}, "needs a pattern"),
+    ],
+)
+def test_naming_patterns_that_the_api_refuses(pages: PageClient, typed: dict[str, str], reason: str) -> None:
+    """The reason of the API is on the page, and what was typed is kept."""
+    refused = pages.press(pages.form(pages.get("/ui/projects/shop"), "/naming"), "save", **typed)
+    assert refused.status == 400 and reason in refused.text
+    assert pages.form(refused, "/naming").value("example") == typed.get("example", "")
+    assert overview(pages, "shop")["featureNaming"] == dict.fromkeys(("pattern", "example", "description"))
+
+
+def test_two_people_change_the_naming_pattern(pages: PageClient) -> None:
+    """The second one sees what the first did; a change of the settings beside it is no conflict."""
+    page = pages.get("/ui/projects/shop")
+    mine, theirs, texts = (pages.form(page, end) for end in ("/naming", "/naming", "/projects/shop"))
+    assert pages.press(theirs, "save", pattern="a.*").status == 303
+    assert pages.press(texts, "save", name="beside").status == 303
+    conflict = pages.press(mine, "save", pattern="b.*")
+    assert conflict.status == 409 and "someone else changed this naming pattern" in conflict.text.lower()
+    assert '<td data-label="theirs">a.*</td><td data-label="yours">b.*</td>' in conflict.text
+    assert pages.press(pages.form(conflict, "/naming"), "save").status == 303
+    assert overview(pages, "shop")["featureNaming"]["pattern"] == "b.*"
+
+
 def test_environments(pages: PageClient) -> None:
     """An environment is removed and added; one whose flags changed since it was shown stays."""
     path = "/environments/development/remove"
@@ -169,9 +250,10 @@ def test_who_may(pages: PageClient, secret: str, makes: bool, changes: list[str]
         data = pages.data(own, token=secret)
         assert ("an-owner" in str(data["members"])) is (allowed and project == "shop")
         assert bool(data["others"]) is allowed
-        fields = [("name", "changed"), ("base", data["base"])]
+        fields = [*(data["form"] | {"name": "changed"}).items(), ("base", data["base"])]
         assert pages.post(own, fields, token=secret).status == (303 if allowed else 403)
         ends = (
+            "naming",
             "environments",
             "environments/development/remove",
             "access",

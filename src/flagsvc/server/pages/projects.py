@@ -1,14 +1,14 @@
-"""Projects: the list, and one project with its texts, its environments, its members, and deleting."""
+"""Projects: the list, and one project with its settings, its naming pattern, its environments, its members, and deleting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
-from flagsvc.server.api.admin.project_changes import CREATE, UPDATE
+from flagsvc.server.api.admin.project_changes import CREATE, MODE, SETTINGS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.shared import row_id
 from flagsvc.server.pages.edits import (
@@ -23,14 +23,32 @@ from flagsvc.server.pages.edits import (
 )
 from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.variants_form import sticky_names
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.resources import environments, project_access, project_changes, projects, users
+from flagsvc.server.store.resources import (
+    context_fields,
+    environments,
+    project_access,
+    project_changes,
+    projects,
+    users,
+)
 from flagsvc.server.store.roles import DEFAULT_PROJECT
 from flagsvc.server.store.store import Tx
 
 MAKE, WRITE, DELETE = "CREATE_PROJECT", "UPDATE_PROJECT", "DELETE_PROJECT"
-TEXTS = {"name": "Name", "description": "Description"}
+PARTS = {
+    "name": "Name",
+    "description": "Description",
+    "mode": "Mode",
+    "defaultStickiness": "New rollouts stick to",
+    "featureLimit": "Limit of active flags",
+}
+"""Setting of a project → what people call it."""
+NAMING = {"pattern": "Pattern", "example": "Example", "description": "Description"}
+"""Part of a naming pattern → what people call it."""
+MAY_BE_EMPTY = ("description", "featureLimit")
 CHANGED = "Nothing was done: someone changed this project meanwhile. This is what it is now."
 
 
@@ -73,31 +91,40 @@ def show(call: ApiCall) -> ApiAnswer:
     return show_page(call, Look())
 
 
-def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer:
-    """Return the page of a project: with what was typed, or with what is stored. Raises CallerError (404)."""
+def show_page(call: ApiCall, look: Look, typed: Json | None = None, naming: Json | None = None) -> ApiAnswer:
+    """Return the page of a project. Raises CallerError (404).
+
+    Its forms have what is stored; the refused one has what was typed: `typed` as settings, or `naming` as the naming pattern.
+    """
     project = call.params["projectId"]
     may = call.actor.may(WRITE, project=project)
     with call.store.reading() as tx:
         stored = project_changes.describe(tx, project)
         places = list_environments(tx, project)
+        shown, pattern = texts_of(stored, PARTS), texts_of(stored["featureNaming"], NAMING)
+        form = typed or shown
         data = {
             "project": project,
             "title": stored["name"],
             "flags": next((each["featureCount"] for each in projects.list_all(tx) if each["id"] == project), 0),
             "member_count": projects.get_overview(tx, project)["members"],
+            "sticky": sticky_names(context_fields.list_choices(tx), form["defaultStickiness"]),
             "environments": [each for each in places if each["visible"]],
             "other_environments": [each["name"] for each in places if not each["visible"]],
             "members": list_members(tx, project) if may else [],
             "others": list_others(tx, project) if may else [],
             "last_change": last_change(call, tx, look, "project", project=project),
         }
-    shown = texts_of(stored)
     data |= {
-        "form": typed or shown,
+        "form": form,
+        "modes": MODE.values,
         "base": digest_of(shown),
+        "naming": naming or pattern,
+        "naming_base": digest_of(pattern),
         "whole_base": digest_of(stored),
-        "changed": look.conflict,
-        "conflict_rows": differences(TEXTS, shown, typed or shown),
+        "changed": look.conflict and naming is None,
+        "naming_changed": look.conflict and naming is not None,
+        "conflict_rows": differences(PARTS, shown, form) + differences(NAMING, pattern, naming or pattern),
         "roles": project_access.ROLES,
         "may": may,
         "permission": WRITE,
@@ -109,9 +136,9 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer
     return ApiAnswer(data, look.status)
 
 
-def texts_of(stored: Json) -> Json:
-    """Return what the form shows of a project."""
-    return {name: stored[name] or "" for name in TEXTS}
+def texts_of(stored: Json, parts: Iterable[str]) -> Json:
+    """Return what a form shows of stored values: texts, empty for none."""
+    return {name: "" if stored[name] is None else str(stored[name]) for name in parts}
 
 
 def list_environments(tx: Tx, project: str) -> list[Json]:
@@ -139,28 +166,43 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def attempt(call: ApiCall, work: Callable[[Tx], None], typed: Json | None = None) -> ApiAnswer:
+def attempt(
+    call: ApiCall, work: Callable[[Tx], None], typed: Json | None = None, naming: Json | None = None
+) -> ApiAnswer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
     try:
         with call.store.writing(call.actor, "page") as tx:
             work(tx)
     except ChangedMeanwhileError:
-        look = Look(CONFLICT, [CHANGED]) if typed is None else Look(CONFLICT, conflict=True)
-        return show_page(call, look, typed)
+        look = Look(CONFLICT, [CHANGED]) if typed is None and naming is None else Look(CONFLICT, conflict=True)
+        return show_page(call, look, typed, naming)
     except (CallerError, ShapeError) as error:
-        return show_page(call, Look(*reasons_of(error)), typed)
+        return show_page(call, Look(*reasons_of(error)), typed, naming)
     return see_other(call, "projects", call.params["projectId"], done=tx)
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Change the texts of a project, unless someone else changed them since they were shown."""
-    project, typed = call.params["projectId"], {name: call.form.text(name) for name in TEXTS}
+    """Change the settings of a project, unless someone else changed them since they were shown."""
+    project, typed = call.params["projectId"], {name: call.form.text(name) for name in PARTS}
 
     def work(tx: Tx) -> None:
-        require_unchanged(texts_of(project_changes.describe(tx, project)), call.form.text("base"))
-        project_changes.change(tx, project, checked(UPDATE, typed | {"description": typed["description"] or None}))
+        require_unchanged(texts_of(project_changes.describe(tx, project), PARTS), call.form.text("base"))
+        body = typed | {name: typed[name] or None for name in MAY_BE_EMPTY}
+        project_changes.change(tx, project, checked(UPDATE, body))
 
     return attempt(call, work, typed)
+
+
+def update_naming(call: ApiCall) -> ApiAnswer:
+    """Change the naming pattern of a project, unless someone else changed it since it was shown."""
+    project, typed = call.params["projectId"], {name: call.form.text(name) for name in NAMING}
+
+    def work(tx: Tx) -> None:
+        stored = project_changes.describe(tx, project)["featureNaming"]
+        require_unchanged(texts_of(stored, NAMING), call.form.text("base"))
+        project_changes.change_settings(tx, project, checked(SETTINGS, {"featureNaming": typed}))
+
+    return attempt(call, work, naming=typed)
 
 
 def add_environment(call: ApiCall) -> ApiAnswer:
@@ -241,7 +283,13 @@ NEW, ONE = "project_new.html", "project.html"
 OWN = "/projects/:projectId"
 USER = f"{OWN}/users/:userId"
 FORMS = (
-    (OWN, update, "Change the texts of a project.", "updateProject"),
+    (OWN, update, "Change the settings of a project.", "updateProject"),
+    (
+        f"{OWN}/naming",
+        update_naming,
+        "Change the naming pattern of a project.",
+        "updateProjectEnterpriseSettings",
+    ),
     (f"{OWN}/environments", add_environment, "Add an environment to a project.", "addEnvironmentToProject"),
     (
         f"{OWN}/environments/:environment/remove",

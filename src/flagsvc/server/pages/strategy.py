@@ -42,8 +42,6 @@ from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "DELETE_FEATURE_STRATEGY"
-STICKINESS = ("default", "userId", "sessionId", "random")
-"""What a rollout sticks to besides context fields that say so."""
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -165,14 +163,12 @@ def parameters_of(tx: Tx, name: str) -> list[str]:
 def choices(tx: Tx, place: StrategyPlace, shown: Json) -> Json:
     """Return what the form offers: operators, fields, what to stick to, segments of the project, and strategy types."""
     fields = context_fields.list_choices(tx)
-    own = [each["name"] for each in fields if each["stickiness"]]
-    sticky = dict.fromkeys([*STICKINESS, *own, *([shown["stickiness"]] if shown["stickiness"] else [])])
     usable = [each for each in segments.list_segments(tx) if each.get("project") in (None, place.project)]
     return (
         condition_choices(tx)
         | variants_form.offered(fields, shown[variants_form.STICKS_TO])
         | {
-            "stickiness": list(sticky),
+            "stickiness": variants_form.sticky_names(fields, shown["stickiness"]),
             "segments": [{"value": str(each["id"]), "text": each["name"]} for each in usable],
             "segment_places": list(range(min(len(shown["segments"]) + 1, MAX_SEGMENTS))),
             "types": [each["name"] for each in strategy_types.list_types(tx) if not each["deprecated"]],

@@ -19,6 +19,8 @@ from flagsvc.server.shapes.strategies import PAYLOAD_TYPES
 from flagsvc.server.store.checks import FIXED, VARIABLE, Json, prepare_variants
 from flagsvc.server.store.errors import CallerError
 
+STICKINESS: Final = ("default", "userId", "sessionId", "random")
+"""What users can stick to besides context fields that say so."""
 COUNT: Final = "variants"
 """The hidden field with the number of variants. Those of the variant 0 are `v0.name`, `v0.share`, …"""
 STICKS_TO: Final = "variantStickiness"
@@ -169,8 +171,12 @@ def read_specs(variants: Sequence[Json]) -> list[VariantSpec]:
         return []
 
 
+def sticky_names(fields: Iterable[Mapping[str, object]], own: str) -> list[str]:
+    """Return what users can stick to: of every context, and fields that are marked so. `own`, the chosen one, is among them."""
+    marked = [str(each["name"]) for each in fields if each["stickiness"]]
+    return list(dict.fromkeys([*STICKINESS, *marked, *([own] if own else [])]))
+
+
 def offered(fields: Iterable[Mapping[str, object]], own: str) -> Json:
     """Return what the form of variants offers: fields to stick to, and types of payloads."""
-    sticky = [str(each["name"]) for each in fields if each["stickiness"]]
-    names = dict.fromkeys(["default", "userId", "sessionId", "random", *sticky, *([own] if own else [])])
-    return {"variant_stickiness": list(names), "payload_types": PAYLOAD_TYPES}
+    return {"variant_stickiness": sticky_names(fields, own), "payload_types": PAYLOAD_TYPES}
