@@ -66,6 +66,7 @@ PATHS = (
     "/projects/default",
     "/tokens",
     "/tokens/new",
+    "/tokens/2",
     "/my-tokens",
     "/sessions",
     "/people",

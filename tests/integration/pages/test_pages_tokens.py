@@ -153,3 +153,75 @@ def test_deleting_one(pages: PageClient) -> None:
         assert pages.post(f"/ui/tokens/{path}").status == 404
     assert pages.post("/ui/tokens/x/delete").status == 400
     assert pages.get("/ui/tokens/new/nosuch").status == 404
+
+
+def test_changing_the_expiry(pages: PageClient) -> None:
+    """A token gets a last day, and is refused after it; the notice says why no undo is offered; the same day changes nothing."""
+    secret = read_secret(make(pages, HOSTILE))
+    own = f"/tokens/{number_of(pages, HOSTILE)}"
+    page = pages.get(f"/ui{own}")
+    assert "<script>alert" not in page.text and "***" not in page.text and "***" not in pages.get(f"/ui{own}.json").text
+    assert f'href="/ui{own}"' in pages.get("/ui/tokens").text
+    form = pages.form(page, own)
+    assert form.value("expires") == ""
+    done = pages.press(form, "save", expires="2999-01-31")
+    told = pages.get(done.headers["location"]).text
+    assert "You changed the API token" in told and "change when it expires on its page" in told
+    assert stored(pages)[HOSTILE]["expiresAt"] == "2999-01-31T23:59:59.000Z"
+    pages.client.put(f"{API}/{stored(pages)[HOSTILE]['secret']}", {"expiresAt": "2999-02-01T12:00:00Z"})
+    form = pages.form(pages.get(f"/ui{own}"), own)
+    same = pages.press(form, "save")
+    assert "Nothing was different" in pages.get(same.headers["location"]).text
+    assert stored(pages)[HOSTILE]["expiresAt"] == "2999-02-01T12:00:00.000Z"
+    assert pages.client.get("/api/client/features", token=secret).status == 200
+    assert pages.press(form, "save", expires="2001-01-31").status == 303
+    assert pages.client.get("/api/client/features", token=secret).status == 401
+
+
+def test_an_expiry_that_no_token_can_have(pages: PageClient) -> None:
+    """As in the API, the day cannot be taken away; the form comes again with the reason and what was typed."""
+    make(pages, "mine", expires="2999-01-31")
+    own = f"/tokens/{number_of(pages, 'mine')}"
+    for day in ("", "tomorrow"):
+        refused = pages.press(pages.form(pages.get(f"/ui{own}"), own), "save", expires=day)
+        assert refused.status == 400 and "date-time" in refused.text
+        assert pages.form(refused, own).value("expires") == day
+    assert stored(pages)["mine"]["expiresAt"] == "2999-01-31T23:59:59.000Z"
+
+
+def test_two_people_change_the_expiry(pages: PageClient) -> None:
+    """The second one sees the day of the first, and decides."""
+    make(pages, "mine")
+    own = f"/tokens/{number_of(pages, 'mine')}"
+    mine, theirs = (pages.form(pages.get(f"/ui{own}"), own) for _ in range(2))
+    assert pages.press(theirs, "save", expires="2999-01-31").status == 303
+    conflict = pages.press(mine, "save", expires="2999-02-28")
+    assert conflict.status == 409
+    assert '<td data-label="theirs">2999-01-31</td><td data-label="yours">2999-02-28</td>' in conflict.text
+    assert pages.press(pages.form(conflict, own), "save").status == 303
+    assert stored(pages)["mine"]["expiresAt"] == "2999-02-28T23:59:59.000Z"
+
+
+@pytest.mark.parametrize(
+    ("secret", "reads", "changes"),
+    [
+        (USER_SECRET, True, True),
+        (EDITOR_SECRET, True, False),
+        (OWNER_SECRET, True, False),
+        (VIEWER_SECRET, False, False),
+    ],
+)
+def test_who_may_change_an_expiry(pages: PageClient, secret: str, reads: bool, changes: bool) -> None:
+    """Who may read a token sees it; only the right of the API changes it, and the page names that right."""
+    make(pages, "mine", project="other")
+    own = f"/ui/tokens/{number_of(pages, 'mine')}"
+    page = pages.get(own, token=secret)
+    assert page.status == (200 if reads else 404)
+    assert ("needs the permission UPDATE_CLIENT_API_TOKEN" in page.text) is (reads and not changes)
+    fields = [("base", pages.data(own)["base"]), ("expires", "2999-01-31")]
+    assert pages.post(own, fields, token=secret).status == (303 if changes else 403)
+    masked = stored(pages)["mine"]["secret"]
+    by_api = pages.client.put(f"{API}/{masked}", {"expiresAt": "2999-01-31T00:00:00Z"}, token=secret)
+    assert by_api.status == (200 if changes else 403)
+    for path, status in (("99999999999", 404), ("x", 400)):
+        assert pages.get(f"/ui/tokens/{path}").status == status

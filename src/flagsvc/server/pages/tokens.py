@@ -144,7 +144,7 @@ def public_root(call: ApiCall) -> str:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a token that the caller may read."""
     with call.store.writing(call.actor, "page") as tx:
-        api_tokens.remove(tx, secret_of(call, api_tokens.list_tokens(tx, call.actor)))
+        api_tokens.remove(tx, find_token(call, api_tokens.list_tokens(tx, call.actor))["secret"])
     return see_other(call, "tokens", done=tx)
 
 
@@ -152,17 +152,17 @@ def remove_of_project(call: ApiCall) -> ApiAnswer:
     """Delete a token of the project in the path."""
     project = call.params["projectId"]
     with call.store.writing(call.actor, "page") as tx:
-        secret = secret_of(call, api_tokens.list_for_project(tx, project))
-        api_tokens.remove_of_project(tx, project, secret)
+        found = find_token(call, api_tokens.list_for_project(tx, project))
+        api_tokens.remove_of_project(tx, project, found["secret"])
     return see_other(call, "tokens", done=tx)
 
 
-def secret_of(call: ApiCall, found: list[Json]) -> str:
-    """Return the masked secret of the token in the path. Raises CallerError (404) if it is none of these."""
+def find_token(call: ApiCall, found: list[Json]) -> Json:
+    """Return the token in the path. Raises CallerError (404) if it is none of these."""
     number = row_id(call)
     for each in found:
         if number_of(each) == number:
-            return str(each["secret"])
+            return each
     raise not_found("There is no such token")
 
 

@@ -40,6 +40,9 @@ def _restore_nothing(tx: Tx, change: Change) -> None:
 WHOLE_ACTION = Subject("import", _read_as_left, _restore_nothing)
 """The subject of an event that only tells that others were done together: its undo undoes all of them."""
 OF_CLIENTS = "A token may be in use, and its secret is shown only once: make or delete one on the page Tokens"
+EXPIRY = (
+    "Events have no id of a token, so an undo cannot find it: change when it expires on its page, from the page Tokens"
+)
 OF_USER = "A token may be in use, and its secret is shown only once: make or delete one on the page My tokens"
 PERSON = "Who may sign in is not changed by an undo: change the user on the page People"
 SETTING = "A setting of the server is set back by its own operation of the admin API"
@@ -103,7 +106,7 @@ ROWS = (
     UndoRow("environment-updated", ENVIRONMENT, ADMIN),
     UndoRow("environment-deleted", ENVIRONMENT, ADMIN),
     UndoRow("api-token-created", reason=OF_CLIENTS),
-    UndoRow("api-token-updated", reason=OF_CLIENTS),
+    UndoRow("api-token-updated", reason=EXPIRY),
     UndoRow("api-token-deleted", reason=OF_CLIENTS),
     UndoRow("pat-created", reason=OF_USER),
     UndoRow("pat-deleted", reason=OF_USER),
