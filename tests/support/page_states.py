@@ -33,7 +33,7 @@ STATES: dict[str, dict[str, Any]] = {
         **flags("new", "n" * 100, words=f"{WORDS} {LONG}"),
         "segments": [{"name": "beta", "description": LONG, "constraints": [CONSTRAINT]}],
         "contextFields": [{"name": "plan", "description": LONG, "legalValues": [{"value": "x" * 100}]}],
-        "tagTypes": [{"name": "team", "description": LONG, "color": "#1d4ed8"}],
+        "tagTypes": [{"name": "team", "description": LONG, "icon": WORDS, "color": "#1d4ed8"}],
         "strategyTypes": [{"name": "hours", "parameters": [{"name": "x" * 90, "type": "number", "description": LONG}]}],
     },
     "5,000 flags": flags("new", *(f"flag-{number:04}" for number in range(4999))),

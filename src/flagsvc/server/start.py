@@ -16,12 +16,13 @@ from flagsvc.settings.server import ServerOptions
 
 FIRST_START_TEXT = """
 First start. Sign in at the pages within 15 minutes: {url}/ui/sign-in#{link}
+There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it: {url}/ui/tokens
 
 This is the token of an administrator. It signs in, too, and is shown only this once:
 
   export FLAGSVC_ADMIN_TOKEN={secret}
 
-Create a flag and switch it on:
+Without the pages, create a flag and switch it on:
 
   curl {url}/api/admin/projects/default/features -H "Authorization: $FLAGSVC_ADMIN_TOKEN" \\
     -H 'Content-Type: application/json' -d '{{"name": "first-flag"}}'

@@ -60,6 +60,21 @@ def test_a_bad_one(pages: PageClient, typed: dict[str, str], status: int) -> Non
     assert (again.value("name"), again.value("description"), again.value("colored")) == (typed["name"], HOSTILE, "on")
 
 
+def test_the_icon(pages: PageClient) -> None:
+    """A type is made with an icon, which changes and is emptied; the list shows it, as text only."""
+    form = pages.form(pages.get("/ui/new-tag-type"), "/new-tag-type")
+    assert pages.press(form, name="squad", icon=HOSTILE).status == 303
+    assert stored(pages, "squad")["icon"] == HOSTILE
+    listed = pages.get("/ui/tag-types").text
+    assert "<script>alert" not in listed and '<td data-label="icon">&lt;script&gt;' in listed
+    mine, theirs = (pages.form(pages.get("/ui/tag-types/squad"), "/squad") for _ in range(2))
+    assert mine.value("icon") == HOSTILE
+    assert pages.press(theirs, icon="").status == 303 and stored(pages, "squad")["icon"] == ""
+    conflict = pages.press(mine, icon="@")
+    assert conflict.status == 409 and '<th scope="row">Icon</th>' in conflict.text
+    assert pages.press(pages.form(conflict, "/squad")).status == 303 and stored(pages, "squad")["icon"] == "@"
+
+
 def test_changing_one(pages: PageClient) -> None:
     """Description and color change; of two people the second sees what the first did."""
     mine, theirs = (pages.form(pages.get(TEAM), "/team") for _ in range(2))

@@ -37,6 +37,7 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
         first = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
         assert "curl http://flags.test/api/admin/" in first[1].text
+        assert "http://flags.test/ui/sign-in#" in first[1].text and "http://flags.test/ui/tokens" in first[1].text
         assert str(first[1].fields["token"]).startswith("user:")
         again = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]

@@ -20,8 +20,8 @@ from flagsvc.server.store.resources import tag_types
 from flagsvc.server.store.store import Tx
 
 MAKE, WRITE, DELETE = "CREATE_TAG_TYPE", "UPDATE_TAG_TYPE", "DELETE_TAG_TYPE"
-PARTS = {"description": "Description", "color": "Color"}
-NEW_FORM = {"name": "", "description": "", "color": ""}
+PARTS = {"description": "Description", "icon": "Icon", "color": "Color"}
+NEW_FORM = {"name": "", "description": "", "icon": "", "color": ""}
 FIRST_COLOR = "#1d4ed8"
 """The color that the form offers where a type has none."""
 CHANGED = "It was not deleted: someone changed this tag type or its tags meanwhile. This is what it is now."
@@ -42,7 +42,7 @@ def show(call: ApiCall) -> ApiAnswer:
 def read_form(form: Form) -> Json:
     """Return what was typed. The color counts where its box is ticked."""
     color = form.text("color") if form.has("colored") else ""
-    return {"name": form.text("name"), "description": form.text("description"), "color": color}
+    return {name: form.text(name) for name in NEW_FORM} | {"color": color}
 
 
 def shown_of(stored: Json) -> Json:
