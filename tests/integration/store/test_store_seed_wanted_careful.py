@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import SeedError
@@ -15,8 +15,10 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 from flagsvc.server.store.resources.users import LAST_ADMINISTRATOR
 from flagsvc.server.store.seed.file import parse_seed
+from flagsvc.server.store.seed.keys import CLEARED_BY_NULL
+from flagsvc.server.store.seed.missing import COLUMNS, name_of
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once
-from flagsvc.server.store.seed.wanted import apply_wanted, plan_seed
+from flagsvc.server.store.seed.wanted import ROWS, apply_wanted, plan_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 
@@ -72,11 +74,11 @@ def sentences(store: Store, **given: Any) -> list[str]:
 
 NULLS: dict[str, list[dict[str, Any]]] = {
     "environments": [dict.fromkeys(("type", "sortOrder", "enabled", "protected"))],
-    "projects": [{}, dict.fromkeys(("name", "environments", "archived", "mode", "defaultStickiness", "featureNaming"))],
-    "contextFields": [dict.fromkeys(("stickiness", "sortOrder", "legalValues", "project"))],
-    "users": [dict.fromkeys(("email", "rootRole")), {"projectRoles": None}],
-    "tokens": [dict.fromkeys(("name", "environment", "projects", "expiresAt"))],
-    "features": [dict.fromkeys(("project", "type", "description", "stale", "impressionData", "archived", "enabled"))],
+    "projects": [{}, dict.fromkeys(("name", "environments", "archived", "mode", "defaultStickiness"))],
+    "contextFields": [dict.fromkeys(("stickiness", "sortOrder", "legalValues"))],
+    "users": [{"rootRole": None}, {"projectRoles": None}],
+    "tokens": [dict.fromkeys(("name", "environment", "projects"))],
+    "features": [dict.fromkeys(("project", "type", "stale", "impressionData", "archived", "enabled"))],
     "strategies": [dict.fromkeys(("title", "constraints", "variants", "segments", "disabled", "sortOrder"))],
 }
 """Section → members that are null, for its first entries."""
@@ -90,11 +92,87 @@ def with_nulls(section: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("section", NULLS)
 def test_an_empty_key_changes_nothing(store: Store, section: str) -> None:
-    """A key without a value, as `archived:` in YAML, counts as left out: flags stay on, users keep their roles."""
+    """Where there always is a value, a key without one, as `archived:` in YAML, counts as left out: flags stay on."""
+    assert not {key for each in NULLS[section] for key in each} & set(CLEARED_BY_NULL.get(section, ()))
     before = everything(store)
     seed = parse_seed(GIVEN | {section: with_nulls(section)})
     assert plan_seed(store, seed, WHO) == [] and apply_wanted(store, seed, WHO) == []
     assert everything(store) == before
+
+
+HELD: dict[str, Any] = {
+    "description": "some words",
+    "featureLimit": 3,
+    "featureNaming": {"pattern": "c.*", "example": "cart", "description": "in c"},
+    "project": "shop",
+    "title": "A title",
+    "icon": "#",
+    "color": "#123456",
+    "email": "ada@example.com",
+    "expiresAt": "2999-01-31T12:00:00Z",
+}
+"""Key that null clears → a value of it."""
+NAMED: dict[str, dict[str, Any]] = {
+    "projects": {"id": "shop"},
+    "contextFields": {"name": "plan"},
+    "segments": {"name": "beta", "constraints": []},
+    "strategyTypes": {"name": "hours"},
+    "tagTypes": {"name": "team"},
+    "features": {"name": "cart"},
+    "users": {"name": "ada"},
+    "tokens": {"type": "backend", "secret": "*:production.of-a-proxy"},
+}
+CLEARED = [(section, key) for section, keys in CLEARED_BY_NULL.items() for key in keys]
+
+
+@pytest.mark.parametrize(("section", "key"), CLEARED, ids=lambda value: str(value))
+def test_null_clears_a_value_that_may_be_missing(store: Store, section: str, key: str) -> None:
+    """The plan shows the value that goes, the next plan is empty, and what the entry leaves out stays."""
+    entry = NAMED[section]
+    rest = {name: HELD[name] for name in CLEARED_BY_NULL[section] if name != key}
+    places = {} if section == "projects" else {"projects": [{"id": "shop"}]}
+    apply_wanted(store, parse_seed(places | {section: [entry | rest | {key: HELD[key]}]}), WHO)
+    before = shown_of(store, section)
+    given = parse_seed({section: [entry | {key: None}]})
+    [change] = plan_seed(store, given, WHO)
+    assert shown_of(store, section) == before
+    cleared = dict.fromkeys(HELD[key]) if isinstance(HELD[key], dict) else None
+    assert [(each["name"], each["after"]) for each in change.members] == [(key, cleared)]
+    assert apply_wanted(store, given, WHO) == [change] and plan_seed(store, given, WHO) == []
+    after = shown_of(store, section)
+    gone = {
+        name: held for name, held in before.items() if after[name] != held and name not in ("updated_at", "seen_at")
+    }
+    assert gone and all(after[name] is None for name in gone)
+
+
+def shown_of(store: Store, section: str) -> dict[str, Any]:
+    """Return the row of the entry of a section that NAMED names."""
+    table = schema.features if section == "features" else ROWS[section].table
+    with store.reading() as tx:
+        found = tx.db.execute(select(table).where(COLUMNS[section] == name_of(section, NAMED[section]))).one()
+    return dict(found._mapping)
+
+
+def test_a_user_is_not_left_without_a_name(store: Store) -> None:
+    """A user without a user name is named by the mail address, which is not cleared."""
+    address = "zoe@example.com"
+    with store.writing(WHO) as tx:
+        tx.db.execute(insert(schema.users).values(email=address, root_role="viewer", created_at=tx.now))
+    before = everything(store)
+    with pytest.raises(
+        SeedError, match=r"users\[0\].email: the user has no user name, so the address cannot be cleared"
+    ):
+        plan_seed(store, parse_seed({"users": [{"name": address, "email": None}]}), WHO)
+    assert everything(store) == before
+
+
+def test_a_personal_token_keeps_its_expiry(store: Store) -> None:
+    """As any other change of a personal token, clearing its expiry is refused."""
+    token = {"type": "personal", "user": "ada", "secret": "user:of-ada"}
+    apply_wanted(store, parse_seed(GIVEN | {"tokens": [token | {"expiresAt": HELD["expiresAt"]}]}), WHO)
+    with pytest.raises(SeedError, match="use a new secret"):
+        plan_seed(store, parse_seed(GIVEN | {"tokens": [token | {"expiresAt": None}]}), WHO)
 
 
 def test_a_start_with_empty_keys(empty: Store) -> None:

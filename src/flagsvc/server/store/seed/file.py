@@ -15,7 +15,7 @@ from typing import Any, cast
 from flagsvc.core.errors import SeedError
 from flagsvc.http.shapes import Shape
 from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems, without_nulls
-from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, NameOf
+from flagsvc.server.store.seed.keys import BUILT_IN, CLEARED_BY_NULL, FLAG, IDENTITY, SECTIONS, NameOf
 from flagsvc.server.store.seed.text import read_text
 from flagsvc.settings.kinds import nearest
 
@@ -25,7 +25,7 @@ LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Seed:
-    """A valid seed file: the entries of each section, without members that are null.
+    """A valid seed file: the entries of each section. Members are null only where that clears a value (CLEARED_BY_NULL).
 
     `maintenance` is None if the file does not say whether maintenance mode is on. `joins` are pairs of project and environment:
     environments to add to projects that the database already has. `digest` identifies the file.
@@ -66,13 +66,14 @@ def parse_seed(data: object) -> Seed:
     problems = problems or [*_repeated(data), *_reference_problems(data), *_tokens(data)]
     if problems:
         raise SeedError(problems)
-    sections = {name: _entries(shape, data.get(name) or []) for name, shape in SECTIONS.items()}
+    sections = {name: [_entry(name, each) for each in data.get(name) or []] for name in SECTIONS}
     return Seed(sections, data.get(MAINTENANCE), digest=_digest_of(data))
 
 
-def _entries(shape: Entry, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of a section without members that are null."""
-    return [cast("dict[str, Any]", without_nulls(shape, each)) for each in entries]
+def _entry(section: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry without members that are null, but for those that null clears."""
+    cleared = {key: None for key in CLEARED_BY_NULL.get(section, ()) if entry.get(key, key) is None}
+    return cast("dict[str, Any]", without_nulls(SECTIONS[section], entry)) | cleared
 
 
 def _digest_of(data: Mapping[str, Any]) -> str:

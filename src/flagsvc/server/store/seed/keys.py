@@ -214,6 +214,18 @@ SECTIONS: dict[str, Entry] = {
 }
 """Section of the file → shape of its entries. `features[].enabled` lists the environments in which the feature is on."""
 
+CLEARED_BY_NULL: dict[str, tuple[str, ...]] = {
+    "projects": ("description", "featureLimit", "featureNaming"),
+    "contextFields": ("description", "project"),
+    "segments": ("description", "project"),
+    "strategyTypes": ("title", "description"),
+    "tagTypes": ("description", "icon", "color"),
+    "features": ("description",),
+    "users": ("email",),
+    "tokens": ("expiresAt",),
+}
+"""Section → the keys that may be without a value in a database: null clears it. Null in any other key counts as left out."""
+
 IDENTITY = dict.fromkeys(SECTIONS, "name") | {
     "projects": "id",
     "tokens": "secret",

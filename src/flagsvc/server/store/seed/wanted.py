@@ -1,6 +1,7 @@
 """Makes a database what a seed says: a seed file as the wanted state (decision 0059).
 
-What the seed does not name stays: entries, and keys of entries. A list that an entry names is whole. A plan is the same work in a
+What the seed does not name stays: entries, and keys of entries. Null clears a value that may be missing. A list that an entry
+names is whole. A plan is the same work in a
 transaction that is rolled back.
 """
 
@@ -194,7 +195,17 @@ def _check_token(tx: Tx, index: int, columns: Columns) -> None:
         raise SeedError([f"tokens[{index}]: {text}"])
 
 
-CHECKS: Mapping[str, Callable[[Tx, int, Columns], None]] = {"segments": _check_segment, "tokens": _check_token}
+def _check_user(tx: Tx, index: int, columns: Columns) -> None:
+    """Raise SeedError if a user without a user name is to lose the mail address, by which the file names them."""
+    if columns.held["username"] is None and columns.changed.get("email", "") is None:
+        raise SeedError([f"users[{index}].email: the user has no user name, so the address cannot be cleared"])
+
+
+CHECKS: Mapping[str, Callable[[Tx, int, Columns], None]] = {
+    "segments": _check_segment,
+    "tokens": _check_token,
+    "users": _check_user,
+}
 """Section → what an entry that the database has must not become."""
 
 
