@@ -243,6 +243,8 @@ def measure_list(args: argparse.Namespace) -> None:
             "/ui/flags?sort=lastSeenAt",
             "/ui/flags?page=20",
             "/ui/flags.json",
+            "/ui/compare",
+            "/ui/projects",
         ):
             fetch(server.root + path)
             pid = server.program.process.pid

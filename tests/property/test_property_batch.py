@@ -217,7 +217,7 @@ def test_a_copy_makes_flags_the_same(
     servers: tuple[Scene, Scene], first: Json, second: Json, source: str, data: st.DataObject
 ) -> None:
     """Clients get the same of a copied flag in both environments, what they get where it came from does not change, nor do
-    other flags; it does what its preview said, and nothing is left to copy."""
+    other flags; it does what its preview said, also where that reads the flags again, and nothing is left to copy."""
     here = begin(servers[0])
     here.load({**first, "environment": "development"})
     here.load({**second, "environment": "production"})
@@ -227,6 +227,9 @@ def test_a_copy_makes_flags_the_same(
     chosen = data.draw(st.lists(st.sampled_from(sorted(before[source])), min_size=1, unique=True))
     with here.store.dry_run(ADMIN) as tx:
         shown = carry_out(tx, ADMIN, make_copies(tx, chosen, source, [target]))
+    with here.store.dry_run(ADMIN) as tx:
+        plain = [each._replace(before=None) for each in make_copies(tx, chosen, source, [target])]
+        assert carry_out(tx, ADMIN, plain) == shown
     with here.store.writing(ADMIN, "page") as tx:
         done = carry_out(tx, ADMIN, make_copies(tx, chosen, source, [target]))
     assert [each.content() for each in shown] == [each.content() for each in done]

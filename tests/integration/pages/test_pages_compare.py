@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient, page_client
@@ -129,6 +130,32 @@ def test_a_copy(pages: PageClient) -> None:
     assert names(pages, "from=development&to=production") == ["alone", "b"]
     told = events(pages, done.headers["location"].rpartition("=")[2])
     assert {each["way"] for each in told} == {"page"} and {each["project"] for each in told} == {"default", "other"}
+
+
+def test_the_notice_of_many_changes(pages: PageClient) -> None:
+    """The page after a copy asks the database as often for thirty flags as for three, also for rights in a project only."""
+    counts = []
+    for number in (3, 30):
+        flags = [f"of-{number}-{each}" for each in range(number)]
+        for name in flags:
+            pages.client.post("/api/admin/projects/default/features", {"name": name})
+            pages.client.post(f"{place(name, 'development')}/on")
+        shown = pages.press(pages.form(pages.get(DEVELOPMENT), "page=1"), "preview", flag=flags, token=EDITOR_SECRET)
+        done = pages.press(pages.form(shown, "page=1"), "save", token=EDITOR_SECRET)
+        assert done.status == 303
+        asked: list[str] = []
+        engine = pages.client.server.store.engine
+
+        def note(*given: Any, asked: list[str] = asked) -> None:
+            asked.append(given[2])
+
+        event.listen(engine, "before_cursor_execute", note)
+        action = done.headers["location"].rpartition("=")[2]
+        page = pages.get(f"/ui/settings?undo={action}", token=EDITOR_SECRET)
+        event.remove(engine, "before_cursor_execute", note)
+        assert "more changes" in page.text and "Undo" in page.text
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
 
 
 def test_a_copy_is_undone_whole(pages: PageClient) -> None:

@@ -13,7 +13,7 @@ from flagsvc.testing import FakeClock
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
-MOMENT, HOUR = "2026-03-04T12:34:56.789Z", "2026-03-04T12:00:00.000Z"
+MOMENT = "2026-03-04T12:34:56.789Z"
 URL = "/api/admin/projects"
 NAMING = {"pattern": "a.*", "example": "abc", "description": "words"}
 GIVEN: dict[str, Any] = {
@@ -47,7 +47,8 @@ def test_the_list(client: AppClient) -> None:
     assert (listed[0]["memberCount"], listed[0]["featureCount"], listed[0]["health"]) == (1, 0, 100)
     default = listed[1]
     assert (default["featureCount"], default["health"], default["technicalDebt"]) == (5, 80, 20)
-    assert (default["lastUpdatedAt"], default["lastReportedFlagUsage"]) == (MOMENT, HOUR)
+    assert (default["lastUpdatedAt"], default["lastReportedFlagUsage"]) == (MOMENT, MOMENT)
+    assert listed[0]["lastReportedFlagUsage"] is None
     assert [each["id"] for each in client.get(f"{URL}?archived=true").json()["projects"]] == ["gone"]
 
 

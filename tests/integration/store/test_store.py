@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 
 import pytest
@@ -10,7 +11,7 @@ from sqlalchemy import delete, insert, select
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.schema import events, segments
-from flagsvc.server.store.store import database_url, open_store
+from flagsvc.server.store.store import database_url, load_json, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
 
@@ -76,6 +77,14 @@ def test_numbers_beyond_all_bounds_are_stored_as_null(database_url: str) -> None
             assert tx.db.execute(select(events.c.data)).scalar_one() == {"a": [None, 1.5], "b": None}
     finally:
         store.close()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, -0.0, 1e5, null, true]}', "18446744073709551616", '"\\ud800"', "1e400", "[]", '"\\u0000"']
+)
+def test_stored_json_is_read_as_the_plain_parser_reads_it(text: str) -> None:
+    """Half a surrogate pair and numbers beyond all bounds, which the fast parser refuses, are read, too."""
+    assert repr(load_json(text)) == repr(load_json(text.encode())) == repr(json.loads(text))
 
 
 def test_the_number_of_a_row_that_is_gone_is_not_given_again(database_url: str) -> None:

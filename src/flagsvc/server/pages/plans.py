@@ -51,8 +51,14 @@ def show_plans(call: ApiCall, make: Maker) -> Json:
         "plans": whole(shown),  # a page can show no half of a surrogate pair
         "refused": any(each.refused for each in plans),
         "obstacle": obstacle_of(plans),
-        "base": digest_of([each.content() for each in plans]),
+        "base": digest_of(contents_of(plans)),
     }
+
+
+def contents_of(plans: Sequence[ImportPlan]) -> list[Json]:
+    """Return what imports change, for a digest. A flag stands as its own digest: one of thousands would stop all other threads."""
+    contents = [each.content() for each in plans]
+    return [each | {"flags": [digest_of(flag) for flag in each["flags"]]} for each in contents]
 
 
 def obstacle_of(plans: Sequence[ImportPlan]) -> str:
@@ -100,7 +106,7 @@ def apply_plans(call: ApiCall, make: Maker, way: Way) -> Tx:
         plans = carry_out(tx, call.actor, make(tx))
         if any(each.refused for each in plans):
             raise RefusedError
-        require_unchanged([each.content() for each in plans], call.form.text("base"))
+        require_unchanged(contents_of(plans), call.form.text("base"))
     return tx
 
 

@@ -106,7 +106,7 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None, naming: Json
         data = {
             "project": project,
             "title": stored["name"],
-            "flags": next((each["featureCount"] for each in projects.list_all(tx) if each["id"] == project), 0),
+            "flags": projects.count_flags(tx, project),
             "member_count": projects.get_overview(tx, project)["members"],
             "sticky": sticky_names(context_fields.list_choices(tx), form["defaultStickiness"]),
             "environments": [each for each in places if each["visible"]],

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+import msgspec
 from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -265,6 +266,7 @@ def make_engine(database: str) -> Engine:
         pool_pre_ping=True,
         isolation_level="READ COMMITTED",
         json_serializer=dump_json,
+        json_deserializer=load_json,
         connect_args=postgresql_arguments(url, "flagsvc"),
     )
 
@@ -305,6 +307,14 @@ def dump_json(value: object) -> str:
         return json.dumps(replace_infinities(value))
 
 
+def load_json(text: str | bytes) -> Any:
+    """Return a stored JSON value. A value that the fast parser refuses, such as half a surrogate pair, takes the plain one."""
+    try:
+        return msgspec.json.decode(text)
+    except ValueError:
+        return json.loads(text)
+
+
 def replace_infinities(value: Any) -> Any:
     """Return a JSON value with null in place of NaN and infinite numbers."""
     if isinstance(value, float):
@@ -322,6 +332,7 @@ def sqlite_engine(url: URL) -> Engine:
         max_overflow=0,
         pool_timeout=LOCK_TIMEOUT_S,
         json_serializer=dump_json,
+        json_deserializer=load_json,
         connect_args={"timeout": LOCK_TIMEOUT_S},
     )
 

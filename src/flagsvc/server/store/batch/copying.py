@@ -39,8 +39,9 @@ def make_copies(tx: Tx, names: Iterable[str], source: str, targets: Iterable[str
     here = states_of(data)
     _require_states(wanted, here, source)
     owners = {each["name"]: each["project"] for each in data["features"]}
+    places = list(targets)
     found = []
-    for target in targets:
+    for target in places:
         there = read_flag_states(tx, wanted, target)
         _require_states(wanted, there, target)
         groups: dict[str, list[str]] = defaultdict(list)
@@ -50,7 +51,8 @@ def make_copies(tx: Tx, names: Iterable[str], source: str, targets: Iterable[str
         for project, flags in groups.items():
             emptied = tuple(each for each in flags if there[each]["variants"] and not here[each]["variants"])
             body = {"project": project, "environment": target, "data": _select(data, set(flags))}
-            found.append(ImportRequest(body, body, emptied))
+            before = {each: there[each] for each in flags} if len(places) == 1 else None
+            found.append(ImportRequest(body, body, emptied, before))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row, Select, Table, select
@@ -23,6 +24,8 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
+SORTED_BY = ("sort_order", "position", "environment", "value")
+"""The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
 MAX_NAMES_IN_EVENT = 1000
 """The most names of features in the event of an export (decision 0019)."""
 
@@ -75,26 +78,14 @@ def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
-    """Return the rows of features, sorted by `_sort_key`; of one environment, or of all where it is empty."""
+    """Return the rows of features, in the order of SORTED_BY; of one environment, or of all where it is empty."""
     found: list[Row[Any]] = []
     for chunk in chunks(sorted(names)):
         query: Select[Any] = select(table).where(column.in_(chunk))
         if environment:
             query = query.where(table.c.environment == environment)
         found += tx.db.execute(query).all()
-    return sorted(found, key=_sort_key)
-
-
-def _sort_key(row: Row[Any]) -> tuple[Any, ...]:
-    """Return the sort key of a row: by feature, then strategies by their order, other rows by environment or value."""
-    columns = row._mapping
-    name = columns.get("feature", columns.get("name"))
-    return (
-        name,
-        columns.get("sort_order", 0),
-        columns.get("position", 0),
-        columns.get("environment") or columns.get("value") or "",
-    )
+    return sorted(found, key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c]))
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:

@@ -29,12 +29,14 @@ MADE: Final = {"context-field-created": "context field", "tag-type-created": "ta
 class ImportRequest(NamedTuple):
     """A request to import, as `import_data` takes it: as it can be stored, and with its original texts.
 
-    The flags of `emptied` lose their variants in the environment, which an import leaves where the data set has none.
+    The flags of `emptied` lose their variants in the environment, which an import leaves where the data set has none. `before` has
+    the states of the flags, if they were just read, and no request before this one changes such a flag.
     """
 
     body: Mapping[str, Any]
     sent: Mapping[str, Any]
     emptied: tuple[str, ...] = ()
+    before: Mapping[str, Json] | None = None
 
 
 class FlagChange(NamedTuple):
@@ -94,7 +96,7 @@ def _refused(request: ImportRequest, checks: Json) -> ImportPlan:
 def _import(tx: Tx, actor: Actor, request: ImportRequest, checks: Json) -> ImportPlan:
     data = read_data_set(request.body)
     names = list(dict.fromkeys(named_flags(data)))
-    before = read_flag_states(tx, names, data.environment)
+    before = read_flag_states(tx, names, data.environment) if request.before is None else request.before
     count = len(tx.pending_events)
     for name in request.emptied:
         replace_variants(tx, StrategyPlace(data.project, name, data.environment), [])

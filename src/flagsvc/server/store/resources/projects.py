@@ -12,11 +12,11 @@ from flagsvc.server.store.resources.feature_views import list_in_project
 from flagsvc.server.store.schema import (
     environments,
     events,
+    feature_environments,
     features,
     project_environments,
     project_roles,
     projects,
-    usage,
 )
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -58,6 +58,12 @@ def list_names(tx: Tx) -> list[Json]:
     return [{"id": row.id, "name": row.name} for row in rows]
 
 
+def count_flags(tx: Tx, project: str) -> int:
+    """Return the number of active features of a project."""
+    here = features.c.project == project, features.c.archived_at.is_(None)
+    return tx.db.execute(select(func.count()).select_from(features).where(*here)).scalar_one()
+
+
 def health_to_json(count: int, stale: int) -> Json:
     """Return the health of a project, the percentage of its features that are not stale, and its debt, the rest to 100."""
     debt = int(FULL_HEALTH * stale / count + 0.5) if count else 0
@@ -87,9 +93,9 @@ def _read_last_changes(tx: Tx) -> dict[str, Any]:
 
 
 def _read_last_usage(tx: Tx) -> dict[str, Any]:
-    """Return the last hour in which a feature was evaluated, by project."""
-    joined = usage.join(features, features.c.name == usage.c.feature)
-    query = select(features.c.project, func.max(usage.c.hour)).select_from(joined)
+    """Return when a feature was last evaluated, by project. There is one time for each environment, and usage for each hour."""
+    joined = feature_environments.join(features, features.c.name == feature_environments.c.feature)
+    query = select(features.c.project, func.max(feature_environments.c.last_seen_at)).select_from(joined)
     return {row[0]: row[1] for row in tx.db.execute(query.group_by(features.c.project))}
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change, find_action, find_change, may_see, require_action
 from flagsvc.server.store.undo.later import find_later, tell
 from flagsvc.server.store.undo.opening import find_opened
-from flagsvc.server.store.undo.subjects import Subject
+from flagsvc.server.store.undo.subjects import Subject, owner_of
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
 REFUSED = "This cannot be undone: "
@@ -49,13 +50,25 @@ def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obs
 
     It does not look at what is there now.
     """
+    owners: Mapping[str, str] | None = None
     for change in changes:
         row = row_of(change.type)
         if row.subject is None:
             return Obstacle(row.reason)
-        if not _may(tx, actor, change):
+        if actor is None or row.subject is WHOLE_ACTION or any(map(actor.may, row.permissions)):
+            continue
+        if owners is None:
+            owners = _read_owners(tx, changes)
+        project = owners.get(change.feature or "", change.project) if row.scope is owner_of else row.scope(tx, change)
+        if not any(actor.may(each, project=project, environment=change.environment) for each in row.permissions):
             return Obstacle(f"needs {' or '.join(row.permissions)}", row.permissions)
     return None
+
+
+def _read_owners(tx: Tx, changes: Sequence[Change]) -> dict[str, str]:
+    """Return the projects that the flags of changes are in now. All are read at once: an import may have changed thousands."""
+    names = [change.feature for change in changes if change.feature is not None]
+    return {row.name: row.project for row in find_all(tx, names)}
 
 
 def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
@@ -70,12 +83,6 @@ def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle 
         return find_later_change(tx, actor, changes[0])
     opened = find_opened(tx, changes)
     return None if opened is None else Obstacle(opened)
-
-
-def _may(tx: Tx, actor: Actor | None, change: Change) -> bool:
-    row = row_of(change.type)
-    here = {"project": row.scope(tx, change), "environment": change.environment}
-    return actor is None or row.subject is WHOLE_ACTION or any(actor.may(each, **here) for each in row.permissions)
 
 
 def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
