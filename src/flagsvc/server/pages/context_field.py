@@ -7,7 +7,7 @@ from flagsvc.pages.values import read_values
 from flagsvc.server.api.admin.context_fields import CREATE, MAY_CREATE, MAY_DELETE, MAY_UPDATE, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.nul import NUL
-from flagsvc.server.pages.attempts import attempt
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     SAVE,
     Look,
@@ -160,7 +160,9 @@ def remove(call: ApiCall) -> ApiAnswer:
         require_unchanged(context_fields.find(tx, name), call.form.text("base"))
         context_fields.remove(tx, name)
 
-    return attempt(call, work, lambda look: show_page(call, None, look), "context-fields", changed=CHANGED)
+    return attempt(
+        call, work, lambda look: show_page(call, None, look), "context-fields", changed=changed_meanwhile(CHANGED)
+    )
 
 
 def own_project(call: ApiCall) -> str | None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError, check
+from flagsvc.http.shapes import check
 from flagsvc.server.api.admin.environment_changes import CREATE, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     CONFLICT,
     ChangedMeanwhileError,
     Look,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
 from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import environments
+from flagsvc.server.store.store import Tx
 
 PERMISSION = "ADMIN"
 TYPES = ("development", "test", "pre-production", "production")
@@ -105,28 +105,28 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create an environment."""
     typed = {"name": call.form.text("name"), "type": call.form.text("type"), "enabled": call.form.has("enabled")}
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            check(CREATE, typed)
-            environments.create(tx, typed)
-    except (CallerError, ShapeError) as error:
-        return show_page(call, typed, Look(*reasons_of(error)))
-    return see_other(call, "environments", done=tx)
+
+    def work(tx: Tx) -> None:
+        check(CREATE, typed)
+        environments.create(tx, typed)
+
+    return attempt(call, work, lambda look: show_page(call, typed, look), "environments")
 
 
 def update(call: ApiCall) -> ApiAnswer:
     """Change the type of an environment, unless someone else changed the environment since it was shown."""
     name, wanted = call.params["name"], {"type": call.form.text("type")}
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(environments.get(tx, name), call.form.text("base"))
-            check(UPDATE, wanted)
-            environments.change(tx, name, wanted)
-    except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED, f"You typed the type {wanted['type']}."], by_whom=True))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, {"name": name, **wanted}, Look(*reasons_of(error)))
-    return see_other(call, "environments", name, done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged(environments.get(tx, name), call.form.text("base"))
+        check(UPDATE, wanted)
+        environments.change(tx, name, wanted)
+
+    def again(look: Look) -> ApiAnswer:
+        return show_page(call, None if look.by_whom else {"name": name, **wanted}, look)
+
+    changed = changed_meanwhile(CHANGED, f"You typed the type {wanted['type']}.", by_whom=True)
+    return attempt(call, work, again, "environments", name, changed=changed)
 
 
 def switch(*, enabled: bool) -> Handler:
@@ -143,15 +143,13 @@ def switch(*, enabled: bool) -> Handler:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete an environment that is not in use, unless someone else changed it since it was shown."""
     name = call.params["name"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(environments.get(tx, name), call.form.text("base"))
-            environments.remove(tx, name)
-    except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED], by_whom=True))
-    except CallerError as error:
-        return show_page(call, None, Look(*reasons_of(error)))
-    return see_other(call, "environments", done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged(environments.get(tx, name), call.form.text("base"))
+        environments.remove(tx, name)
+
+    changed = changed_meanwhile(CHANGED, by_whom=True)
+    return attempt(call, work, lambda look: show_page(call, None, look), "environments", changed=changed)
 
 
 LIST, ONE = "environments.html", "environment.html"

@@ -6,20 +6,25 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from flagsvc.http.shapes import ShapeError, check
+from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.feature_types import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.attempts import attempt
+from flagsvc.server.pages.edits import (
+    Look,
+    checked,
+    digest_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import feature_archive, feature_views, features, links, projects, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -37,15 +42,12 @@ def show_new(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Make a flag."""
     typed = read_form(call.form) | {"name": call.form.text("name")}
-    try:
-        body = check(CREATE_FEATURE, {name: value for name, value in typed.items() if name != "stale"})
-        assert isinstance(body, dict)
-        with call.store.writing(call.actor, "page") as tx:
-            features.create(tx, call.params["projectId"], body)
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return new_page(call, typed, Look(status, problems))
-    return see_other(call, "flags", typed["name"], done=tx)
+
+    def work(tx: Tx) -> None:
+        body = checked(CREATE_FEATURE, {name: value for name, value in typed.items() if name != "stale"})
+        features.create(tx, call.params["projectId"], body)
+
+    return attempt(call, work, lambda look: new_page(call, typed, look), "flags", typed["name"])
 
 
 def read_form(form: Form) -> Json:
@@ -131,24 +133,17 @@ def told(value: Any) -> str:
 def update(call: ApiCall) -> ApiAnswer:
     """Change what describes a flag, unless someone else changed it since it was shown."""
     name, typed = call.params["featureName"], read_form(call.form)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            row = require_flag(tx, name)
-            stored = content_of(row)
-            require_unchanged(stored, call.form.text("base"))
-            operations = [
-                {"op": "replace", "path": f"/{part}", "value": typed[part]}
-                for part in PARTS
-                if typed[part] != stored[part]
-            ]
-            check(PATCHES, operations)
-            features.patch(tx, row.project, name, operations)
-    except ChangedMeanwhileError:
-        return edit_page(call, typed, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return edit_page(call, typed, Look(status, problems))
-    return see_other(call, "flags", name, done=tx)
+
+    def work(tx: Tx) -> None:
+        row = require_flag(tx, name)
+        stored = content_of(row)
+        require_unchanged(stored, call.form.text("base"))
+        changed = [part for part in PARTS if typed[part] != stored[part]]
+        operations = [{"op": "replace", "path": f"/{part}", "value": typed[part]} for part in changed]
+        check(PATCHES, operations)
+        features.patch(tx, row.project, name, operations)
+
+    return attempt(call, work, lambda look: edit_page(call, typed, look), "flags", name)
 
 
 def change_tags(call: ApiCall) -> ApiAnswer:
@@ -158,27 +153,22 @@ def change_tags(call: ApiCall) -> ApiAnswer:
     kind, _, value = removed.partition(":")
     added = [{"type": form.text("type"), "value": form.text("value")}] if action == "add" else []
     gone = [{"type": kind, "value": value}] if action == "remove" else []
-    try:
-        body = check(CHANGES, {"addedTags": added, "removedTags": gone})
-        assert isinstance(body, dict)
-        with call.store.writing(call.actor, "page") as tx:
-            tags.change_tags_of_feature(tx, name, body["addedTags"], body["removedTags"])
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return edit_page(call, None, Look(status, problems))
-    return see_other(call, "flags", name, done=tx)
+
+    def work(tx: Tx) -> None:
+        body = checked(CHANGES, {"addedTags": added, "removedTags": gone})
+        tags.change_tags_of_feature(tx, name, body["addedTags"], body["removedTags"])
+
+    return attempt(call, work, lambda look: edit_page(call, None, look), "flags", name)
 
 
 def archive(call: ApiCall) -> ApiAnswer:
     """Archive a flag."""
     name = call.params["featureName"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            feature_archive.archive(tx, require_flag(tx, name).project, name)
-    except CallerError as error:
-        status, problems = problems_of(error)
-        return edit_page(call, None, Look(status, problems))
-    return see_other(call, "flags", name, "archived", done=tx)
+
+    def work(tx: Tx) -> None:
+        feature_archive.archive(tx, require_flag(tx, name).project, name)
+
+    return attempt(call, work, lambda look: edit_page(call, None, look), "flags", name, "archived")
 
 
 def show_archived(call: ApiCall) -> ApiAnswer:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, checked, reasons_of, require_unchanged
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
+from flagsvc.server.pages.edits import Look, checked, require_unchanged
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flag_edit import ONE, TEMPLATE, UPDATE, edit_page
-from flagsvc.server.pages.page import change, see_other
+from flagsvc.server.pages.page import change
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import links
 from flagsvc.server.store.store import Tx
 
@@ -27,23 +26,23 @@ def read_link(call: ApiCall) -> Json:
     return {"url": call.form.text("url"), "title": call.form.text("title")}
 
 
-def attempt(call: ApiCall, work: Callable[[Tx, str, str], None]) -> ApiAnswer:
+def do(call: ApiCall, work: Callable[[Tx, str, str], object]) -> ApiAnswer:
     """Do work on a link of the flag in one transaction, given project and flag; or show the page with what is wrong."""
     name, typed = call.params["featureName"], read_link(call)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            work(tx, require_flag(tx, name).project, name)
-    except ChangedMeanwhileError:
-        return edit_page(call, None, Look(CONFLICT, [CHANGED.format_map(typed)]))
-    except (CallerError, ShapeError) as error:
-        return edit_page(call, None, Look(*reasons_of(error)), {call.params.get("linkId", ""): typed})
-    return see_other(call, "flags", name, done=tx)
+    changed = changed_meanwhile(CHANGED.format_map(typed))
+
+    def again(look: Look) -> ApiAnswer:
+        return edit_page(call, None, look, {} if look is changed else {call.params.get("linkId", ""): typed})
+
+    return attempt(
+        call, lambda tx: work(tx, require_flag(tx, name).project, name), again, "flags", name, changed=changed
+    )
 
 
 def add(call: ApiCall) -> ApiAnswer:
     """Add a link. Without a title it has none."""
     sent = {name: text for name, text in read_link(call).items() if text or name == "url"}
-    return attempt(call, lambda tx, project, name: links.add(tx, project, name, checked(FEATURE_LINK, sent)))
+    return do(call, lambda tx, project, name: links.add(tx, project, name, checked(FEATURE_LINK, sent)))
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -54,12 +53,12 @@ def update(call: ApiCall) -> ApiAnswer:
         body = checked(FEATURE_LINK, typed | {"title": typed["title"] or None})
         links.change(tx, project, name, unchanged_link(call, tx), body)
 
-    return attempt(call, work)
+    return do(call, work)
 
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Remove a link, unless someone else changed it since it was shown."""
-    return attempt(call, lambda tx, project, name: links.remove(tx, project, name, unchanged_link(call, tx)))
+    return do(call, lambda tx, project, name: links.remove(tx, project, name, unchanged_link(call, tx)))
 
 
 def unchanged_link(call: ApiCall, tx: Tx) -> str:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flagsvc.http.shapes import ShapeError
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.dependencies import CREATE, PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
-    CONFLICT,
-    ChangedMeanwhileError,
     Look,
     checked,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag, state_words
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import dependencies
 from flagsvc.server.store.store import Tx
 
 ON, OFF = "on", "off"
 PARTS = {"words": "Depends on"}
+CHANGED = "Nothing was removed: someone changed the parents meanwhile. This is what they are now."
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -99,28 +96,25 @@ def save(call: ApiCall) -> ApiAnswer:
         if dependencies.parents_of(tx, name) != [parent_of(form)]:
             dependencies.add(tx, project, name, checked(CREATE, parent_of(form)))
 
-    return attempt(call, form, work)
+    return do(call, form, work)
 
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Remove a parent of the flag."""
-    return attempt(call, None, lambda tx, project, name: dependencies.remove(tx, project, name, call.params["parent"]))
+    return do(call, None, lambda tx, project, name: dependencies.remove(tx, project, name, call.params["parent"]))
 
 
-def attempt(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -> ApiAnswer:
+def do(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -> ApiAnswer:
     """Do work on the parents of the flag, given project and flag, unless someone else changed them since they were shown."""
     name = call.params["featureName"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            project = require_flag(tx, name).project
-            require_unchanged(dependencies.parents_of(tx, name), call.form.text("base"))
-            work(tx, project, name)
-    except ChangedMeanwhileError:
-        changed = "Nothing was removed: someone changed the parents meanwhile. This is what they are now."
-        return show_page(call, form, Look(CONFLICT, [] if form else [changed], conflict=form is not None))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, form, Look(*reasons_of(error)))
-    return see_other(call, "flags", name, done=tx)
+
+    def whole(tx: Tx) -> None:
+        project = require_flag(tx, name).project
+        require_unchanged(dependencies.parents_of(tx, name), call.form.text("base"))
+        work(tx, project, name)
+
+    changed = changed_meanwhile(CHANGED) if form is None else None
+    return attempt(call, whole, lambda look: show_page(call, form, look), "flags", name, changed=changed)
 
 
 OWN = "/flags/:featureName/parent"

@@ -5,7 +5,7 @@ As in the admin API, only a flag that has variants in some environment gets new 
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError, check
+from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.admin_words import words_of_variants
 from flagsvc.reasons.words import DEFAULT
@@ -13,25 +13,22 @@ from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages import variants_form
+from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.conditions import condition_choices
 from flagsvc.server.pages.edits import (
-    CONFLICT,
     PREVIEW,
     SAVE,
-    ChangedMeanwhileError,
     Look,
     differences,
     digest_of,
-    reasons_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.variants_form import STICKS_TO, Variants
 from flagsvc.server.shapes.feature_bodies import VARIANTS
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import context_fields, feature_environments, feature_views
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
@@ -78,17 +75,14 @@ def submit(call: ApiCall) -> ApiAnswer:
 
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save the variants in one transaction, unless someone else changed them since they were shown."""
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            place = read_place(tx, call)
-            stored = feature_environments.list_variants(tx, place)
-            require_unchanged(stored, call.form.text("base"))
-            feature_environments.replace_variants(tx, place, check(VARIANTS, wanted_of(shown, stored)))
-    except ChangedMeanwhileError:
-        return show_page(call, shown, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        return show_page(call, shown, Look(*reasons_of(error)))
-    return see_other(call, "flags", place.feature, done=tx)
+
+    def work(tx: Tx) -> None:
+        place = read_place(tx, call)
+        stored = feature_environments.list_variants(tx, place)
+        require_unchanged(stored, call.form.text("base"))
+        feature_environments.replace_variants(tx, place, check(VARIANTS, wanted_of(shown, stored)))
+
+    return attempt(call, work, lambda look: show_page(call, shown, look), "flags", call.params["featureName"])
 
 
 def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.admin.users import UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.shared import row_id
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
-    CONFLICT,
-    ChangedMeanwhileError,
     Look,
+    checked,
     differences,
     digest_of,
-    problems_of,
     require_unchanged,
 )
 from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.people import ADMIN, ROLE_NAMES, new_link, titled
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import personal_tokens, sessions, users
 from flagsvc.server.store.store import Tx
 
@@ -67,18 +64,13 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
 def update(call: ApiCall) -> ApiAnswer:
     """Save the form, unless someone else changed the user since it was shown."""
     number, form = row_id(call), {name: call.form.text(name) for name in PARTS}
-    try:
-        body = check(UPDATE, form)
-        assert isinstance(body, dict)
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(stored_form(tx, number), call.form.text("base"))
-            users.change(tx, number, body)
-    except ChangedMeanwhileError:
-        return show_page(call, form, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return show_page(call, form, Look(status, problems))
-    return see_other(call, "people", str(number), done=tx)
+
+    def work(tx: Tx) -> None:
+        body = checked(UPDATE, form)
+        require_unchanged(stored_form(tx, number), call.form.text("base"))
+        users.change(tx, number, body)
+
+    return attempt(call, work, lambda look: show_page(call, form, look), "people", str(number))
 
 
 def invite(call: ApiCall) -> ApiAnswer:
@@ -107,16 +99,13 @@ def end_sessions(call: ApiCall) -> ApiAnswer:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete the user, unless someone else changed it since it was shown."""
     number = row_id(call)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(stored_form(tx, number), call.form.text("base"))
-            users.remove(tx, number)
-    except ChangedMeanwhileError:
-        return show_page(call, None, Look(CONFLICT, [CHANGED], by_whom=True))
-    except CallerError as error:
-        status, problems = problems_of(error)
-        return show_page(call, None, Look(status, problems))
-    return see_other(call, "people", done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged(stored_form(tx, number), call.form.text("base"))
+        users.remove(tx, number)
+
+    changed = changed_meanwhile(CHANGED, by_whom=True)
+    return attempt(call, work, lambda look: show_page(call, None, look), "people", changed=changed)
 
 
 TEMPLATE = "person.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
@@ -11,9 +12,8 @@ from flagsvc.server.api.admin.project_access import SET as SET_ROLES
 from flagsvc.server.api.admin.project_changes import CREATE, MODE, SETTINGS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.shared import row_id
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
-    CONFLICT,
-    ChangedMeanwhileError,
     Look,
     checked,
     differences,
@@ -166,19 +166,11 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def attempt(
-    call: ApiCall, work: Callable[[Tx], None], typed: Json | None = None, naming: Json | None = None
-) -> ApiAnswer:
+def do(call: ApiCall, work: Callable[[Tx], object], typed: Json | None = None, naming: Json | None = None) -> ApiAnswer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            work(tx)
-    except ChangedMeanwhileError:
-        look = Look(CONFLICT, [CHANGED]) if typed is None and naming is None else Look(CONFLICT, conflict=True)
-        return show_page(call, look, typed, naming)
-    except (CallerError, ShapeError) as error:
-        return show_page(call, Look(*reasons_of(error)), typed, naming)
-    return see_other(call, "projects", call.params["projectId"], done=tx)
+    changed = changed_meanwhile(CHANGED) if typed is None and naming is None else None
+    again = partial(show_page, call, typed=typed, naming=naming)
+    return attempt(call, work, again, "projects", call.params["projectId"], changed=changed)
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -190,7 +182,7 @@ def update(call: ApiCall) -> ApiAnswer:
         body = typed | {name: typed[name] or None for name in MAY_BE_EMPTY}
         project_changes.change(tx, project, checked(UPDATE, body))
 
-    return attempt(call, work, typed)
+    return do(call, work, typed)
 
 
 def update_naming(call: ApiCall) -> ApiAnswer:
@@ -202,7 +194,7 @@ def update_naming(call: ApiCall) -> ApiAnswer:
         require_unchanged(texts_of(stored, NAMING), call.form.text("base"))
         project_changes.change_settings(tx, project, checked(SETTINGS, {"featureNaming": typed}))
 
-    return attempt(call, work, naming=typed)
+    return do(call, work, naming=typed)
 
 
 def add_environment(call: ApiCall) -> ApiAnswer:
@@ -212,7 +204,7 @@ def add_environment(call: ApiCall) -> ApiAnswer:
         body = checked(ADD_ENVIRONMENT, {"environment": call.form.text("environment")})
         environments.add_to_project(tx, call.params["projectId"], body["environment"])
 
-    return attempt(call, work)
+    return do(call, work)
 
 
 def remove_environment(call: ApiCall) -> ApiAnswer:
@@ -224,7 +216,7 @@ def remove_environment(call: ApiCall) -> ApiAnswer:
         require_unchanged(found, call.form.text("base"))
         environments.remove_from_project(tx, project, name)
 
-    return attempt(call, work)
+    return do(call, work)
 
 
 def give(call: ApiCall) -> ApiAnswer:
@@ -234,7 +226,7 @@ def give(call: ApiCall) -> ApiAnswer:
         body = checked(ADD_ACCESS, {"roles": call.form.texts("role"), "users": call.form.texts("user")})
         project_access.add(tx, call.params["projectId"], body["roles"], body["users"])
 
-    return attempt(call, work)
+    return do(call, work)
 
 
 def replace(call: ApiCall) -> ApiAnswer:
@@ -244,12 +236,12 @@ def replace(call: ApiCall) -> ApiAnswer:
         body = checked(SET_ROLES, {"roles": call.form.texts("roles")})
         project_access.replace(tx, call.params["projectId"], unchanged_user(call, tx), body["roles"])
 
-    return attempt(call, work)
+    return do(call, work)
 
 
 def take(call: ApiCall) -> ApiAnswer:
     """Take all roles of a user away, unless someone else changed them since they were shown."""
-    return attempt(call, lambda tx: project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx)))
+    return do(call, lambda tx: project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx)))
 
 
 def unchanged_user(call: ApiCall, tx: Tx) -> int:
@@ -268,15 +260,12 @@ def held_roles(tx: Tx, project: str, user: int) -> Sequence[int]:
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a project without active flags, unless someone else changed it since it was shown."""
     project = call.params["projectId"]
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(project_changes.describe(tx, project), call.form.text("base"))
-            project_changes.remove(tx, project)
-    except ChangedMeanwhileError:
-        return show_page(call, Look(CONFLICT, [CHANGED]))
-    except CallerError as error:
-        return show_page(call, Look(*reasons_of(error)))
-    return see_other(call, "projects", done=tx)
+
+    def work(tx: Tx) -> None:
+        require_unchanged(project_changes.describe(tx, project), call.form.text("base"))
+        project_changes.remove(tx, project)
+
+    return attempt(call, work, partial(show_page, call), "projects", changed=changed_meanwhile(CHANGED))
 
 
 NEW, ONE = "project_new.html", "project.html"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.parse import parse_segment
-from flagsvc.http.shapes import ShapeError, check
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import EVERYONE, constraint_words
 from flagsvc.server.api.admin.segments import UPSERT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import MAX_ID, read_number, segment_project
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.conditions import (
     condition_choices,
     constraints_of,
@@ -20,18 +20,16 @@ from flagsvc.server.pages.conditions import (
     show_rows,
 )
 from flagsvc.server.pages.edits import (
-    CONFLICT,
     PREVIEW,
     SAVE,
-    ChangedMeanwhileError,
     Look,
+    checked,
     differences,
     digest_of,
-    problems_of,
     require_unchanged,
 )
 from flagsvc.server.pages.last_change import last_change
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -43,6 +41,7 @@ CREATE = ("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT")
 UPDATE = ("UPDATE_SEGMENT", "UPDATE_PROJECT_SEGMENT")
 DELETE = ("DELETE_SEGMENT", "UPDATE_PROJECT_SEGMENT")
 PARTS = {"name": "Name", "description": "Description", "project": "Project", "words": "Conditions"}
+CHANGED = "It was not deleted: someone changed this segment meanwhile. This is what it is now."
 IN_USE = "It was not deleted: strategies use it. Take it out of them first."
 
 
@@ -110,21 +109,16 @@ def submit(call: ApiCall) -> ApiAnswer:
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the segment since it was shown."""
     number = read_id(call)
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            body = check(UPSERT, body_of(shown))
-            assert isinstance(body, dict)
-            if number is None:
-                segments.create(tx, body)
-            else:
-                require_unchanged(segments.find(tx, number), shown["base"])
-                segments.change(tx, number, body)
-    except ChangedMeanwhileError:
-        return show_page(call, shown, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return show_page(call, shown, Look(status, problems))
-    return see_other(call, "segments", done=tx)
+
+    def work(tx: Tx) -> None:
+        body = checked(UPSERT, body_of(shown))
+        if number is None:
+            segments.create(tx, body)
+        else:
+            require_unchanged(segments.find(tx, number), shown["base"])
+            segments.change(tx, number, body)
+
+    return attempt(call, work, lambda look: show_page(call, shown, look), "segments")
 
 
 def read_id(call: ApiCall) -> int | None:
@@ -193,14 +187,14 @@ def remove(call: ApiCall) -> ApiAnswer:
     """Delete a segment that no strategy uses, unless someone else changed it since it was shown."""
     number = read_id(call)
     assert number is not None
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            require_unchanged(segments.find(tx, number), call.form.text("base"))
-            removed = segments.remove(tx, number)
-    except ChangedMeanwhileError:
-        problem = "It was not deleted: someone changed this segment meanwhile. This is what it is now."
-        return show_page(call, None, Look(CONFLICT, [problem], by_whom=True))
-    return see_other(call, "segments", done=tx) if removed else show_page(call, None, Look(CONFLICT, [IN_USE]))
+
+    def work(tx: Tx) -> None:
+        require_unchanged(segments.find(tx, number), call.form.text("base"))
+        if not segments.remove(tx, number):
+            raise CallerError("ConflictError", IN_USE)
+
+    changed = changed_meanwhile(CHANGED, by_whom=True)
+    return attempt(call, work, lambda look: show_page(call, None, look), "segments", changed=changed)
 
 
 def form_project(call: ApiCall) -> str | None:

@@ -6,18 +6,19 @@ it was made from, so that two people who edit the same strategy see each other's
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import ShapeError, check
+from functools import partial
+
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages import variants_form
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
 from flagsvc.server.pages.edits import (
-    CONFLICT,
     PREVIEW,
     SAVE,
     ChangedMeanwhileError,
     Look,
-    problems_of,
+    checked,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
@@ -35,13 +36,14 @@ from flagsvc.server.pages.strategy_form import (
 from flagsvc.server.pages.strategy_preview import differences, preview_of
 from flagsvc.server.shapes import feature_bodies
 from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, MAX_SEGMENTS, Json
-from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import context_fields, feature_views, segments, strategies, strategy_types
 from flagsvc.server.store.resources.flag_sentences import read_segment_specs
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "DELETE_FEATURE_STRATEGY"
+CHANGED = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -65,27 +67,22 @@ def submit(call: ApiCall) -> ApiAnswer:
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
     """Save a form in one transaction, unless someone else changed the strategy since it was shown."""
     identity = call.params.get("strategyId")
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            place = read_place(tx, call)
-            stored = find_strategy(tx, place, identity)
-            if identity is not None:
-                if stored is None:  # its form never makes a new one: that needs another permission
-                    raise ChangedMeanwhileError
-                require_unchanged(content_of(stored), shown["base"])
-            shape = feature_bodies.CREATE_STRATEGY if stored is None else feature_bodies.UPDATE_STRATEGY
-            body = check(shape, body_of(shown, stored))
-            assert isinstance(body, dict)
-            if stored is None:
-                strategies.create(tx, place, body)
-            else:
-                strategies.change(tx, place, stored["id"], body)
-    except ChangedMeanwhileError:
-        return show_page(call, shown, Look(CONFLICT, conflict=True))
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return show_page(call, shown, Look(status, problems))
-    return see_other(call, "flags", place.feature, done=tx)
+
+    def work(tx: Tx) -> None:
+        place = read_place(tx, call)
+        stored = find_strategy(tx, place, identity)
+        if identity is not None:
+            if stored is None:  # its form never makes a new one: that needs another permission
+                raise ChangedMeanwhileError
+            require_unchanged(content_of(stored), shown["base"])
+        shape = feature_bodies.CREATE_STRATEGY if stored is None else feature_bodies.UPDATE_STRATEGY
+        body = checked(shape, body_of(shown, stored))
+        if stored is None:
+            strategies.create(tx, place, body)
+        else:
+            strategies.change(tx, place, stored["id"], body)
+
+    return attempt(call, work, lambda look: show_page(call, shown, look), "flags", call.params["featureName"])
 
 
 def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
@@ -193,17 +190,17 @@ def move(call: ApiCall) -> ApiAnswer:
 
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a strategy, unless someone else changed it since it was shown."""
-    try:
-        with call.store.writing(call.actor, "page") as tx:
-            place = read_place(tx, call)
-            stored = find_strategy(tx, place, call.params["strategyId"])
-            if stored is not None:
-                require_unchanged(content_of(stored), call.form.text("base"))
-                strategies.remove(tx, place, stored["id"])
-    except ChangedMeanwhileError:
-        problem = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
-        return show_page(call, None, Look(CONFLICT, [problem], by_whom=True))
-    return see_other(call, "flags", place.feature, done=tx)
+
+    def work(tx: Tx) -> None:
+        place = read_place(tx, call)
+        stored = find_strategy(tx, place, call.params["strategyId"])
+        if stored is not None:
+            require_unchanged(content_of(stored), call.form.text("base"))
+            strategies.remove(tx, place, stored["id"])
+
+    changed = changed_meanwhile(CHANGED, by_whom=True)
+    again = partial(show_page, call, None)
+    return attempt(call, work, again, "flags", call.params["featureName"], changed=changed)
 
 
 PATH = "/flags/:featureName/:environment/strategies"

@@ -8,7 +8,7 @@ from flagsvc.pages.forms import Form, read_whole
 from flagsvc.server.api.admin.strategy_types import CREATE, TYPES, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.attempts import attempt
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     SAVE,
     Look,
@@ -159,7 +159,9 @@ def unchanged(work: Callable[[Tx, str], None], *, stays: bool) -> Handler:
             work(tx, name)
 
         goal = ("strategy-types", *([name] if stays else []))
-        return attempt(call, unchanged, lambda look: show_page(call, None, look), *goal, changed=CHANGED)
+        return attempt(
+            call, unchanged, lambda look: show_page(call, None, look), *goal, changed=changed_meanwhile(CHANGED)
+        )
 
     return handler
 

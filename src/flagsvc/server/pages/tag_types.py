@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.tag_types import UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.pages.attempts import attempt
+from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     Look,
     checked,
@@ -113,7 +113,9 @@ def remove(call: ApiCall) -> ApiAnswer:
         require_unchanged([tag_types.find(tx, name), tag_types.tags_of(tx, name)], call.form.text("base"))
         tag_types.remove(tx, name)
 
-    return attempt(call, work, lambda look: show_page(call, None, look), "tag-types", changed=CHANGED)
+    return attempt(
+        call, work, lambda look: show_page(call, None, look), "tag-types", changed=changed_meanwhile(CHANGED)
+    )
 
 
 ONE = "tag_type.html"
