@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
+from flagsvc.server.pages.plans import show_plans
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.batch.copying import make_copies
+from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.resources import strategies
+from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.store import Tx
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient, page_client
 
@@ -156,6 +164,26 @@ def test_the_notice_of_many_changes(pages: PageClient) -> None:
         assert "more changes" in page.text and "Undo" in page.text
         counts.append(len(asked))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_flags_are_read_before_others_wait(pages: PageClient, meanwhile: bool) -> None:
+    """A copy makes its requests before its transaction; where a flag changes in between, it makes them again, of what is there."""
+    store, boss = pages.client.server.store, Actor(1, "boss", root_role="admin")
+    call: Any = SimpleNamespace(store=store, actor=boss)
+    made: list[Any] = []
+
+    def make(tx: Tx) -> list[ImportRequest]:
+        made.append(make_copies(tx, ["a", "same"], "development", ["production"]))
+        if meanwhile and len(made) == 1:
+            with store.writing(boss) as other:
+                strategies.set_state(other, StrategyPlace("default", "same", "development"), enabled=True)
+        return list(made[-1])
+
+    shown = show_plans(call, make)
+    assert len(made) == (2 if meanwhile else 1)
+    found = [each["name"] for plan in shown["plans"] for each in plan["flags"]]
+    assert found == (["a", "same"] if meanwhile else ["a"])
 
 
 def test_a_copy_is_undone_whole(pages: PageClient) -> None:
