@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check test test-interpreted test-long lint types docs lock wheel bench soak instructions clean
+.PHONY: help install compile demo check test test-interpreted test-long lint types docs screenshots lock wheel bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ types: $(VENV)/.installed ## run mypy, strict
 
 docs: install ## write the generated reference pages
 	$(BIN)/python docs/generate.py
+
+screenshots: install ## take the pictures in docs/screenshots/ again (Chromium)
+	$(BIN)/python docs/screenshots.py
 
 # Extras stay in the pins: the pip of Python 3.11 does not apply a pin of `coverage` to `coverage[toml]`, and takes a newer release.
 lock: $(VENV)/.created ## pin the requirements again, with hashes

@@ -158,9 +158,10 @@ class Browser:
         return [each["request"]["url"] for each in self.told("Network.requestWillBeSent")]
 
     def screenshot(self, path: Path, width: int, height: int) -> None:
-        """Write a picture of the page as a window of this size shows it."""
+        """Write a picture of the page as a window of this size shows it, in the format of the file's name: png or webp."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        data = self.call("Page.captureScreenshot", format=path.suffix.removeprefix("."))["data"]
+        path.write_bytes(base64.b64decode(data))
 
 
 @contextmanager

@@ -314,6 +314,22 @@ def test_environments_that_cannot_be(
     assert pages.get("/ui/flags/gone/copy").headers["location"] == "/ui/flags/gone/archived"
 
 
+def test_the_only_other_environment_is_ticked(pages: PageClient) -> None:
+    """Where a flag has two environments, the form offers the copy to the other one; with three it ticks none."""
+
+    def ticked(path: str) -> list[str]:
+        form = pages.form(pages.get(f"/ui/flags/{path}"), "/copy")
+        return [value for name, value in form.fields if name == "to"]
+
+    assert ticked("theirs/copy") == ["production"]
+    assert ticked("theirs/copy?from=production") == ["development"]
+    assert ticked("a/copy") == []
+    form = pages.form(pages.get("/ui/flags/theirs/copy"), "/copy")
+    unticked = pages.press(form, "preview", to=None)
+    assert unticked.status == 400 and "Tick at least one environment" in unticked.text
+    assert "to" not in dict(pages.form(unticked, "/copy").fields)
+
+
 def test_the_second_of_two_people(pages: PageClient) -> None:
     """What another person changes after the look stops the copy to all environments."""
     form = pages.form(pages.get("/ui/flags/a/copy?from=development"), "/copy")

@@ -95,6 +95,23 @@ def test_what_differs_comes_first(pages: PageClient) -> None:
     assert [each["name"] for each in tried(pages, ("q", "ALW c"))["results"]["flags"]] == ["c-always"]
 
 
+@pytest.mark.parametrize(
+    ("search", "explained"), [("c-always", "c-always"), ("ALW c", "c-always"), ("a", "a"), ("", None), ("nosuch", None)]
+)
+def test_the_only_flag_is_explained_at_once(pages: PageClient, search: str, explained: str | None) -> None:
+    """A flag is explained without being asked for if no other fits, or if its whole name was typed; the first that differs."""
+    found = tried(pages, ("q", search), ("lines", f'{{"userId": "none"}}\n{{"userId": "{USER}"}}'))
+    assert (found["why"] and found["why"]["flag"]) == explained
+    if explained == "a":
+        assert found["why"]["line"] == 1
+
+
+def test_the_first_field_has_the_focus_until_something_is_tried(pages: PageClient) -> None:
+    """A person types at once where the page begins, and is not led away from an answer."""
+    assert 'name="value" value="" spellcheck="false" autofocus' in pages.get("/ui/try").text
+    assert "autofocus" not in pages.post("/ui/try", [*BOTH, *typed(userId=USER)]).text
+
+
 def test_answers_are_those_of_clients(pages: PageClient) -> None:
     """For each of a hundred contexts, the answer is what an evaluation of the clients' document gives."""
     contexts: list[Any] = [{"userId": str(at), "properties": {"region": "eu" if at % 2 else "us"}} for at in range(100)]

@@ -6,7 +6,8 @@ function localTimes(root) {
     const moment = new Date(each.dateTime);
     if (!Number.isNaN(moment.valueOf())) {
       each.title = each.dateTime;
-      each.textContent = moment.toLocaleString();
+      const time = moment.toLocaleTimeString().replaceAll(" ", "\u00a0"); // a line does not end before "PM"
+      each.textContent = `${moment.toLocaleDateString()} ${time}`;
     }
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -55,8 +56,9 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
         flag = read_flag(tx, name)
     found = preview_plans(call, lambda tx: make_requests(call, tx), look)
     names = [each["name"] for each in flag["environments"]]
-    source = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
-    targets = call.form.texts(TARGET)
+    wanted = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
+    source = wanted if wanted in names else next(iter(names), "")
+    targets = call.form.texts(TARGET) if call.form.has("do") else only_target(names, source)
     for state in flag["environments"]:
         state["needs"] = needs_of(call, flag["project"], state["name"])
         state["ticked"] = state["name"] in targets
@@ -64,13 +66,19 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     changed = [] if found is None else [each["environment"] for each in found["plans"]]
     data = {
         "flag": flag,
-        "source": source if source in names else next(iter(names), ""),
+        "source": source,
         "same": [] if found is None else [each for each in dict.fromkeys(targets) if each not in changed],
         "problems": look.problems,
         "changed": look.conflict,
         "found": found,
     }
     return ApiAnswer(data, look.status)
+
+
+def only_target(names: Sequence[str], source: str) -> Sequence[str]:
+    """Return the environment to copy to, if the source has one beside it and no more."""
+    others = [name for name in names if name != source]
+    return others if len(others) == 1 else ()
 
 
 TEMPLATE, OWN = "copy.html", "/flags/:featureName/copy"

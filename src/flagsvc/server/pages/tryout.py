@@ -71,6 +71,8 @@ def evaluate(call: ApiCall) -> ApiAnswer:
     try:
         contexts = read_contexts(typed.pairs, typed.lines, call.server.clock.now() * 1000)
         results = find_results(call, typed, contexts)
+        if not typed.why:
+            explain_only_one(typed, results["flags"])
     except ContextError as error:
         return ApiAnswer(data | {"results": None, "why": None, "problem": str(error)}, 400)
     return ApiAnswer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
@@ -137,6 +139,13 @@ def find_results(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
         "differ": sum(row["differs"] for row in rows),
         "flags": rows[:SHOWN],
     }
+
+
+def explain_only_one(typed: Typed, rows: Sequence[Json]) -> None:
+    """Ask why for the flag of the name that was typed, or for the only one that fits."""
+    named = [row for row in rows if row["name"] == typed.search] or rows
+    if len(named) == 1:
+        typed.why, typed.line = named[0]["name"], named[0]["line"]
 
 
 def check_size(answers: int) -> None:
