@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +25,20 @@ sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "benchmarks")]
 
 from harness import machine  # noqa: E402
 from harness.load import BenchError  # noqa: E402
+from harness.page_tasks import (  # noqa: E402
+    ASKED,
+    COPIED,
+    COPY,
+    NAMES,
+    OUR_TASKS,
+    SWITCHED,
+    THEIR_TASKS,
+    WHY,
+    WORDS,
+    Click,
+    Task,
+    Write,
+)
 from support import peers  # noqa: E402
 from support.browser import Browser, browser  # noqa: E402
 from support.flagservers import USER_SECRET, our_flag_server  # noqa: E402
@@ -33,21 +47,10 @@ from support.processes import ADMIN_TOKEN, ask, postgresql, unleash_server  # no
 from support.real_user import FIRST_USER  # noqa: E402
 from support.waiting import wait_until  # noqa: E402
 
-FLAGS = 20
-NAMES = [f"team-{number % 5}.feature-{number:02}" for number in range(FLAGS)]
-SWITCHED, ASKED, COPIED = NAMES[5], NAMES[7], NAMES[8]
-"""The flag to switch off, the one that leaves out user 7, and the one that is in development only."""
 FEATURES = "/projects/default/features"
 LEAVES_OUT_7 = [{"contextName": "userId", "operator": "IN", "values": ["1", "2", "3"]}]
 WAIT_S, QUIET_S, LOOK_S, REST_S = 30.0, 1.5, 0.002, 0.02
 WIDTH, HEIGHT = 1440, 900
-WORDS = """
-const row = name => [...document.querySelectorAll("tr")].find(each => each.innerText.includes(name));
-const said = (tags, words) => [...document.querySelectorAll(tags)].find(
-  each => each.offsetParent && each.innerText.trim() === words);
-const one = selector => document.querySelector(selector);
-"""
-"""What the scripts below call."""
 PLACE = """(() => { %s const found = %s;
   if (!found || found.disabled) return null;
   found.scrollIntoView({block: "center", behavior: "instant"});
@@ -56,26 +59,6 @@ PLACE = """(() => { %s const found = %s;
 })()"""
 """Where an element can be hit; null where it is not there, or something else covers it."""
 WRITES = "document.activeElement?.matches('input, textarea, [contenteditable=true]') ?? false"
-
-
-class Click(NamedTuple):
-    """Press what a script finds."""
-
-    target: str
-
-
-class Write(NamedTuple):
-    """Write where the focus is."""
-
-    text: str
-
-
-class Task(NamedTuple):
-    """What a person does in the list of flags, and the script that says whether the page shows that it is done."""
-
-    title: str
-    steps: tuple[Click | Write, ...]
-    done: str
 
 
 @dataclass
@@ -112,73 +95,6 @@ class Site:
         if title == COPY:
             return bool(state["enabled"] and state["strategies"][0]["constraints"][0]["values"] == ["1", "2", "3"])
         return title == WHY or not state["enabled"]
-
-
-OFF, WHY, COPY = "switch it off", "why not user 7", "copy to production"
-OUR_TASKS = (
-    Task(
-        OFF,
-        (Click(f"row('{SWITCHED}')?.querySelectorAll('.switch')[1]"), Click("said('button', 'Switch off')")),
-        "one('#notice .done')?.innerText.includes('off in production')",
-    ),
-    Task(
-        WHY,
-        (
-            Click("said('nav a', 'Try')"),
-            Write("7"),
-            Click("said('button.main', 'Try')"),
-            Click(f"row('{ASKED}')?.querySelector('[name=why]')"),
-        ),
-        "one('.why')?.innerText.includes('userId is one of 1, 2, 3: it is 7')",
-    ),
-    Task(
-        COPY,
-        (
-            Click(f"said('tbody a', '{COPIED}')"),
-            Click("said('a.button', 'Copy to …')"),
-            Click("one('button[value=preview]:not(.hidden)')"),
-            Click("said('button.main', 'Copy')"),
-        ),
-        "one('#notice .done')?.innerText.includes('production')",
-    ),
-)
-THEIR_SWITCH = "input[aria-label=production]"
-CONFIRM = Click("one('[data-testid=DIALOGUE_CONFIRM_ID]')")
-THEIR_TASKS = (
-    Task(
-        OFF,
-        (Click(f"row('{SWITCHED}')?.querySelector('{THEIR_SWITCH}')"), CONFIRM),
-        f"row('{SWITCHED}')?.querySelector('{THEIR_SWITCH}').checked === false",
-    ),
-    Task(
-        WHY,
-        (
-            Click("said('nav a, aside a, a', 'Playground')"),
-            Click("one('#environment')"),
-            Click("said('[role=option]', 'production')"),
-            Click("one('.cm-content')"),
-            Write('{"userId":"7"}'),
-            Click("said('button', 'Try configuration')"),
-            Click(f"[...(row('{ASKED}')?.querySelectorAll('button') ?? [])].at(-2)"),
-            Click("one('.MuiPopover-root tbody button')"),
-        ),
-        "[...document.querySelectorAll('.MuiPopover-root')].some(each => each.innerText.includes('Constraint not met'))",
-    ),
-    Task(
-        COPY,
-        (
-            Click(f"said('td a', '{COPIED}')"),
-            Click(
-                "[...document.querySelectorAll('.MuiAccordionSummary-root')].find(e => e.innerText.includes('development'))"
-            ),
-            Click("one('[data-testid=STRATEGY_FORM_COPY_ID]')"),
-            Click("said('[role=menuitem]', 'Copy to production')"),
-            Click(f"one('{THEIR_SWITCH}')"),
-            CONFIRM,
-        ),
-        f"one('{THEIR_SWITCH}')?.checked === true",
-    ),
-)
 
 
 @dataclass

@@ -32,8 +32,8 @@ from support.processes import Proxy, answers, free_port, our_proxy, scratch  # n
 HERE = ROOT / "docs" / "screenshots"
 EXAMPLES = ROOT / "examples"
 WIDTHS = (360, 768, 1440)
-TALLEST = 2400
-"""Pixels of the longest picture."""
+TALLEST, TALLEST_KEPT = 2400, 1200
+"""Pixels of the longest picture, and of the longest that is kept."""
 ADA, BEN, TOKEN = "user:secret-of-ada", "user:secret-of-ben", "*:production.secret-of-the-proxy"
 CALLS_A_SECOND = 20
 HOURS = 24
@@ -116,8 +116,8 @@ SERVER = (
     Picture("strategy-type", "/strategy-types/openingHours"),
     Picture("nowhere", "/nowhere"),
 )
-DRAWN = "(document.querySelector('.spark polyline')?.getAttribute('points') ?? '').split(' ').length > 4"
-"""The line of the traffic has a few seconds."""
+DRAWN = "(document.querySelector('.spark polyline')?.getAttribute('points') ?? '').split(' ').length > 12"
+"""The line of the traffic has some seconds."""
 PROXY = (
     Picture("proxy-status", "/status", kept=(("light", 768),)),
     Picture("proxy-flags", "/flags"),
@@ -245,10 +245,10 @@ def show(page: Browser, address: str, picture: Picture, width: int) -> None:
     page.wait_for(picture.awaited)
 
 
-def take(page: Browser, path: Path, width: int) -> None:
-    """Write a picture of the page that is shown, from its top to its end."""
+def take(page: Browser, path: Path, width: int, tallest: int) -> None:
+    """Write a picture of the page that is shown, from its top to its end, or as much as is allowed."""
     page.run("document.activeElement?.blur(); scrollTo(0, 0)")
-    height = min(page.run("document.documentElement.scrollHeight"), TALLEST)
+    height = min(page.run("document.documentElement.scrollHeight"), tallest)
     page.screenshot(path, width, max(height, 400))
 
 
@@ -260,7 +260,7 @@ def take_all(page: Browser, address: str, pictures: tuple[Picture, ...], folder:
             for width in WIDTHS:
                 if every or (look, width) in picture.kept:
                     show(page, address, picture, width)
-                    take(page, folder / picture.file(look, width), width)
+                    take(page, folder / picture.file(look, width), width, TALLEST if every else TALLEST_KEPT)
 
 
 def main() -> int:
@@ -274,6 +274,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with flag_server() as server, proxy_of(server) as desk, browser() as page:
         pages = f"{server.root}/ui"
+        page.call("Emulation.setScrollbarsHidden", hidden=True)
         sign_in(page, pages)
         [first, *_] = call(server, ADA, "GET", f"{FEATURES}/{FLAG}/environments/production/strategies")
         edited = f"/flags/{FLAG}/production/strategies/{first['id']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -11,16 +12,36 @@ from flagsvc.settings.edge import ROWS
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
+PICTURE = re.compile(r"!\[([^]]*)\]\([^)]*screenshots/([^)/]+)\)")
+"""The description and the file of a picture."""
+
+
+def script(name: str) -> ModuleType:
+    """Return a script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"flagsvc_docs_{name}", ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
 
 
 def generator() -> ModuleType:
     """Return docs/generate.py as a module."""
-    spec = importlib.util.spec_from_file_location("flagsvc_docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("generate")
+
+
+def test_pictures() -> None:
+    """The repository has the pictures that `make screenshots` takes, small, and a guide shows each with a description."""
+    pictures = script("screenshots")
+    kept = {each.file(*look) for each in (*pictures.SERVER, *pictures.PROXY) for look in each.kept}
+    assert {each.name for each in pictures.HERE.iterdir()} == kept
+    assert sum(each.stat().st_size for each in pictures.HERE.iterdir()) < 1_500_000
+    guides = [ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+    shown = [pair for each in guides for pair in PICTURE.findall(each.read_text())]
+    assert {file for _, file in shown} == kept
+    assert all(len(words.split()) > 4 for words, _ in shown)
 
 
 def test_the_list_of_options_in_the_readme_is_current() -> None:
