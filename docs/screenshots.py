@@ -97,6 +97,7 @@ SERVER = (
     Picture("segment", "/segments/1"),
     Picture("proxies", "/proxies"),
     Picture("tokens", "/tokens"),
+    Picture("token", "/tokens/2"),
     Picture("token-new", "/tokens/new"),
     Picture("settings", "/settings"),
     Picture("projects", "/projects"),

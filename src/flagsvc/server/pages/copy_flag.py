@@ -58,7 +58,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
     names = [each["name"] for each in flag["environments"]]
     wanted = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
     source = wanted if wanted in names else next(iter(names), "")
-    targets = call.form.texts(TARGET) if call.form.has("do") else only_target(names, source)
+    targets = call.form.texts(TARGET) if call.form else only_target(names, source)
     for state in flag["environments"]:
         state["needs"] = needs_of(call, flag["project"], state["name"])
         state["ticked"] = state["name"] in targets
