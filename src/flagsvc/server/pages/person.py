@@ -116,7 +116,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         require_unchanged(stored_form(tx, number), call.form.text("base"))
         users.remove(tx, number)
 
-    changed = changed_meanwhile(CHANGED, by_whom=True)
+    changed = changed_meanwhile(CHANGED)
     return attempt(call, work, lambda look: show_page(call, None, look), "people", changed=changed)
 
 
