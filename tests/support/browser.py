@@ -1,6 +1,6 @@
 """A headless Chromium that tests drive over its DevTools pipe: no port, no library, one new profile each time.
 
-It may speak to loopback addresses only: every other host is unknown to it.
+It may speak to loopback addresses only: every other host than NAME is unknown to it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from support import needs
 from support.processes import clean_environment, scratch
 
 SECONDS = 60.0
+NAME = "flags.example"
+"""A name of this machine for the browser, which does not know that it is this machine."""
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -34,7 +36,7 @@ FLAGS = (
     "--disable-dev-shm-usage",
     "--disable-extensions",
     "--remote-debugging-pipe",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    f"--host-resolver-rules=MAP {NAME} 127.0.0.1 , MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 STOP_AFTER = b"\0"
 MOVE = """import fcntl, os, sys

@@ -60,12 +60,16 @@ GIVEN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class AppClient:
-    """A flag server in this process. `server` has the parts that its handlers use; `log` has its log lines; `peer` asks."""
+    """A flag server in this process. `server` has the parts that its handlers use; `log` has its log lines; `peer` asks.
+
+    `scheme` is that of the connection.
+    """
 
     app: AsgiApp
     server: ApiContext
     log: RecordingLog
     peer: str = "203.0.113.7"
+    scheme: str = "http"
 
     def ask(
         self,
@@ -92,7 +96,8 @@ class AppClient:
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         pieces = [content] if chunks is None else list(chunks)
         whole = [*((name, value) for name, value in sent.items() if value is not None), *more]
-        return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces, self.peer), SECONDS))
+        connection = {"client": (self.peer, 4711), "scheme": self.scheme}
+        return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces, connection), SECONDS))
 
     def get(self, path: str, **given: Any) -> processes.Answer:
         """GET a path."""
@@ -112,9 +117,14 @@ class AppClient:
 
 
 async def _exchange(
-    app: AsgiApp, method: str, path: str, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes], peer: str
+    app: AsgiApp,
+    method: str,
+    path: str,
+    headers: Sequence[tuple[str, str]],
+    chunks: Sequence[bytes],
+    connection: Mapping[str, object],
 ) -> processes.Answer:
-    """Play an ASGI server for one request."""
+    """Play an ASGI server for one request. `connection` are the keys of the scope that tell of it."""
     place, _, query = path.partition("?")
     scope = {
         "type": "http",
@@ -123,7 +133,7 @@ async def _exchange(
         "raw_path": quote(place, safe="/%:@!$&'()*+,;=~-._").encode(),
         "query_string": query.encode(),
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
-        "client": (peer, 4711),
+        **connection,
     }
     left = list(chunks)
     sent: list[Any] = []

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("server user list", "flagsvc.cli.team.users:LIST", "list the users with their roles"),
     Command("server user role", "flagsvc.cli.team.users:ROLE", "set the role of a user, on the server or in a project"),
     Command("server user link", "flagsvc.cli.team.users:LINK", "link a user to an account at an OpenID provider"),
+    Command("server user unlink", "flagsvc.cli.team.users:UNLINK", "unlink a user from such an account"),
     Command("server user remove", "flagsvc.cli.team.users:REMOVE", "delete a user with all personal tokens"),
     Command("server sign-in-link", "flagsvc.cli.team.link", "print a link that signs a user in at the pages, once"),
     Command("server backup", "flagsvc.cli.team.backups:BACKUP", "write the flag server's database into a file"),

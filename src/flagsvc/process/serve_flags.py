@@ -30,7 +30,8 @@ def serve_flags(options: ServerOptions) -> int:
     """
     sockets = listen(options.host, options.port, mode=options.socket_mode)
     address = listen_url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
-    server = create_flag_server(options, options.public_url or address, make_frontend)
+    # our connections know their peers, and read no address from a header
+    server = create_flag_server(options, options.public_url or address, make_frontend, trust_peers=True)
     tls = make_tls(options, server.log)
     print_notice = make_notice_printer(as_json=options.use_json_logger)
     protocol = ConnectionFactory(lambda: server.contract, make_connection_limits(options, server.log))

@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.core.log import Logger, build_logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.call import Call
@@ -32,12 +32,25 @@ RETRY_S = 1.0
 """Seconds after a failed start before a request tries the next one."""
 
 
-def create_flag_server(options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> FlagServer:
+IN_DOUBT = (
+    "userHeader: the ASGI server may take the address of a caller from a header, so that any caller could name a user; switch that"
+    " off (uvicorn: `--no-proxy-headers`) and create the flag server with `trust_peers=True`"
+)
+
+
+def create_flag_server(
+    options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None, *, trust_peers: bool = False
+) -> FlagServer:
     """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
     `url` is the server's public address; without it that of the options counts. `make_frontend` makes the frontend API; without it
-    there is none.
+    there is none. `trust_peers` tells that the address in a scope is that of the connection, and never that of a header; the
+    option userHeader needs it.
+
+    Raises ConfigurationError for userHeader without `trust_peers`.
     """
+    if options.user_header is not None and not trust_peers:
+        raise ConfigurationError([IN_DOUBT])
     return FlagServer(options, url, make_frontend)
 
 

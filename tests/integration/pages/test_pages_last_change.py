@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 
 from flagsvc.server.store.schema import events
-from support.flagservers import EDITOR_SECRET
-from support.page_forms import PageClient, page_client
+from support.flagservers import EDITOR_SECRET, USER_SECRET
+from support.page_forms import PageClient, PageForm, page_client
 from support.processes import Answer
 
 STRATEGIES = "/api/admin/projects/default/features/a/environments/development/strategies"
@@ -98,6 +99,184 @@ def test_others(pages: PageClient, page: str, changed: dict[str, Any], sentence:
     saved = pages.press(theirs, **changed)
     assert saved.status == 303, saved.text
     require_told(pages.press(mine), sentence)
+
+
+F = "/api/admin/projects/default/features"
+VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "default"}
+MORE: dict[str, Any] = GIVEN | {
+    "features": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "contextFields": [{"name": "plan"}, {"name": "city"}],
+    "tagTypes": [{"name": "team", "description": "t"}, {"name": "area", "description": "a"}],
+    "strategyTypes": [{"name": "hours", "parameters": []}, {"name": "days", "parameters": []}],
+    "projects": [{"id": "shop", "name": "Shop"}],
+}
+BEFORE: tuple[tuple[str, str, Any], ...] = (
+    ("PUT", f"{F}/a/variants-batch", {"environments": ["development", "production"], "variants": [VARIANT]}),
+    ("POST", f"{F}/a/dependencies", {"feature": "b"}),
+    ("POST", f"{F}/c/dependencies", {"feature": "b"}),
+    ("POST", f"{F}/a/link", {"url": "https://example.com/1"}),
+    ("POST", f"{F}/a/link", {"url": "https://example.com/2"}),
+    ("PUT", "/api/admin/projects/default/users/2/roles", {"roles": [5]}),
+)
+"""What is done before a page is shown."""
+
+
+class Case(NamedTuple):
+    """A page with the form of an action. After it is shown, `theirs` is done with a token, and then `noise` by an administrator.
+
+    The conflict tells a sentence. Requests have a method, a path below the admin API, and a body. `do` is the button of the form.
+    """
+
+    page: str
+    action: str
+    theirs: tuple[str, str, Any]
+    noise: tuple[str, str, Any]
+    sentence: str
+    do: str = ""
+    token: str = EDITOR_SECRET
+
+
+VARIANTS = "environments/{}/variants"
+CASES: dict[str, Case] = {
+    "variants": Case(
+        "/flags/a/development/variants",
+        "/variants",
+        ("PUT", f"/projects/default/features/a/{VARIANTS.format('development')}", [VARIANT | {"name": "red"}]),
+        ("PUT", f"/projects/default/features/a/{VARIANTS.format('production')}", [VARIANT | {"name": "green"}]),
+        "writer changed the variants of a in development",
+        "save",
+    ),
+    "parent": Case(
+        "/flags/a/parent",
+        "/parent",
+        ("DELETE", "/projects/default/features/a/dependencies/b", None),
+        ("DELETE", "/projects/default/features/c/dependencies/b", None),
+        "writer removed the parent b of a",
+    ),
+    "removed parent": Case(
+        "/flags/a/parent",
+        "/parent/b/remove",
+        ("POST", "/projects/default/features/a/dependencies", {"feature": "b", "enabled": False}),
+        ("DELETE", "/projects/default/features/c/dependencies/b", None),
+        "writer made a depend on b",
+    ),
+    "context field": Case(
+        "/context-fields/plan",
+        "/plan",
+        ("PUT", "/context/plan", {"description": "theirs"}),
+        ("PUT", "/context/city", {"description": "other"}),
+        "writer changed the context field plan",
+        "save",
+    ),
+    "deleted context field": Case(
+        "/context-fields/plan",
+        "/delete",
+        ("PUT", "/context/plan", {"description": "theirs"}),
+        ("PUT", "/context/city", {"description": "other"}),
+        "writer changed the context field plan",
+    ),
+    "tag type": Case(
+        "/tag-types/team",
+        "/team",
+        ("PUT", "/tag-types/team", {"description": "theirs"}),
+        ("POST", "/tags", {"type": "team", "value": "blue"}),
+        "writer changed the tag type team",
+    ),
+    "deleted tag type": Case(
+        "/tag-types/team",
+        "/delete",
+        ("POST", "/tags", {"type": "team", "value": "blue"}),
+        ("POST", "/tags", {"type": "area", "value": "red"}),
+        "writer created the tag blue",
+    ),
+    "strategy type": Case(
+        "/strategy-types/hours",
+        "/hours",
+        ("POST", "/strategies/hours/deprecate", None),
+        ("PUT", "/strategies/days", {"description": "other", "parameters": []}),
+        "writer deprecated hours",
+        "save",
+    ),
+    "deprecated strategy type": Case(
+        "/strategy-types/hours",
+        "/deprecate",
+        ("PUT", "/strategies/hours", {"description": "theirs", "parameters": []}),
+        ("POST", "/strategies/days/deprecate", None),
+        "writer changed the strategy type hours",
+    ),
+    "order": Case(
+        "/environments",
+        "/production/up",
+        ("PUT", "/environments/sort-order", {"development": 9}),
+        ("PUT", "/environments/update/production", {"type": "test"}),
+        "boss changed the environment development",
+        token=USER_SECRET,
+    ),
+    "roles": Case(
+        "/projects/default",
+        "/users/2/roles",
+        ("PUT", "/projects/default/users/2/roles", {"roles": [4, 5]}),
+        ("POST", "/projects/default/access", {"roles": [5], "users": [3], "groups": []}),
+        "boss changed the roles of a user in default",
+        token=USER_SECRET,
+    ),
+    "taken roles": Case(
+        "/projects/default",
+        "/users/2/remove",
+        ("POST", "/projects/default/access", {"roles": [4], "users": [2], "groups": []}),
+        ("PUT", "/projects/default/users/3/roles", {"roles": [5]}),
+        "boss gave roles in default",
+        token=USER_SECRET,
+    ),
+    "deleted project": Case(
+        "/projects/shop",
+        "/delete",
+        ("DELETE", "/projects/shop/environments/production", None),
+        ("PUT", "/projects/default", {"name": "Other"}),
+        "boss removed production from the project shop",
+        token=USER_SECRET,
+    ),
+    "link": Case(
+        "/flags/a/edit",
+        "/links/{first}",
+        ("PUT", "/projects/default/features/a/link/{first}", {"url": "https://example.com/theirs"}),
+        ("PUT", "/projects/default/features/a/link/{second}", {"url": "https://example.com/other"}),
+        "writer changed the link https://example.com/theirs of a",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_form(database_url: str, name: str) -> None:
+    """Each form with a conflict tells the change of what it changes, and not a later one of something beside it."""
+    case = CASES[name]
+    with page_client(database_url, MORE) as pages:
+        for method, path, body in BEFORE:
+            assert pages.client.ask(method, path, body).status < 300, path
+        links = [each["id"] for each in pages.client.get(f"{F}/a").json()["links"]]
+        known = dict(zip(("first", "second"), links, strict=True))
+        mine = form_of(pages, f"/ui{case.page}", case.action.format(**known))
+        for (method, path, body), token in ((case.theirs, case.token), (case.noise, USER_SECRET)):
+            answer = pages.client.ask(method, f"/api/admin{path.format(**known)}", body, token=token)
+            assert answer.status < 300, answer.text
+        require_told(pages.press(mine, case.do), case.sentence)
+
+
+def form_of(pages: PageClient, page: str, action: str) -> PageForm:
+    """Return the form of a page for an action. A button that sends a form elsewhere sends the fields of its form."""
+    shown = pages.get(page)
+    if action.endswith("/remove") and "/users/" in action:
+        form = pages.form(shown, action.replace("/remove", "/roles"))
+        return replace(form, action=f"{page}{action}")
+    return pages.form(shown, action)
+
+
+def test_numbers_of_an_environment_name_no_one(pages: PageClient) -> None:
+    """What a project has in an environment is changed by much: flags, tokens. The page tells none of it as the change."""
+    mine = pages.form(pages.get("/ui/projects/default"), "/environments/development/remove")
+    assert pages.client.post(f"{F}/a/environments/development/on", token=EDITOR_SECRET).status == 200
+    conflict = pages.press(mine)
+    assert conflict.status == 409 and "someone changed" in conflict.text and "<time" not in conflict.text
 
 
 def test_an_event_that_is_deleted(pages: PageClient) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.store.resources import identities, users
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient, page_client, read_secret, require_kept
 from support.page_scene import Visitor
@@ -122,6 +123,22 @@ def test_sessions_and_links(pages: PageClient) -> None:
     assert Visitor(pages.client, code).see("/flags").status == 200
 
 
+def test_accounts_elsewhere(pages: PageClient) -> None:
+    """The page shows each account that the user is linked to, and unlinks one."""
+    place = place_of(pages, "reader")
+    assert "linked to no account" in pages.get(place).text
+    with pages.client.server.store.writing(None) as tx:
+        identities.link(tx, users.find(tx, stored(pages)["reader"]["id"]), "https://id.example", HOSTILE)
+    page = pages.get(place)
+    assert (
+        "https://id.example" in page.text and "<script>alert" not in page.text and "is linked to the user" in page.text
+    )
+    done = pages.press(pages.form(page, "/unlink"))
+    assert done.status == 303
+    assert "You unlinked the user reader from an account elsewhere." in pages.get(done.headers["location"]).text
+    assert pages.data(place)["accounts"] == []
+
+
 def test_deleting_one(pages: PageClient) -> None:
     """The page says what ends with the user; then the tokens and sessions are refused."""
     visitor = Visitor(pages.client, VIEWER_SECRET)
@@ -142,7 +159,8 @@ def test_for_administrators_only(pages: PageClient, secret: str) -> None:
     for path in ("/ui/people", "/ui/people/new", place):
         refused = pages.get(path, token=secret)
         assert refused.status == 403 and "ADMIN" in refused.text
-    for path in ("/ui/people/new", place, f"{place}/sign-in-link", f"{place}/sessions/end", f"{place}/delete"):
+    forms = ("sign-in-link", "sessions/end", "accounts/x/unlink", "delete")
+    for path in ("/ui/people/new", place, *(f"{place}/{each}" for each in forms)):
         assert pages.post(path, token=secret).status == 403
     assert pages.client.get(f"{API}/{place.rpartition('/')[2]}").status == 200
 

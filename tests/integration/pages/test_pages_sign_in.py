@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
@@ -238,3 +239,43 @@ def test_https(database_url: str) -> None:
         assert visitor.see("/flags").status == 200
         visitor.cookie = (visitor.cookie or "").removeprefix("__Host-")
         assert visitor.see("/flags").status == 303, "another host of the domain could have set this one"
+
+
+HTTPS = "https://flags.example"
+"""The public address of a server that a proxy in front offers over TLS."""
+KEPT = "/ui/sign-in/kept?next=%2Ftry%3Fname%3Da"
+
+
+def test_a_browser_that_keeps_the_session_goes_on(database_url: str) -> None:
+    """Where it is in doubt, signing in goes by way of a page that leads on; what is asked for there stays on this server."""
+    with app_client(database_url, url=HTTPS) as client:
+        visitor = Visitor(client, None)
+        assert visitor.sign_in(USER_SECRET, next="/try?name=a").headers["location"] == KEPT
+        assert visitor.see(KEPT.removeprefix("/ui")).headers["location"] == "/ui/try?name=a"
+        assert visitor.see("/sign-in/kept?next=//evil.example").headers["location"] == "/ui/flags"
+
+
+def test_a_session_that_is_lost_over_http(database_url: str) -> None:
+    """Without the cookie the form comes again, with the reason and the public address of the page that was asked for."""
+    with app_client(database_url, url=HTTPS) as client:
+        visitor = Visitor(client, None)
+        visitor.sign_in(USER_SECRET, next="/try?name=a")
+        visitor.cookie = None
+        answer = visitor.see(KEPT.removeprefix("/ui"))
+        assert answer.status == 403 and "because this page came over http" in answer.text
+        assert f'href="{HTTPS}/ui/try?name=a"' in answer.text and 'value="/try?name=a"' in answer.text
+
+
+def test_a_browser_without_cookies(database_url: str) -> None:
+    """Where the page came over https to the proxy in front, http is not blamed: Sec-Fetch-Site comes with https alone."""
+    with app_client(database_url, url=HTTPS) as client:
+        answer = Visitor(client, None).see("/sign-in/kept", **{"sec-fetch-site": "same-origin"})
+        assert answer.status == 403 and "Allow the cookies" in answer.text and "http:" not in answer.text
+
+
+@pytest.mark.parametrize(("url", "scheme"), [("", "http"), ("http://flags.example", "http"), (HTTPS, "https")])
+def test_a_session_without_doubt_needs_no_detour(database_url: str, url: str, scheme: str) -> None:
+    """Without TLS, and with TLS of its own, the page that was asked for comes at once."""
+    with app_client(database_url, url=url) as client:
+        visitor = Visitor(replace(client, scheme=scheme), None)
+        assert visitor.sign_in(USER_SECRET).headers["location"] == "/ui/flags"

@@ -29,10 +29,12 @@ SHOP: dict[str, Any] = {"projects": [{"id": "shop", "name": "Shop"}]}
 
 
 @contextmanager
-def behind_a_proxy(database: str, *, groups: bool = False, given: dict[str, Any] | None = None) -> Iterator[AppClient]:
+def behind_a_proxy(
+    database: str, *, groups: bool = False, given: dict[str, Any] | None = None, url: str = ""
+) -> Iterator[AppClient]:
     """Give a server that trusts the header X-User of a proxy, with groups or without."""
     ways = SignInWays(UserHeader("x-user", NETWORKS, "x-groups" if groups else None), RULES if groups else ())
-    with app_client(database, given=given, ways=ways) as client:
+    with app_client(database, given=given, ways=ways, url=url) as client:
         yield replace(client, peer=PROXY)
 
 
@@ -74,6 +76,17 @@ def test_the_header_counts_from_the_proxy_alone(client: AppClient) -> None:
     outside.cookie = inside.cookie
     assert outside.see("/flags", **{"x-user": "writer"}).status == 303, "a stolen cookie opens nothing from elsewhere"
     assert outside.see("/flags", **{"x-user": "writer", "x-forwarded-for": PROXY}).status == 303
+
+
+def test_a_browser_that_drops_the_cookie_is_told(database_url: str) -> None:
+    """Over http, while the public address is https, the way through the sign-in ends at the form with the reason."""
+    with behind_a_proxy(database_url, url="https://flags.example") as client:
+        visitor, named = Visitor(client, None), {"x-user": "writer"}
+        goal = visitor.see("/flags", **named).headers["location"].removeprefix("/ui")
+        kept = visitor.see(goal, **named).headers["location"].removeprefix("/ui")
+        answer = visitor.see(kept, **named)
+        assert answer.status == 403 and "because this page came over http" in answer.text
+        assert "https://flags.example/ui/flags" in answer.text and "writer (editor)" in enter(visitor, **named).text
 
 
 @pytest.mark.parametrize("value", ["", "writer, boss", "writer\x00", "x" * 256, "\xff\xfe"])

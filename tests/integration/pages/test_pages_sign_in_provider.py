@@ -311,12 +311,30 @@ def test_groups_in_another_claim(scene: Scene) -> None:
 
 
 def test_answers_are_tried_slowly(scene: Scene) -> None:
-    """Wrong answers count as wrong tries, so that nobody makes this server ask the provider without end."""
+    """Wrong answers count, so that no one makes this server ask the provider without end. The page says how long to wait."""
     for _ in range(NETWORK_TRIES):
         assert scene.sign_in(nonce="wrong").status == 403
     asked = dict(scene.provider.asked)
-    answer = scene.sign_in(nonce=None)
-    assert answer.status == 429 and "Try again in" in answer.text and scene.provider.asked["/token"] == asked["/token"]
+    visitor = Visitor(scene.client, None)
+    query = scene.provider.sign_in(scene.leave(visitor))
+    answer = scene.come_back(visitor, query)
+    assert (answer.status, answer.headers["retry-after"]) == (429, "6") and "set-cookie" not in answer.headers
+    assert "Try again in" in answer.text and scene.provider.asked["/token"] == asked["/token"]
+    pass_time(scene.clock, 6)
+    del scene.provider.claims["nonce"]
+    assert scene.come_back(visitor, query).status == 303, "the same answer is right later"
+
+
+def test_answers_that_do_not_count(scene: Scene) -> None:
+    """One for another browser, one in which the provider says no, and a person without a role cost no tries."""
+    for _ in range(NETWORK_TRIES + 1):
+        visitor = Visitor(scene.client, None)
+        query = scene.provider.sign_in(scene.leave(visitor))
+        refused(scene, scene.come_back(Visitor(scene.client, None), query), OURS)
+        state = parse_qs(query)["state"][0]
+        refused(scene, scene.come_back(visitor, f"error=access_denied&state={state}"), "did not sign you in")
+        refused(scene, scene.sign_in(groups=[]), "None of your groups")
+    assert scene.sign_in(groups=["devs"]).status == 303
 
 
 def test_wrong_answers_of_the_provider_leave_tokens_alone(scene: Scene) -> None:

@@ -86,6 +86,19 @@ def test_a_user_is_linked(store: Store, run: Run) -> None:
         assert found == find_by_name(tx, "admin").id and find_user(tx, Person("header", "a-1")) is None
 
 
+def test_a_user_is_unlinked(store: Store, run: Run) -> None:
+    """The account then signs in as no user; at an issuer without one, the message names the others."""
+    assert "none is linked" in run("user", "unlink", "admin", "--issuer", "https://id.example").err
+    run("user", "link", "admin", "--issuer", "https://id.example/", "--subject", "a-1")
+    refused = run("user", "unlink", "admin", "--issuer", "header")
+    assert refused.code == 2 and "no account at `header`; linked are those at `https://id.example`" in refused.err
+    done = run("user", "unlink", "admin", "--issuer", "https://id.example/")
+    assert done.out == "`admin` is no longer linked to `a-1` at `https://id.example/`\n"
+    with store.writing(None) as tx:
+        assert find_user(tx, Person("https://id.example", "a-1")) is None
+    assert run("user", "unlink", "nosuch", "--issuer", "header").code == 2
+
+
 def test_a_sign_in_link(store: Store, run: Run) -> None:
     """The link has the given address, and its secret signs in."""
     called = run("sign-in-link", "admin", "--url", "https://flags.example.com/")

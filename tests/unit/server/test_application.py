@@ -11,8 +11,9 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.core.notices import Notice
 from flagsvc.server.application import FlagServer, create_flag_server, secrets_of
 from flagsvc.server.runtime import ServerRuntime
@@ -238,6 +239,26 @@ def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixtur
     server.log.error("something", about="postgresql://me:hunter2hunter2@db/flags")
     assert "hunter2" not in capsys.readouterr().err
     assert secrets_of("flags.db") == secrets_of("mysql://a:b@c/d") == []
+
+
+def test_a_mounted_server_takes_the_header_of_a_proxy_on_a_promise_only(tmp_path: Path) -> None:
+    """An ASGI server may read the address of a caller from a header, as uvicorn does. Code that mounts says that it does not."""
+    networks = ("10.0.0.0/8",)
+    options = ServerOptions(database=str(tmp_path / "flags.db"), user_header="x-user", user_header_from=networks)
+    with pytest.raises(ConfigurationError, match="trust_peers=True"):
+        create_flag_server(options)
+    headers = {"x-user": "ada", "x-forwarded-for": "10.1.2.3"}
+
+    async def place_after(peer: str, *, rewritten: bool = False) -> str:
+        async with create_flag_server(options, trust_peers=True) as server:
+            app: Any = ProxyHeadersMiddleware(server, "*") if rewritten else server  # type: ignore[arg-type]
+            transport = httpx.ASGITransport(app=app, client=(peer, 4711))
+            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+                return (await client.get("/ui/flags", headers=headers)).headers["location"].partition("?")[0]
+
+    assert asyncio.run(place_after("10.1.2.3")) == "/ui/sign-in/header"
+    assert asyncio.run(place_after("203.0.113.7")) == "/ui/sign-in"
+    assert asyncio.run(place_after("203.0.113.7", rewritten=True)) == "/ui/sign-in/header", "what the promise excludes"
 
 
 def test_a_mounted_server_has_its_public_address(tmp_path: Path) -> None:

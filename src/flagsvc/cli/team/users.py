@@ -125,6 +125,24 @@ def link(args: Namespace) -> int:
     return 0
 
 
+def add_unlink_arguments(parser: ArgumentParser) -> None:
+    """Add the user, the issuer of the account elsewhere, and the database."""
+    parser.add_argument("user", metavar="USER", help=USER)
+    parser.add_argument("--issuer", metavar="ISSUER", required=True, help="issuer of the account, or `header`")
+    add_database_arguments(parser)
+
+
+def unlink(args: Namespace) -> int:
+    """Unlink a user from the account at an issuer and return 0."""
+    with open_database(args) as store, store.writing(command_actor(), "command") as tx:
+        from flagsvc.server.store.resources import identities, users
+
+        found = users.find_by_name(tx, args.user)
+        subject = identities.unlink_at(tx, found, args.issuer.rstrip("/"))
+    print(f"`{found.username or found.email}` is no longer linked to `{subject}` at `{args.issuer}`")
+    return 0
+
+
 def add_remove_arguments(parser: ArgumentParser) -> None:
     """Add the user and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
@@ -160,6 +178,12 @@ LINK = Subcommand(
     " to sign in there; other users are linked when they first do.",
     add_link_arguments,
     link,
+)
+UNLINK = Subcommand(
+    "Unlink a user from the account at an OpenID provider, or from the name in the header of a proxy in front. The sessions that"
+    " were opened this way end.",
+    add_unlink_arguments,
+    unlink,
 )
 REMOVE = Subcommand(
     "Delete a user with all personal tokens and sessions. The only administrator stays.", add_remove_arguments, remove

@@ -12,7 +12,7 @@ from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.store import Tx
 
 
-def changed_meanwhile(*problems: str, by_whom: bool = False) -> Look:
+def changed_meanwhile(*problems: str, by_whom: bool = True) -> Look:
     """Return the look of a page where nothing was done, because someone else changed the same; `by_whom` tells who it was."""
     return Look(CONFLICT, list(problems), by_whom=by_whom)
 

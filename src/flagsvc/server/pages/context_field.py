@@ -16,6 +16,7 @@ from flagsvc.server.pages.edits import (
     digest_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.segment import form_project, makes_in, may, project_choices
 from flagsvc.server.store.checks import Json
@@ -118,6 +119,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
             "projects": makes_in(call, tx, MAY_CREATE) if stored is None else project_choices(tx),
             "uses": [] if name is None else context_fields.strategies_using(tx, name),
             "segments": [] if name is None else segments_using(tx, name),
+            "last_change": last_change(call, tx, look, "context field", name),
         }
     project = None if stored is None else stored.get("project")
     needed = MAY_CREATE if stored is None else MAY_UPDATE

@@ -37,8 +37,10 @@ def show_list(call: ApiCall, look: Look) -> ApiAnswer:
     """Return the page of the list."""
     with call.store.reading() as tx:
         found = environments.list_all(tx)
+        last = last_change(call, tx, look, "order")
     data = {
         "environments": found,
+        "last_change": last,
         "base": digest_of([each["name"] for each in found]),
         "may": call.actor.may(PERMISSION),
         "permission": PERMISSION,
@@ -60,7 +62,7 @@ def move(step: int) -> Handler:
                 require_unchanged(names, call.form.text("base"))
                 environments.sort(tx, orders_after(found, names.index(name), step))
         except ChangedMeanwhileError:
-            return show_list(call, Look(CONFLICT, [MOVED]))
+            return show_list(call, Look(CONFLICT, [MOVED], by_whom=True))
         return see_other(call, "environments", done=tx)
 
     return handler
@@ -125,7 +127,7 @@ def update(call: ApiCall) -> ApiAnswer:
     def again(look: Look) -> ApiAnswer:
         return show_page(call, None if look.by_whom else {"name": name, **wanted}, look)
 
-    changed = changed_meanwhile(CHANGED, f"You typed the type {wanted['type']}.", by_whom=True)
+    changed = changed_meanwhile(CHANGED, f"You typed the type {wanted['type']}.")
     return attempt(call, work, again, "environments", name, changed=changed)
 
 
@@ -148,7 +150,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         require_unchanged(environments.get(tx, name), call.form.text("base"))
         environments.remove(tx, name)
 
-    changed = changed_meanwhile(CHANGED, by_whom=True)
+    changed = changed_meanwhile(CHANGED)
     return attempt(call, work, lambda look: show_page(call, None, look), "environments", changed=changed)
 
 

@@ -95,7 +95,8 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
         row = require_flag(tx, name)
         own = feature_views.tags_of(tx, [name]).get(name, [])
         known = [each["name"] for each in tag_types.list_types(tx)]
-        last = last_change(call, tx, look, "flag", feature=name)
+        thing = ("link", call.params["linkId"]) if "linkId" in call.params else ("flag",)
+        last = last_change(call, tx, look, *thing, feature=name)
         forms = link_forms(tx, name, typed_links or {})
     stored = content_of(row)
     shown = typed or stored

@@ -17,6 +17,7 @@ from flagsvc.server.pages.edits import (
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag, state_words
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import dependencies
@@ -61,6 +62,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         parents = dependencies.parents_of(tx, name)
         children = dependencies.children_of(tx, [name])
         offered = dependencies.possible_parents(tx, name)
+        last = last_change(call, tx, look, "parents", feature=name)
         form = typed or first_form(call, parents)
         variants = dependencies.variants_of(tx, form["parent"]) if form["parent"] else []
     data = {
@@ -73,6 +75,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(parents),
         "stored_base": digest_of(parents),
         "changed": look.conflict,
+        "last_change": last,
         "conflict_rows": differences(PARTS, told(parents), told([parent_of(form)])) if look.conflict else [],
         "may": call.actor.may(PERMISSION, project=project),
         "permission": PERMISSION,

@@ -25,6 +25,7 @@ from flagsvc.server.pages.edits import (
 )
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.variants_form import STICKS_TO, Variants
 from flagsvc.server.shapes.feature_bodies import VARIANTS
@@ -99,6 +100,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         states = feature_views.states_of(tx, [place.feature])[place.feature]
         own = shown_of(stored)
         shown = typed or own
+        last = last_change(call, tx, look, "variants", feature=place.feature, environment=place.environment)
         choices = condition_choices(tx) | variants_form.offered(context_fields.list_choices(tx), shown[STICKS_TO])
     before, after = (Variants(stored, place.feature, own[STICKS_TO]), drawn(place, shown, stored))
     rest = [state for state in states if state.variants and state.environment != place.environment]
@@ -114,6 +116,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "preview": variants_form.preview(before, after) if look.preview and not look.problems else None,
         "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
         "changed": look.conflict,
+        "last_change": last,
         "conflict_rows": differences(PARTS, told(own), told(shown)) if look.conflict else [],
         "may": may(call, VARIANTS_PERMISSION, place.project, place.environment),
         "permission": VARIANTS_PERMISSION,

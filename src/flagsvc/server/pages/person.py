@@ -1,4 +1,4 @@
-"""One person: name and root role, sign-in link, sessions, and deleting the user."""
+"""One person: name and root role, sign-in link, sessions, accounts elsewhere, and deleting the user."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.people import ADMIN, ROLE_NAMES, new_link, titled
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources import personal_tokens, sessions, users
+from flagsvc.server.store.resources import identities, personal_tokens, sessions, users
 from flagsvc.server.store.store import Tx
 
 PARTS = {"name": "Name", "email": "Email address", "rootRole": "Root role"}
 """What the form changes."""
+ADMIN_ROLE = ROLE_NAMES[users.ROLE_NUMBERS[users.ADMINISTRATOR]]
 CHANGED = "The user was not deleted: someone changed it meanwhile. This is what it is now."
 
 
@@ -45,6 +46,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         tokens = [each["description"] for each in personal_tokens.list_tokens(tx, number)]
         roles = next(each["projectRoles"] for each in users.list_with_roles(tx) if each["id"] == number)
         found = sessions.list_sessions(tx, number, call.session)
+        accounts = identities.list_accounts(tx, number)
         last = last_change(call, tx, look, "user", number)
     form = typed or stored
     kept = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
@@ -54,6 +56,8 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         "base": kept,
         "roles": list(users.ROLES),
         "sessions": found,
+        "accounts": accounts,
+        "is_admin": stored["rootRole"] == ADMIN_ROLE,
         "made": made,
     }
     data |= {"tokens": tokens, "project_roles": roles, "problems": look.problems, "changed": look.conflict}
@@ -96,6 +100,14 @@ def end_sessions(call: ApiCall) -> ApiAnswer:
     return see_other(call, "people", str(number), done=tx)
 
 
+def unlink(call: ApiCall) -> ApiAnswer:
+    """Unlink the user from an account elsewhere."""
+    number = row_id(call)
+    with call.store.writing(call.actor, "page") as tx:
+        identities.unlink(tx, number, call.params["accountId"])
+    return see_other(call, "people", str(number), done=tx)
+
+
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete the user, unless someone else changed it since it was shown."""
     number = row_id(call)
@@ -104,7 +116,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         require_unchanged(stored_form(tx, number), call.form.text("base"))
         users.remove(tx, number)
 
-    changed = changed_meanwhile(CHANGED, by_whom=True)
+    changed = changed_meanwhile(CHANGED)
     return attempt(call, work, lambda look: show_page(call, None, look), "people", changed=changed)
 
 
@@ -135,6 +147,13 @@ ROUTES = (
         "End a session of a user.",
         permission=ADMIN,
         stands_for="endSessionOfUser",
+    ),
+    change(
+        f"{OWN}/accounts/:accountId/unlink",
+        unlink,
+        "Unlink a user from an account elsewhere.",
+        permission=ADMIN,
+        stands_for="unlinkAccountOfUser",
     ),
     change(f"{OWN}/delete", remove, "Delete a user.", template=TEMPLATE, permission=ADMIN, stands_for="deleteUser"),
 )

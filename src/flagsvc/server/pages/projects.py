@@ -113,7 +113,7 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None, naming: Json
             "other_environments": [each["name"] for each in places if not each["visible"]],
             "members": list_members(tx, project) if may else [],
             "others": list_others(tx, project) if may else [],
-            "last_change": last_change(call, tx, look, "project", project=project),
+            "last_change": last_change(call, tx, look, *changed_thing(call, look), project=project),
         }
     data |= {
         "form": form,
@@ -134,6 +134,13 @@ def show_page(call: ApiCall, look: Look, typed: Json | None = None, naming: Json
         "problems": look.problems,
     }
     return ApiAnswer(data, look.status)
+
+
+def changed_thing(call: ApiCall, look: Look) -> tuple[str] | tuple[str, int]:
+    """Return what the form of a page with a conflict changes: the roles of a user, the settings, or the whole project."""
+    if "userId" in call.params:
+        return "roles", row_id(call, "userId")
+    return ("project",) if look.conflict else ("whole project",)
 
 
 def texts_of(stored: Json, parts: Iterable[str]) -> Json:
@@ -168,7 +175,9 @@ def name_of(user: Json) -> str:
 
 def do(call: ApiCall, work: Callable[[Tx], object], typed: Json | None = None, naming: Json | None = None) -> ApiAnswer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
-    changed = changed_meanwhile(CHANGED) if typed is None and naming is None else None
+    # what a project has in an environment is changed by much else, too, so no one is named there
+    by_whom = "environment" not in call.params
+    changed = changed_meanwhile(CHANGED, by_whom=by_whom) if typed is None and naming is None else None
     again = partial(show_page, call, typed=typed, naming=naming)
     return attempt(call, work, again, "projects", call.params["projectId"], changed=changed)
 

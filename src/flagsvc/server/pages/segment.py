@@ -193,7 +193,7 @@ def remove(call: ApiCall) -> ApiAnswer:
         if not segments.remove(tx, number):
             raise CallerError("ConflictError", IN_USE)
 
-    changed = changed_meanwhile(CHANGED, by_whom=True)
+    changed = changed_meanwhile(CHANGED)
     return attempt(call, work, lambda look: show_page(call, None, look), "segments", changed=changed)
 
 

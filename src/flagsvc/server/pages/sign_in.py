@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import unquote, urlencode
 
+from flagsvc.http.call import FETCH_SITE
 from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -21,6 +22,10 @@ from flagsvc.server.store.resources.users import EMAIL
 
 START = "/flags"
 """The page after signing in, unless another one was asked for."""
+KEPT = "/sign-in/kept"
+"""The page that looks whether the browser has kept the session, where this is in doubt."""
+OVER_HTTP = "The browser did not keep the session, because this page came over http."
+NO_COOKIES = "The browser did not keep the session. Allow the cookies of this server."
 
 
 def show(call: ApiCall) -> ApiAnswer:
@@ -28,11 +33,12 @@ def show(call: ApiCall) -> ApiAnswer:
     return show_form(call, local_page(call.first_value("next") or ""))
 
 
-def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200) -> ApiAnswer:
-    """Return the form, with the ways that lead past it."""
+def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *, instead: str = "") -> ApiAnswer:
+    """Return the form, with the ways that lead past it. `instead` is the address to open after the problem, or empty."""
     person = None if call.person is None else call.person.name
     provider = None if call.server.ways.provider is None else call.server.ways.provider.name
-    return ApiAnswer({"next": goal, "problem": problem, "person": person, "provider": provider}, status)
+    ways = {"person": person, "provider": provider}
+    return ApiAnswer({"next": goal, "problem": problem, "instead": instead, **ways}, status)
 
 
 def sign_in(call: ApiCall) -> ApiAnswer:
@@ -49,8 +55,24 @@ def sign_in(call: ApiCall) -> ApiAnswer:
 
 
 def enter(call: ApiCall, goal: str, secret: str) -> ApiAnswer:
-    """Return the redirect to a page with the cookie of a new session."""
-    return redirect(f"{call.root}{PAGES}{goal}", cookie(call, secret, int(sessions.SESSION_TIME.total_seconds())))
+    """Return the redirect to a page with the cookie of a new session; by way of KEPT where the browser may not keep it."""
+    in_doubt = is_secure(call.request, call.server.url) and call.request.scheme != "https"
+    place = f"{KEPT}?{urlencode({'next': goal})}" if in_doubt else goal
+    return redirect(f"{call.root}{PAGES}{place}", cookie(call, secret, int(sessions.SESSION_TIME.total_seconds())))
+
+
+def check_kept(call: ApiCall) -> ApiAnswer:
+    """Go to the page that was asked for; without a session, return the form with the reason.
+
+    Browsers send Sec-Fetch-Site only where they also keep a cookie that is for TLS. So a request with it came over https to a
+    proxy in front.
+    """
+    goal = local_page(call.first_value("next") or "")
+    if call.known_actor is not None:
+        return redirect(f"{call.root}{PAGES}{goal}")
+    if call.head.other(FETCH_SITE) is not None:
+        return show_form(call, goal, NO_COOKIES, 403)
+    return show_form(call, goal, OVER_HTTP, 403, instead=f"{call.server.url}{PAGES}{goal}")
 
 
 def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
@@ -119,6 +141,7 @@ ROUTES = (
     page("", home, "flags.html", "The first page."),
     page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
     page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in the user that a proxy names.", auth=Auth.NONE),
+    page(KEPT, check_kept, "sign_in.html", "Tells whether the browser kept the session.", auth=Auth.NONE),
     change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE),
     change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE),
 )

@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flagsvc.http.call import COOKIE
-from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import is_secure, read_cookie
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import page, redirect
-from flagsvc.server.pages.sign_in import local_page, show_form, sign_in_person
+from flagsvc.server.pages.sign_in import local_page, refuse_try, show_form, sign_in_person
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
 from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError, simple_error
 from flagsvc.server.store.keyring import BY_PROVIDER
@@ -79,7 +78,7 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
         call.server.log.warn("the provider did not sign somebody in", error=error or "unknown")
         return show_form(call, goal, NOT_DONE, 403)
     if seconds := call.server.provider_tries.take(call.address):
-        return show_form(call, goal, describe_wait(seconds), 429)
+        return refuse_try(call, goal, seconds)
     try:
         with provider.place():
             if not use(call, attempt):

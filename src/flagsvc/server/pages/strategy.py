@@ -198,7 +198,7 @@ def remove(call: ApiCall) -> ApiAnswer:
             require_unchanged(content_of(stored), call.form.text("base"))
             strategies.remove(tx, place, stored["id"])
 
-    changed = changed_meanwhile(CHANGED, by_whom=True)
+    changed = changed_meanwhile(CHANGED)
     again = partial(show_page, call, None)
     return attempt(call, work, again, "flags", call.params["featureName"], changed=changed)
 

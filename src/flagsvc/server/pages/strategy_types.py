@@ -17,6 +17,7 @@ from flagsvc.server.pages.edits import (
     digest_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import strategy_types
@@ -114,6 +115,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
     with call.store.reading() as tx:
         stored = None if name is None else strategy_types.find(tx, name)
         uses = [] if name is None else strategy_types.strategies_using(tx, name)
+        last = last_change(call, tx, look, "strategy type", name)
     own = NEW_FORM if stored is None else shown_of(stored)
     needed = MAKE if stored is None else WRITE
     data = {
@@ -126,6 +128,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
         "stored_base": digest_of(stored),
         "changed": look.conflict,
+        "last_change": last,
         "conflict_rows": differences(PARTS, told(own), told(typed or own)) if look.conflict else [],
         "may": call.actor.may(needed),
         "permission": needed,

@@ -13,6 +13,7 @@ from flagsvc.server.pages.edits import (
     digest_of,
     require_unchanged,
 )
+from flagsvc.server.pages.last_change import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.checks import Json
@@ -61,6 +62,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
     with call.store.reading() as tx:
         stored = None if name is None else tag_types.find(tx, name)
         tags = [] if name is None else tag_types.tags_of(tx, name)
+        last = last_change(call, tx, look, "tag type" if look.conflict else "tag type with its tags", name)
     own = NEW_FORM if stored is None else shown_of(stored)
     needed = MAKE if stored is None else WRITE
     data = {
@@ -73,6 +75,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
         "whole_base": digest_of([stored, tags]),
         "changed": look.conflict,
+        "last_change": last,
         "conflict_rows": differences(PARTS, own, typed or own) if look.conflict else [],
         "may": call.actor.may(needed),
         "permission": needed,

@@ -17,6 +17,7 @@ from flagsvc.server.store.undo.changes import (
     unknown_action,
     unknown_event,
 )
+from flagsvc.server.store.undo.opening import find_openings
 from flagsvc.server.store.undo.undo import UNSEEN, changes_of, foresee, undo_action, undo_event
 
 HOME = "/history"
@@ -51,8 +52,10 @@ def sees_any(call: ApiCall, changes: Sequence[Change]) -> bool:
 def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, object]:
     """Return what the page of the question shows."""
     obstacle = foresee(tx, call.actor, changes)
+    opened = [{"feature": each.feature, "environment": each.environment} for each in find_openings(tx, changes)]
     return {
         "events": [sentence_of(each, each.by) if may_see(call.actor, each) else UNSEEN for each in changes],
+        "opened": opened if obstacle is None else [],
         "obstacle": "" if obstacle is None else obstacle.reason,
         "later": 0 if obstacle is None else obstacle.later,
         "back": back_of(call.first_value("back") or ""),

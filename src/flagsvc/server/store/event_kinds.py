@@ -197,6 +197,7 @@ ROWS = (
     EventKind("user-updated", "User changed", "{by} changed the user {name}"),
     EventKind("user-deleted", "User deleted", "{by} deleted the user {name}"),
     EventKind("user-linked", "User linked", "{by} linked the user {name} to an account elsewhere"),
+    EventKind("user-unlinked", "User unlinked", "{by} unlinked the user {name} from an account elsewhere"),
     EventKind("user-link-created", "Sign-in link made", "{by} made a sign-in link for the user {name}"),
     EventKind("user-sessions-ended", "Sessions ended", "{by} ended sessions of the user {name}"),
     EventKind("setting-created", "Setting made", "{by} made the setting {name}"),

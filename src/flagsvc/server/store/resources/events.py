@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Text, cast, func, or_, select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import kind_of, words_of
+from flagsvc.server.store.event_kinds import Side, kind_of, words_of
 from flagsvc.server.store.resources.people import names_of
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
@@ -80,15 +80,15 @@ def _read(tx: Tx, wanted: EventSearch) -> list[Json]:
     return [to_json(row) | _in_words(row) for row in tx.db.execute(query.offset(wanted.offset).limit(wanted.limit))]
 
 
-def find_last(tx: Tx, types: Sequence[str], identity: str | int | None = None, **place: str) -> Json | None:
+def find_last(tx: Tx, types: Sequence[str], counts: Callable[[Side, Side], bool], **place: str) -> Json | None:
     """Return the last event of some types at a place (`feature`, `environment`, `project`), with its words; None without one.
 
-    `identity` is the id of what the event is about. It looks at the last CHUNK events of these types only.
+    `counts` tells from both sides of an event whether it counts. It looks at the last CHUNK events of these types only.
     """
     here = [events.c[name] == value for name, value in place.items()]
     query = select(events).where(events.c.type.in_(types), *here).order_by(events.c.id.desc()).limit(CHUNK)
     for row in tx.db.execute(query):
-        if identity is None or (row.data or row.before or {}).get("id") == identity:
+        if counts(row.before, row.data):
             return to_json(row) | _in_words(row)
     return None
 

@@ -1,11 +1,13 @@
 """Persons that somebody else has authenticated: which user each one is, and the roles that their groups give (decision 0061).
 
-An identity is an issuer and a subject there. It belongs to a user for good: a name or an address that the issuer gives to somebody
-else later opens nothing.
+An identity is an issuer and a subject there. It belongs to a user until it is unlinked: a name or an address that the issuer gives
+to somebody else later opens nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 from datetime import timedelta
 from shlex import quote
@@ -14,17 +16,22 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, delete, func, insert, or_, select
 
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.keyring import BY_HEADER, BY_PROVIDER
 from flagsvc.server.store.resources import project_access, sessions, users
 from flagsvc.server.store.resources.users import ADMINISTRATOR, EMAIL, MAX_LENGTH
 from flagsvc.server.store.schema import identities, project_roles, projects, used_answers
 from flagsvc.server.store.schema import users as users_table
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import insert_into
+from flagsvc.settings.kinds import printable
 from flagsvc.settings.roles import ROOT_ROLES, GroupRoles
 
 HEADER = "header"
 """The issuer of the persons that a proxy in front names."""
+ID_LENGTH = 16
 LEAST = "viewer"
 """The root role of those whose groups give roles in projects only."""
 
@@ -135,6 +142,54 @@ def link(tx: Tx, user: Row[Any], issuer: str, subject: str) -> None:
     row = {"issuer": issuer, "subject": subject, "user_id": user.id, "created_at": tx.now}
     tx.db.execute(insert(identities).values(row))
     tx.record_event("user-linked", data=users.shown(user) | {"issuer": issuer, "subject": subject})
+
+
+def account_id(issuer: str, subject: str) -> str:
+    """Return the id of an account: a part of the digest of both texts, so that it is one segment of any path."""
+    return hashlib.sha256(json.dumps([issuer, subject]).encode()).hexdigest()[:ID_LENGTH]
+
+
+def list_accounts(tx: Tx, user: int) -> list[Json]:
+    """Return the accounts that a user is linked to, by issuer. Raises CallerError (404) for an unknown user."""
+    return [
+        {"id": account_id(row.issuer, row.subject), "issuer": row.issuer, "subject": row.subject}
+        | {"createdAt": format_time(row.created_at)}
+        for row in _read_accounts(tx, users.find(tx, user))
+    ]
+
+
+def _read_accounts(tx: Tx, user: Row[Any]) -> list[Row[Any]]:
+    query = select(identities).where(identities.c.user_id == user.id).order_by(identities.c.issuer)
+    return list(tx.db.execute(query))
+
+
+def unlink(tx: Tx, user: int, account: str) -> None:
+    """Unlink a user from the account with an id. Raises CallerError (404)."""
+    whose = users.find(tx, user)
+    found = [row for row in _read_accounts(tx, whose) if account_id(row.issuer, row.subject) == account]
+    if not found:
+        raise not_found("No account found.")
+    _unlink(tx, whose, found[0])
+
+
+def unlink_at(tx: Tx, user: Row[Any], issuer: str) -> str:
+    """Unlink a user from the account at an issuer, and return its subject. Raises CallerError (404)."""
+    accounts = {row.issuer: row for row in _read_accounts(tx, user)}
+    if issuer not in accounts:
+        known = f"linked are those at {', '.join(f'`{each}`' for each in accounts)}" if accounts else "none is linked"
+        name = printable(user.username or user.email)
+        raise not_found(f"The user `{name}` has no account at `{printable(issuer)}`; {known}")
+    _unlink(tx, user, accounts[issuer])
+    return str(accounts[issuer].subject)
+
+
+def _unlink(tx: Tx, user: Row[Any], account: Row[Any]) -> None:
+    """Delete a link, and end the sessions of the user that were opened in its way."""
+    own = identities.c.issuer == account.issuer, identities.c.subject == account.subject
+    tx.db.execute(delete(identities).where(*own))
+    before = users.shown(user) | {"issuer": account.issuer, "subject": account.subject}
+    tx.record_event("user-unlinked", before=before)
+    sessions.end_sessions_by(tx, user.id, BY_HEADER if account.issuer == HEADER else BY_PROVIDER)
 
 
 def use_answer(tx: Tx, digest: str, seconds: float) -> bool:

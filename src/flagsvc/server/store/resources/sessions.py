@@ -5,7 +5,7 @@ A session and a link are rows of the tokens: their secrets are stored hashed, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any
@@ -103,20 +103,36 @@ def _to_json(row: Row[Any], names: Mapping[str, str], secret: str) -> Json:
     """Return a session; `tokenName` is the name of the token that opened it, else null."""
     times = {"createdAt": row.created_at, "seenAt": row.seen_at, "expiresAt": row.expires_at}
     shown = {key: format_time(moment) for key, moment in times.items()}
-    how = {"openedBy": row.name.partition(" ")[0], "tokenName": names.get(row.name)}
+    how = {"openedBy": way_of(row.name), "tokenName": names.get(row.name)}
     return {"id": row.id, **shown, **how, "current": row.hash == hash_secret(secret)}
 
 
 def end_sessions(tx: Tx, user: int, number: int | None = None, keep: str = "") -> None:
     """End one session of a user, or all but the one of the secret `keep`. Raises CallerError (404)."""
     whose = users.shown(users.find(tx, user))
-    query = select(tokens).where(*_of_user(user), tokens.c.hash != hash_secret(keep))
-    rows = tx.db.execute(query if number is None else query.where(tokens.c.id == number)).all()
-    if number is not None and not rows:
+    query = select(tokens.c.id).where(*_of_user(user), tokens.c.hash != hash_secret(keep))
+    found = tx.db.execute(query if number is None else query.where(tokens.c.id == number)).scalars().all()
+    if number is not None and not found:
         raise not_found("No session found.")
-    tx.db.execute(delete(tokens).where(tokens.c.id.in_([row.id for row in rows])))
-    if rows:
-        tx.record_event("user-sessions-ended", before=whose | {"sessions": len(rows)})
+    _end(tx, whose, found)
+
+
+def end_sessions_by(tx: Tx, user: int, way: str) -> None:
+    """End the sessions of a user that were opened in a way: BY_HEADER or BY_PROVIDER. Raises CallerError (404)."""
+    rows = tx.db.execute(select(tokens.c.id, tokens.c.name).where(*_of_user(user))).all()
+    _end(tx, users.shown(users.find(tx, user)), [row.id for row in rows if way_of(row.name) == way])
+
+
+def _end(tx: Tx, whose: Json, numbers: Sequence[int]) -> None:
+    """End the sessions with these numbers. `whose` is their user as events hold it."""
+    tx.db.execute(delete(tokens).where(tokens.c.id.in_(numbers)))
+    if numbers:
+        tx.record_event("user-sessions-ended", before=whose | {"sessions": len(numbers)})
+
+
+def way_of(name: str) -> str:
+    """Return what has opened a session with a name: its first word."""
+    return name.partition(" ")[0]
 
 
 def invite(tx: Tx, user: int) -> Json:

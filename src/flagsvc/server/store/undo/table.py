@@ -114,6 +114,7 @@ ROWS = (
     UndoRow("user-updated", reason=PERSON),
     UndoRow("user-deleted", reason=PERSON),
     UndoRow("user-linked", reason=PERSON),
+    UndoRow("user-unlinked", reason=PERSON),
     UndoRow("backup-restored", reason="A backup replaces all that is there: restore the backup that was made before"),
     UndoRow("user-link-created", reason="A link to sign in works once, and ends by itself after 15 minutes"),
     UndoRow("user-sessions-ended", reason="A session that ended does not come back: the user signs in again"),

@@ -11,7 +11,7 @@ from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change, find_action, find_change, may_see, require_action
 from flagsvc.server.store.undo.later import find_later, tell
-from flagsvc.server.store.undo.opening import find_opened
+from flagsvc.server.store.undo.opening import find_openings
 from flagsvc.server.store.undo.subjects import Subject, owner_of
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
@@ -81,8 +81,13 @@ def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle 
         return obstacle
     if len(changes) == 1 and not _is_as_left(tx, changes[0]):
         return find_later_change(tx, actor, changes[0])
-    opened = find_opened(tx, changes)
-    return None if opened is None else Obstacle(opened)
+    return _find_opened(tx, actor, changes)
+
+
+def _find_opened(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
+    """Return that the undo of changes would open a flag that was not open before; None if it does not."""
+    refused = (each for each in find_openings(tx, changes) if each.reason)
+    return next((_name_event(each.reason, actor, each.loss) for each in refused), None)
 
 
 def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
@@ -91,14 +96,14 @@ def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
     if obstacle is not None:
         name = "PermissionError" if obstacle.permissions else "ConflictError"
         raise CallerError(name, f"{REFUSED}{obstacle.reason}")
-    opened = find_opened(tx, changes)
+    opened = _find_opened(tx, tx.actor, changes)
     untouched = {change.id for change in changes if _is_as_left(tx, change)}
     for change in reversed(changes):
         if change.id not in untouched and not _is_as_left(tx, change):
             raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, tx.actor, change).reason}")
         _restore(tx, change)
     if opened is not None:
-        raise CallerError("ConflictError", f"{REFUSED}{opened}")
+        raise CallerError("ConflictError", f"{REFUSED}{opened.reason}")
     return changes
 
 
@@ -112,11 +117,12 @@ def _is_as_left(tx: Tx, change: Change) -> bool:
 
 
 def find_later_change(tx: Tx, actor: Actor | None, change: Change) -> Obstacle:
-    """Return that something was changed later; and by which event, by whom and when, if a stored event tells.
+    """Return that something was changed later, with the event that did it if a stored one tells."""
+    return _name_event(f"the {_subject_of(change).word} was changed later", actor, find_later(tx, change))
 
-    Of an event that the caller may not see, it says only that.
-    """
-    reason, later = f"the {_subject_of(change).word} was changed later", find_later(tx, change)
+
+def _name_event(reason: str, actor: Actor | None, later: Change | None) -> Obstacle:
+    """Return a reason with the event behind it, if there is one. Of an event that the caller may not see, it says only that."""
     if later is not None and not may_see(actor, later):
         return Obstacle(f"{reason}: {UNSEEN}")
     return Obstacle(reason) if later is None else Obstacle(f"{reason}: {tell(later)}", later=later.id)
