@@ -1,4 +1,4 @@
-"""Segments, context fields, strategy types, tags, links, users and tokens: the same calls to our server and the real one."""
+"""Segments, context fields, strategy types, tags, links, users, tokens, webhooks: the same calls to ours and the real server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support import (
+    admin_call_rows_addons,
     admin_call_rows_context,
     admin_call_rows_links,
     admin_call_rows_people,
@@ -30,6 +31,7 @@ TABLES = (
     | admin_call_rows_tokens.TABLES
     | admin_call_rows_people.TABLES
     | admin_call_rows_links.TABLES
+    | admin_call_rows_addons.TABLES
 )
 
 IGNORED = ("createdAt",)
@@ -47,12 +49,20 @@ OF_FEATURES = ("environments", "collaborators", "favorite")
 OF_LINKS = ("id",)
 """Members of links that each server has for itself."""
 LINK_ID = re.compile(r"(?<=No item with id )(?:[0-9a-f-]{36}|[0-9A-Z]{26})")
-OWN_OF = {"accountType": OF_USERS, "tokenName": OF_TOKENS, "collaborators": OF_FEATURES, "url": OF_LINKS}
+OF_WEBHOOKS = ("deliveries", "updatedAt")
+"""Members of webhooks that only ours has."""
+OWN_OF = {
+    "accountType": OF_USERS,
+    "tokenName": OF_TOKENS,
+    "collaborators": OF_FEATURES,
+    "url": OF_LINKS,
+    "provider": OF_WEBHOOKS,
+}
 """A member that only one kind of objects has → the members that are not compared there."""
 UNORDERED = ("tags", "tagTypes", "segments", "users")
 IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-RECORDED_ALIKE = ("people", "users", "tokens of a project")
+RECORDED_ALIKE = ("people", "users", "tokens of a project", "webhooks")
 """Tables whose changes both servers record alike: the same types, projects and environments in the same order."""
 
 

@@ -66,6 +66,18 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "application_usage": [{"app_name": "web", "project": "*", "environment": "production"}],
     "identities": [{"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN}],
     "used_answers": [{"hash": "0" * 64, "expires_at": THEN}],
+    "addons": [
+        {
+            "provider": "webhook",
+            "description": "d",
+            "enabled": True,
+            "parameters": {"url": "http://127.0.0.1:1/"},
+        }
+        | {"events": ["feature-created"], "projects": [], "environments": [], "created_at": THEN, "updated_at": THEN}
+    ],
+    "deliveries": [
+        {"uid": "u", "addon_id": 1, "event_id": 1, "state": "failed", "created_at": THEN, "due_at": THEN, "error": "e"}
+    ],
     "usage": [HOUR | {"yes": 2**40, "no": 1}],
     "usage_variants": [HOUR | {"variant": "a", "count": 7}],
 }

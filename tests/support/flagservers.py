@@ -164,18 +164,20 @@ def app_client(
     base: str = "",
     url: str = "",
     ways: SignInWays | None = None,
+    seeded: bool = True,
     **options: Any,
 ) -> Iterator[AppClient]:
     """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined).
 
-    `options` are for its frontend API.
+    With `seeded` false the database stays as it is. `options` are for its frontend API.
     """
     log, time = RecordingLog(), clock or SystemClock()
     with ExitStack() as parts:
         store = open_store(database, time, log)
         parts.callback(store.close)
-        with store.writing(None) as tx:
-            apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
+        if seeded:
+            with store.writing(None) as tx:
+                apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
         server = ApiContext(
             store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()

@@ -77,7 +77,7 @@ KEPT_FIELDS = ["environment", "userId", "appName", "currentTime"]
 SESSION = "Allows you to constrain on sessionId"
 CLEARED = (
     *("feature_tag", "tags", "feature_strategy_segment", "feature_strategies", "feature_environments", "features"),
-    *("segments", "tag_types", "events"),
+    *("segments", "tag_types", "events", "addons"),
 )
 
 
@@ -146,7 +146,8 @@ class RealServer:
             self._run("DELETE FROM context_fields WHERE NOT name = ANY(%s)", KEPT_FIELDS)
             self._run("DELETE FROM strategies WHERE built_in = 0")
             self._run("UPDATE strategies SET deprecated = false WHERE name = 'flexibleRollout'")
-            self._run("ALTER SEQUENCE segments_id_seq RESTART WITH 1")
+            for name in ("segments", "addons"):
+                self._run(f"ALTER SEQUENCE {name}_id_seq RESTART WITH 1")
             self._run("INSERT INTO projects (id, name) VALUES ('other', 'Other') ON CONFLICT DO NOTHING")
             self._fill()
 

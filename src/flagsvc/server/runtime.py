@@ -33,6 +33,7 @@ from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.seed.apply import read_seed
 from flagsvc.server.store.store import Store, database_url, open_store
+from flagsvc.server.webhooks.sender import Sender
 from flagsvc.settings.server import ServerOptions
 
 HOUSEKEEPING_INTERVAL_S = 60.0
@@ -107,6 +108,7 @@ def open_runtime(
         )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
+        resources.callback(start_sender(server).close)
         TEMPLATES.load()
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
@@ -125,6 +127,14 @@ def announce_news(server: ApiContext) -> None:
     """Announce each revision, and that one has arrived at an instance, to the open pages."""
     server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
     server.pollers.on_news = lambda: server.streams.announce("arrived", {})
+
+
+def start_sender(server: ApiContext) -> Sender:
+    """Start to send what webhooks have to send; each change wakes it."""
+    sender = Sender(server.store, server.clock, server.log, server.attempts)
+    server.store.watch(lambda _: sender.wake())
+    sender.start()
+    return sender
 
 
 def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:

@@ -23,6 +23,15 @@ def signed_in(page: Browser, server: OurFlagServer, secret: str) -> str:
     return root
 
 
+def add_webhook(server: OurFlagServer, words: str) -> None:
+    """Add a webhook to a server, which the words describe, and whose receiver cannot be reached."""
+    parameters = {"url": "http://127.0.0.1:1/", "bodyTemplate": f"{words} {LONG}".replace("{{", "")}
+    hook = {"provider": "webhook", "enabled": True, "description": f"{words} {LONG}", "parameters": parameters}
+    events = ["feature-created", "change-request-created"]
+    server.admin("/addons", hook | {"events": events, "projects": ["default", words]})
+    server.ask("POST", "/admin/addons/1/test")
+
+
 DATA_SET = {
     "features": [{"name": "new", "description": WORDS}, {"name": "other"}],
     "featureStrategies": [{"name": "default", "featureName": "new", "parameters": {}, "constraints": []}],
@@ -44,6 +53,7 @@ FORMS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/new-tag-type", LONG_NAME, "main button.main"),
     ("/new-strategy-type", LONG_NAME, "[value=save]"),
     ("/flags/new/edit", {"[name=url]": f"{WORDS} {LONG}", "[name=title]": WORDS}, "[action$=links] button"),
+    ("/new-webhook", {"[name=url]": "no address", "[name=description]": f"{WORDS} {LONG}"}, "[value=save]"),
     ("/my-tokens", {"[name=description]": WORDS}, "main button.main"),
     ("/try", {"[name=value]": f"{WORDS} {LONG}"}, ".edit .main"),
     ("/flags/new", {}, ".switch"),
@@ -81,6 +91,7 @@ def test_every_page(state: str, secret: str, look: str, width: int) -> None:
     """No page in this state has a fault, for who may change all and for who may only look, in each scheme of colours."""
     with our_flag_server(given=STATES[state]) as server, browser() as page:
         page.call("Emulation.setEmulatedMedia", features=LOOKS[look])
+        add_webhook(server, WORDS if state == "hostile" else "For the chat")
         root = signed_in(page, server, secret)
         found = [each for path in PATHS for each in faults_of(page, root + path, width)]
         for path, fields, button in FORMS if state != "empty" and secret == USER_SECRET else ():

@@ -237,7 +237,7 @@ def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database:
             "columns are not those of the table `users`",
         ),
         (lambda lines: [*lines[:-1], {"table": "users"}], "expected a row of a table"),
-        (lambda lines: [*lines[:-1], lines[1]], "the database does not take the rows of `application_instances`"),
+        (lambda lines: [*lines[:-1], lines[1]], "the database does not take the rows of `addons`"),
         (lambda lines: without("features", lines), "the database does not take the rows of"),
         (with_value("users", created_at="soon"), "expected a time as `created_at` of the table `users`"),
         (with_value("users", created_at="0001-01-01T00:00:00+14:00"), "expected a time as `created_at`"),

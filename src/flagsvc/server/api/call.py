@@ -26,6 +26,7 @@ from flagsvc.server.store.batch.differences import DifferingFlags
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
 from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
+from flagsvc.server.webhooks.counts import AttemptCounts
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
@@ -45,7 +46,8 @@ class ApiContext:
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
     of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
-    beside tokens and links. `described` are the operations of the OpenAPI document that another contract answers.
+    beside tokens and links. `attempts` counts those of webhooks. `described` are the operations of the OpenAPI document that
+    another contract answers.
     """
 
     store: Store
@@ -65,6 +67,7 @@ class ApiContext:
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
+    attempts: AttemptCounts = field(default_factory=AttemptCounts)
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)
 

@@ -54,6 +54,11 @@ def limits(scrape: Scrape) -> dict[Labels, float]:
     return {(limit,): scrape.server.reached.counts[limit] for limit in COMMON_LIMITS}
 
 
+def attempts(scrape: Scrape) -> dict[Labels, float]:
+    """Return how attempts of webhooks came out."""
+    return {(outcome,): count for outcome, count in scrape.server.attempts.read().items()}
+
+
 OWN: tuple[Row, ...] = (
     Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
     requests_row(requests),
@@ -69,6 +74,13 @@ OWN: tuple[Row, ...] = (
         "gauge",
         "Feature flags that are not archived.",
         lambda of: None if of.stored is None else {(): of.stored.features},
+    ),
+    Row(
+        "flagsvc_webhook_attempts",
+        "counter",
+        "Requests to receivers of webhooks: delivered, retried (another one follows), or failed for good.",
+        attempts,
+        ("outcome",),
     ),
 )
 """The metrics that only the flag server defines, and those that it shares with the proxy."""

@@ -76,6 +76,7 @@ THINGS: Final[Mapping[str, Thing]] = {
     "whole project": Thing(("project-updated", "project-environment-added", "project-environment-removed")),
     "roles": Thing(OF_ROLES, _roles),
     "user": Thing(("user-updated",), _named_by("id")),
+    "webhook": Thing(("addon-config-created", "addon-config-updated"), _named_by("id")),
     "environment": Thing(("environment-updated",)),
     "order": Thing(OF_ORDER, _order),
 }

@@ -29,6 +29,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
     ),
     Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
     Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
 )
 

@@ -1,4 +1,4 @@
-"""Deletes old usage and events from time to time, outside of requests (decision 0018; decision 0054)."""
+"""Deletes old usage, events and deliveries from time to time, outside of requests (decision 0018; decision 0054; decision 0062)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import delete, select
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
+from flagsvc.server.store.outbox import delete_old_deliveries, is_waiting
 from flagsvc.server.store.resources import usage
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Store, Tx
@@ -30,15 +31,24 @@ def delete_old_usage(tx: Tx) -> bool:
 
 
 def delete_old_events(tx: Tx, days: int) -> bool:
-    """Delete the events among the oldest ones that are older than some days; return whether no other one is."""
+    """Delete the events among the oldest ones that are older than some days; return whether no other one is.
+
+    An event that a webhook still has to send stays.
+    """
     oldest = select(events.c.id).order_by(events.c.id).limit(STEP)
     old = events.c.created_at < tx.now - timedelta(days=days)
-    return tx.db.execute(delete(events).where(events.c.id.in_(oldest), old)).rowcount < STEP
+    return tx.db.execute(delete(events).where(events.c.id.in_(oldest), old, ~is_waiting(events.c.id))).rowcount < STEP
+
+
+def delete_ended_deliveries(tx: Tx) -> bool:
+    """Delete all but the last deliveries of each webhook, in one step."""
+    delete_old_deliveries(tx.db)
+    return True
 
 
 def make_tasks(event_days: int) -> tuple[tuple[Task, float], ...]:
     """Return each task, and the seconds between two runs of it. With 0 days, events are kept for ever."""
-    tasks: tuple[tuple[Task, float], ...] = ((delete_old_usage, HOUR_S),)
+    tasks: tuple[tuple[Task, float], ...] = ((delete_old_usage, HOUR_S), (delete_ended_deliveries, HOUR_S))
     if not event_days:
         return tasks
     return (*tasks, (lambda tx: delete_old_events(tx, event_days), DAY_S))

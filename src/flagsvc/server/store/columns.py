@@ -1,11 +1,19 @@
-"""The types of columns, for SQLite and PostgreSQL alike."""
+"""The types of columns, for SQLite and PostgreSQL alike, and the names of keys and indexes."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import JSON, BigInteger, Column, DateTime, Dialect, ForeignKey, Integer, String, TypeDecorator
+from sqlalchemy import JSON, BigInteger, Column, DateTime, Dialect, ForeignKey, Integer, MetaData, String, TypeDecorator
 from sqlalchemy.dialects.postgresql import JSONB
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+METADATA = MetaData(naming_convention=NAMES)
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 """A JSON value; Python's None is SQL's NULL."""

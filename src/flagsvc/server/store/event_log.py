@@ -1,4 +1,4 @@
-"""Stores the events of a transaction when it commits (decision 0054)."""
+"""Stores the events of a transaction when it commits, and queues them for webhooks (decision 0054; decision 0062)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from flagsvc.server.store.outbox import find_receivers, queue_events
 from flagsvc.server.store.schema import events, feature_tags
 
 AT_ONCE = 500
@@ -19,7 +20,13 @@ def store_events(db: Connection, pending: Sequence[dict[str, Any]]) -> None:
     if not pending:
         return
     found = _read_tags(db, sorted({row["feature"] for row in pending if row["feature"] is not None}))
-    db.execute(insert(events), [row | {"tags": found.get(row["feature"], [])} for row in pending])
+    rows = [row | {"tags": found.get(row["feature"], [])} for row in pending]
+    receivers = find_receivers(db)
+    if not receivers:
+        db.execute(insert(events), rows)
+        return
+    stored = db.execute(insert(events).returning(events.c.id, sort_by_parameter_order=True), rows).scalars()
+    queue_events(db, receivers, list(zip(stored, rows, strict=True)))
 
 
 def _read_tags(db: Connection, names: Sequence[str]) -> dict[str, list[dict[str, str]]]:

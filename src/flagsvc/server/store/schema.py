@@ -15,21 +15,16 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
 )
 
+# every table is read from here, and so are the names
+from flagsvc.server.store.columns import METADATA as METADATA
 from flagsvc.server.store.columns import Json, Serial, UtcDateTime, reference
-
-NAMES = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-METADATA = MetaData(naming_convention=NAMES)
+from flagsvc.server.store.webhook_tables import addons as addons
+from flagsvc.server.store.webhook_tables import deliveries as deliveries
 
 state = Table(
     "state",
@@ -291,7 +286,7 @@ events = Table(
     Column("type", String, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("created_by", String, nullable=False),
-    Column("created_by_id", Serial),
+    Column("created_by_id", Serial, index=True),
     Column("project", String),
     Column("environment", String),
     Column("feature", String, index=True),

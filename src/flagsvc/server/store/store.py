@@ -138,7 +138,7 @@ class Store:
         """Wait for earlier writers. On SQLite the transaction has already waited when it began."""
         if self._is_postgresql:
             tx.db.execute(select(func.pg_advisory_xact_lock(WRITER_LOCK_KEY)))
-            tx.now = self._now()
+            tx.now = self.now()
 
     def revision(self) -> int:
         """Return how many transactions changed flags, on all servers of this database."""
@@ -186,11 +186,12 @@ class Store:
         """Yield a transaction; commit it unless the block raises."""
         try:
             with self.engine.connect().execution_options(**options) as db, db.begin():
-                yield Tx(db, self._now(), actor)
+                yield Tx(db, self.now(), actor)
         except SQLAlchemyError as error:
             raise DatabaseError(describe_database_error(error)) from error
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the time (UTC)."""
         return datetime.fromtimestamp(self._clock.now(), UTC)
 
     def _increment_revision(self, db: Connection) -> int:

@@ -12,7 +12,7 @@ from flagsvc.server.store.event_kinds import KINDS, ROWS, EventKind, kind_of, wo
 
 SOURCES = Path(flagsvc.server.__file__).parent
 TYPE = re.compile(
-    r'"((?:feature|features|tag|tag-type|context-field|segment|strategy|project|environment|api-token|pat|user|setting|backup)-[a-z-]+)"'
+    r'"((?:addon|feature|features|tag|tag-type|context-field|segment|strategy|project|environment|api-token|pat|user|setting|backup)-[a-z-]+)"'
 )
 PLACE = {"by": "ada", "feature": "cart", "environment": "production", "project": "shop"}
 

@@ -37,9 +37,9 @@ from flagsvc.server.store.schema import METADATA
 Values: TypeAlias = dict[str, Any]
 OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, columns.Json))
 """Type that a database tells → the type of the schema."""
-KEPT = frozenset((schema.revision.name, schema.used_answers.name))
-"""The tables that a backup does not have and a restore does not empty: the revision only grows, and an answer of a provider
-that was used stays used."""
+KEPT = frozenset((schema.revision.name, schema.used_answers.name, schema.deliveries.name))
+"""The tables that a backup does not have and a restore does not empty: the revision only grows, an answer of a provider that was
+used stays used, and what webhooks have to send is sent once. Deliveries go with their webhooks."""
 SIGNED_IN = (SESSION, LINK)
 """The kinds of tokens that a backup leaves out: who is signed in, and links that sign in."""
 COUNTED = tuple(
@@ -153,9 +153,13 @@ CHOICES: Mapping[tuple[str, str], Collection[str]] = {
 
 
 def read_sequences(db: Connection) -> dict[str, int]:
-    """Return the last id that the database has given out, by table; 0 for none. Read it after the rows' view has begun."""
+    """Return the last id that the database has given out, by table; 0 for none. Read it after the rows' view has begun.
+
+    An older schema does not have every table.
+    """
     read = _read_sqlite if db.dialect.name == "sqlite" else _read_postgresql
-    return {name: read(db, name) for name in COUNTED}
+    there = set(inspect(db).get_table_names())
+    return {name: read(db, name) for name in COUNTED if name in there}
 
 
 def _read_sqlite(db: Connection, name: str) -> int:

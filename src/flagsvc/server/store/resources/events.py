@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -91,6 +91,12 @@ def find_last(tx: Tx, types: Sequence[str], counts: Callable[[Side, Side], bool]
         if counts(row.before, row.data):
             return to_json(row) | _in_words(row)
     return None
+
+
+def find_events(tx: Tx, numbers: Collection[int]) -> dict[int, Json]:
+    """Return events with their words, by number; those that are there."""
+    rows = tx.db.execute(select(events).where(events.c.id.in_(numbers))).all() if numbers else ()
+    return {row.id: to_json(row) | _in_words(row) for row in rows}
 
 
 def _count(tx: Tx, conditions: Sequence[ColumnElement[bool]]) -> int:

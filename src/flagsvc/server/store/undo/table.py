@@ -46,6 +46,7 @@ EXPIRY = (
 OF_USER = "A token may be in use, and its secret is shown only once: make or delete one on the page My tokens"
 PERSON = "Who may sign in is not changed by an undo: change the user on the page People"
 SETTING = "A setting of the server is set back by its own operation of the admin API"
+WEBHOOK = "Its address and headers may be secrets, which no event has: change the webhook on the page Webhooks"
 SWITCH = ("UPDATE_FEATURE_ENVIRONMENT",)
 UPDATE = ("UPDATE_FEATURE",)
 DEPENDENCY = ("UPDATE_FEATURE_DEPENDENCY",)
@@ -118,6 +119,9 @@ ROWS = (
     UndoRow("backup-restored", reason="A backup replaces all that is there: restore the backup that was made before"),
     UndoRow("user-link-created", reason="A link to sign in works once, and ends by itself after 15 minutes"),
     UndoRow("user-sessions-ended", reason="A session that ended does not come back: the user signs in again"),
+    UndoRow("addon-config-created", reason=WEBHOOK),
+    UndoRow("addon-config-updated", reason=WEBHOOK),
+    UndoRow("addon-config-deleted", reason=WEBHOOK),
     UndoRow("setting-created", reason=SETTING),
     UndoRow("setting-updated", reason=SETTING),
 )

@@ -1,0 +1,143 @@
+"""The queue of what webhooks have to send: filled in the transaction of each change, so that no event is lost (decision 0062).
+
+Several servers share it. `claim` gives a delivery to one of them for some time. What that server does not end comes up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+
+from flagsvc.server.store.schema import addons, deliveries
+
+WAITING, DELIVERED, FAILED = "waiting", "success", "failed"
+"""The states of a delivery; the last two are the real server's words."""
+MOST_WAITING = 10_000
+"""The most deliveries of one webhook that wait. Further events are counted, and not sent."""
+KEPT = 100
+"""How many ended deliveries of each webhook and state are kept."""
+LEASE_S = 60.0
+"""Seconds that a server has for an attempt; more than one can take."""
+ALL = "*"
+own = deliveries.c
+
+
+class Claimed(NamedTuple):
+    """A delivery that a server attempts now. `attempts` counts this one, too."""
+
+    id: int
+    uid: str
+    addon_id: int
+    event_id: int | None
+    sample: dict[str, Any] | None
+    attempts: int
+
+
+class Outcome(NamedTuple):
+    """How an attempt came out: the status of the answer if there is one, and what went wrong.
+
+    `again` is when the next attempt is due; None if there is none.
+    """
+
+    status: int | None = None
+    error: str | None = None
+    again: datetime | None = None
+
+
+def find_receivers(db: Connection) -> Sequence[Any]:
+    """Return the enabled webhooks, as rows with id, events, projects and environments."""
+    query = select(addons.c.id, addons.c.events, addons.c.projects, addons.c.environments)
+    return db.execute(query.where(addons.c.enabled)).all()
+
+
+def wants(receiver: Any, event: Mapping[str, Any]) -> bool:
+    """Return whether a webhook gets an event, by the real server's rules.
+
+    The type must be named. An event of a project or an environment must be of one that is named, unless none or `*` is.
+    """
+    return event["type"] in receiver.events and all(
+        event[place] is None or not named or named[0] == ALL or event[place] in named
+        for place, named in (("project", receiver.projects), ("environment", receiver.environments))
+    )
+
+
+def queue_events(db: Connection, receivers: Iterable[Any], stored: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+    """Queue events, with their ids, for the webhooks that want them, as far as their queues have room."""
+    for receiver in receivers:
+        wanted = [(number, event["created_at"]) for number, event in stored if wants(receiver, event)]
+        if not wanted:
+            continue
+        room = max(0, MOST_WAITING - count_waiting(db, receiver.id))
+        rows = [new_delivery(receiver.id, moment) | {"event_id": number} for number, moment in wanted[:room]]
+        if rows:
+            db.execute(insert(deliveries), rows)
+        if len(wanted) > room:
+            more = addons.c.dropped + len(wanted) - room
+            db.execute(update(addons).where(addons.c.id == receiver.id).values(dropped=more))
+
+
+def new_delivery(addon: int, moment: datetime) -> dict[str, Any]:
+    """Return the values of a delivery that is due at once."""
+    return {"uid": str(uuid4()), "addon_id": addon, "state": WAITING, "created_at": moment, "due_at": moment}
+
+
+def count_waiting(db: Connection, addon: int) -> int:
+    """Return how many deliveries of a webhook wait."""
+    query = select(func.count()).select_from(deliveries).where(own.addon_id == addon, own.state == WAITING)
+    return int(db.execute(query).scalar_one())
+
+
+def is_waiting(event: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a webhook still has to send an event."""
+    return select(own.id).where(own.event_id == event, own.state == WAITING).exists()
+
+
+def find_due(db: Connection, now: datetime) -> list[int]:
+    """Return the webhooks that have something to send now. A disabled one sends only tests."""
+    query = select(addons.c.id).where(_due(now).correlate(addons)).order_by(addons.c.id)
+    return list(db.execute(query).scalars())
+
+
+def _due(now: datetime) -> Any:
+    """Return the condition that a delivery of the webhook of the query is due."""
+    here = select(own.id).where(own.addon_id == addons.c.id, own.state == WAITING, own.due_at <= now)
+    return here.where(or_(addons.c.enabled, own.sample.is_not(None))).exists()
+
+
+def claim(db: Connection, addon: int, now: datetime, most: int) -> list[Claimed]:
+    """Take up to `most` due deliveries of a webhook, the oldest first, for LEASE_S. No other server gets them meanwhile."""
+    due = select(deliveries).join(addons).where(own.addon_id == addon, own.state == WAITING, own.due_at <= now)
+    due = due.where(or_(addons.c.enabled, own.sample.is_not(None))).order_by(own.id).limit(most)
+    rows = db.execute(due.with_for_update(skip_locked=True, of=deliveries)).all()
+    taken = {"due_at": now + timedelta(seconds=LEASE_S), "attempts": own.attempts + 1}
+    if rows:
+        db.execute(update(deliveries).where(own.id.in_([row.id for row in rows])).values(taken))
+    return [Claimed(row.id, row.uid, row.addon_id, row.event_id, row.sample, row.attempts + 1) for row in rows]
+
+
+def end_attempt(db: Connection, claimed: Claimed, outcome: Outcome, now: datetime) -> None:
+    """Store how an attempt came out: delivered, due again, or failed for good."""
+    values: dict[str, Any] = {"status": outcome.status, "error": outcome.error}
+    if outcome.again is not None:
+        values |= {"due_at": outcome.again}
+    else:
+        values |= {"state": DELIVERED if outcome.error is None else FAILED, "ended_at": now}
+    db.execute(update(deliveries).where(own.id == claimed.id, own.state == WAITING).values(values))
+
+
+def release(db: Connection, claimed: Sequence[Claimed], now: datetime) -> None:
+    """Give back deliveries whose attempt was stopped: they are due at once, and the attempt does not count."""
+    held = [each.id for each in claimed]
+    values = {"due_at": now, "attempts": own.attempts - 1}
+    db.execute(update(deliveries).where(own.id.in_(held), own.state == WAITING).values(values))
+
+
+def delete_old_deliveries(db: Connection) -> None:
+    """Delete the ended deliveries of each webhook but the last KEPT of each state."""
+    rank = func.row_number().over(partition_by=(own.addon_id, own.state), order_by=own.id.desc()).label("rank")
+    ended = select(own.id, rank).where(own.state != WAITING).subquery()
+    db.execute(delete(deliveries).where(own.id.in_(select(ended.c.id).where(ended.c.rank > KEPT))))

@@ -1,0 +1,148 @@
+"""The settings of webhooks: list, make, change, delete, and queue a test (dialects: Addons; decision 0062)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, delete, func, insert, select, update
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, new_delivery, own
+from flagsvc.server.store.schema import addons, deliveries
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.webhooks.provider import check_parameters, check_provider, mask
+
+TEST = "webhook-test"
+"""The type of the event of a test. No change has it."""
+
+
+def list_addons(tx: Tx) -> list[Json]:
+    """Return every webhook, in order of creation, with sensitive parameters masked."""
+    return [
+        to_json(row) | {"deliveries": sum_up(tx, row)} for row in tx.db.execute(select(addons).order_by(addons.c.id))
+    ]
+
+
+def find_row(tx: Tx, number: int) -> Row[Any]:
+    """Return the stored webhook. Raises CallerError (404)."""
+    row = tx.db.execute(select(addons).where(addons.c.id == number)).first()
+    if row is None:
+        raise not_found("Could not find addon")
+    return row
+
+
+def find(tx: Tx, number: int) -> Json:
+    """Return a webhook as the API answers it. Raises CallerError (404)."""
+    row = find_row(tx, number)
+    return to_json(row) | {"deliveries": sum_up(tx, row)}
+
+
+def to_json(row: Row[Any]) -> Json:
+    """Return a webhook with its sensitive parameters masked."""
+    shown = event_side(row)
+    moments = {"createdAt": shown.pop("createdAt"), "updatedAt": format_time(row.updated_at)}
+    return shown | {"parameters": mask(row.parameters)} | moments
+
+
+def event_side(row: Row[Any]) -> Json:
+    """Return a webhook as events hold it: without its parameters, which have secrets."""
+    return {
+        "id": row.id,
+        "provider": row.provider,
+        "enabled": row.enabled,
+        "description": row.description,
+        "events": row.events,
+        "projects": row.projects,
+        "environments": row.environments,
+        "createdAt": format_time(row.created_at),
+    }
+
+
+def sum_up(tx: Tx, row: Row[Any]) -> Json:
+    """Return how the deliveries of a webhook go: how many wait, how many had no room, and the last success and failure."""
+    last = {state: _last_moment(tx, row.id, state) for state in (DELIVERED, FAILED)}
+    tried = own.error.is_not(None)
+    query = select(own.error).where(own.addon_id == row.id, tried).order_by(own.id.desc()).limit(1)
+    return {
+        "waiting": count_waiting(tx.db, row.id),
+        "dropped": row.dropped,
+        "lastSuccessAt": last[DELIVERED],
+        "lastFailureAt": last[FAILED],
+        "lastError": tx.db.execute(query).scalar(),
+    }
+
+
+def _last_moment(tx: Tx, number: int, state: str) -> str | None:
+    query = select(func.max(own.ended_at)).where(own.addon_id == number, own.state == state)
+    return format_time(tx.db.execute(query).scalar())
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create a webhook, and return it. Raises CallerError (400).
+
+    `wanted` has provider, enabled, parameters and events, and may have description, projects and environments.
+    """
+    values = _values(wanted, {}) | {"created_at": tx.now, "updated_at": tx.now, "dropped": 0}
+    number = tx.db.execute(insert(addons).values(values).returning(addons.c.id)).scalar_one()
+    made = find_row(tx, number)
+    tx.record_event("addon-config-created", data=event_side(made))
+    return find(tx, number)
+
+
+def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
+    """Replace the settings of a webhook, and return it. Raises CallerError (400, 404).
+
+    A masked parameter keeps its value. A parameter that is not there is removed, as on the real server.
+    """
+    before = find_row(tx, number)
+    values = _values(wanted, before.parameters)
+    values["description"] = values["description"] or ""
+    if values["parameters"] != before.parameters or any(values[name] != before._mapping[name] for name in values):
+        tx.db.execute(update(addons).where(addons.c.id == number).values(values | {"updated_at": tx.now}))
+        tx.record_event(
+            "addon-config-updated",
+            before=event_side(before) | {"updatedAt": format_time(before.updated_at)},
+            data=event_side(find_row(tx, number)) | {"updatedAt": format_time(tx.now)},
+        )
+    return find(tx, number)
+
+
+def _values(wanted: Mapping[str, Any], stored: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a request makes of the columns. Raises CallerError (400)."""
+    check_provider(wanted["provider"])
+    lists = {name: list(wanted.get(name) or ()) for name in ("events", "projects", "environments")}
+    text = {"provider": wanted["provider"], "description": wanted.get("description")}
+    parameters = check_parameters(wanted["parameters"], stored)
+    return text | {"enabled": wanted["enabled"], "parameters": parameters} | lists
+
+
+def remove(tx: Tx, number: int) -> None:
+    """Delete a webhook with its deliveries. Raises CallerError (404)."""
+    before = find_row(tx, number)
+    tx.db.execute(delete(addons).where(addons.c.id == number))
+    tx.record_event("addon-config-deleted", before=event_side(before))
+
+
+def queue_test(tx: Tx, number: int) -> None:
+    """Queue a test of a webhook, which is sent once, also by a disabled one. Raises CallerError (404)."""
+    find_row(tx, number)
+    name = "system" if tx.actor is None else tx.actor.name
+    sample = {
+        "id": 0,
+        "type": TEST,
+        "createdBy": name,
+        "createdAt": format_time(tx.now),
+        "createdByUserId": None if tx.actor is None else tx.actor.id,
+        "data": {"message": "This is a test of a webhook. Nothing has changed."},
+        "preData": None,
+        "tags": [],
+        "featureName": None,
+        "project": None,
+        "environment": None,
+        "label": "Test of a webhook",
+        "summary": f"**{name}** tests this webhook",
+    }
+    tx.db.execute(insert(deliveries).values(new_delivery(number, tx.now) | {"sample": sample}))

@@ -1,0 +1,265 @@
+"""Sends what is in the queue of webhooks, from a thread of its own, so that no request waits for a receiver (decision 0062).
+
+Several servers share the queue, and each delivery is claimed by one of them. A receiver gets an event at least once: again if its
+answer does not arrive, or if a server ends before it has stored the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.errors import DatabaseError, UpstreamError
+from flagsvc.core.log import Logger, describe_error
+from flagsvc.core.throttle import Throttle
+from flagsvc.http.client.answers import Answer, Limits, retry_after
+from flagsvc.http.client.transport import Transport
+from flagsvc.http.client.trust import Trust
+from flagsvc.server.store.outbox import Claimed, Outcome, claim, end_attempt, find_due, release
+from flagsvc.server.store.resources.events import find_events
+from flagsvc.server.store.schema import addons
+from flagsvc.server.store.store import Store, Tx
+from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCounts
+from flagsvc.server.webhooks.messages import Message, make_message
+from flagsvc.server.webhooks.provider import origin_of
+from flagsvc.server.webhooks.retries import pause_after
+from flagsvc.server.webhooks.template import TemplateError
+
+LIMITS = Limits(step_s=10.0, total_s=20.0, max_bytes=64 * 1024)
+"""The limits of one attempt. The body of an answer is not kept."""
+POLL_S = 1.0
+"""Seconds between two looks into the queue, when nothing tells of a change."""
+MOST_AT_ONCE = 2
+"""The most attempts of one webhook at the same time."""
+IDLE_S = 10.0
+"""Seconds after which the connections of a webhook that sends nothing are closed."""
+END_S = 2.0
+"""Seconds that running attempts have at the end. Those that are stopped are due again at once, on any server."""
+CLOSE_S = 10.0
+LOG_PAUSE_S = 60.0
+"""Seconds between two log lines about the same trouble of a webhook."""
+
+
+class Work(NamedTuple):
+    """A claimed delivery with the settings of its webhook, and its event; None if that is deleted."""
+
+    claimed: Claimed
+    parameters: dict[str, str]
+    event: dict[str, Any] | None
+
+
+class Line(NamedTuple):
+    """The connections of a webhook to an origin, and when they were last used (monotonic seconds)."""
+
+    origin: str
+    transport: Transport
+    used_at: float
+
+
+class Sender:
+    """A thread that sends what is due, until `close`."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        log: Logger,
+        counts: AttemptCounts,
+        *,
+        limits: Limits = LIMITS,
+        poll_s: float = POLL_S,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        """Take what it works with, the limits of an attempt, the pause between looks, and a source of numbers in [0, 1)."""
+        self._store = store
+        self._clock = clock
+        self._log = log
+        self._counts = counts
+        self._limits = limits
+        self._poll_s = poll_s
+        self._draw = draw
+        self._throttle = Throttle(clock, LOG_PAUSE_S)
+        self._running: dict[asyncio.Task[None], Claimed] = {}
+        self._lines: dict[int, Line] = {}
+        self._closing = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="flagsvc webhooks", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look into the queue now. May be called from any thread, also before the start and after the end."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._news.set)
+
+    def close(self) -> None:
+        """End the thread: running attempts get END_S. Waits for it, at most CLOSE_S."""
+        self._closing.set()
+        self.wake()
+        self._thread.join(CLOSE_S)
+
+    async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            self._news.clear()
+            await self._begin_due()
+            await self._close_idle()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_s):
+                    await self._news.wait()
+        await self._end()
+
+    async def _begin_due(self) -> None:
+        """Begin an attempt of each due delivery that has a place. Never raises."""
+        busy = [each.addon_id for each in self._running.values()]
+        try:
+            found = await asyncio.to_thread(self._claim, busy)
+        except Exception as error:
+            self._log_trouble("the queue of webhooks cannot be read", "queue", error=describe_error(error))
+            return
+        for work in found:
+            task = asyncio.create_task(self._attempt(work))
+            self._running[task] = work.claimed
+            task.add_done_callback(self._on_done)
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
+        self._news.set()
+
+    def _claim(self, busy: Sequence[int]) -> list[Work]:
+        """Claim what is due for each webhook with a free place. Raises DatabaseError."""
+        with self._store.reading() as tx:
+            free = [(number, MOST_AT_ONCE - busy.count(number)) for number in find_due(tx.db, tx.now)]
+        if not any(places > 0 for _, places in free):
+            return []
+        with self._store.recording() as tx:
+            claimed = [each for number, most in free if most > 0 for each in claim(tx.db, number, tx.now, most)]
+            return read_work(tx, claimed)
+
+    async def _attempt(self, work: Work) -> None:
+        """Make one attempt, and store how it came out. Only being cancelled ends it early."""
+        try:
+            outcome = await self._send(work)
+        except Exception as error:  # a mistake of ours must not keep the delivery for ever
+            outcome = self._failed(work, f"an unexpected error: {describe_error(error)}")
+        try:
+            await asyncio.to_thread(self._store_outcome, work.claimed, outcome)
+        except DatabaseError as error:  # what is not stored is due again after its lease
+            self._log_trouble("what a webhook has sent cannot be stored", "stored", error=str(error))
+
+    def _store_outcome(self, claimed: Claimed, outcome: Outcome) -> None:
+        with self._store.recording() as tx:
+            end_attempt(tx.db, claimed, outcome, tx.now)
+
+    async def _send(self, work: Work) -> Outcome:
+        """Send a delivery once, and return how it came out."""
+        if work.event is None:
+            return self._failed(work, "the event is deleted", last=True)
+        try:
+            message = make_message(work.parameters, work.event, work.claimed.uid, int(self._clock.now()))
+        except TemplateError as error:
+            return self._failed(work, str(error), last=True)
+        origin = origin_of(message.url)
+        try:
+            answer = await self._exchange(work.claimed.addon_id, origin, message)
+        except UpstreamError as error:
+            return self._failed(work, str(error).replace(f"`{origin}`", "the receiver"))
+        if 200 <= answer.status < 300:
+            self._counts.add(DELIVERED)
+            return Outcome(answer.status)
+        return self._refused(work, answer)
+
+    async def _exchange(self, addon: int, origin: str, message: Message) -> Answer:
+        """Return the answer of the receiver. Redirects are not followed. Raises UpstreamError."""
+        if not self._has_line(addon, origin):
+            # reading authorities takes time; another attempt may have made a line meanwhile
+            made = await asyncio.to_thread(Transport, origin, proxy=None, trust=Trust(), limits=self._limits)
+            if not self._has_line(addon, origin):
+                if addon in self._lines:
+                    await self._lines[addon].transport.aclose()
+                self._lines[addon] = Line(origin, made, 0.0)
+        line = self._lines[addon]
+        self._lines[addon] = line._replace(used_at=self._clock.monotonic())
+        return await line.transport.send("POST", message.url, message.headers, message.body)
+
+    def _has_line(self, addon: int, origin: str) -> bool:
+        """Return whether there are connections of a webhook to an origin."""
+        return addon in self._lines and self._lines[addon].origin == origin
+
+    def _refused(self, work: Work, answer: Answer) -> Outcome:
+        """Return the outcome of an answer that is no success."""
+        more = ", and redirects are not followed" if 300 <= answer.status < 400 else ""
+        words = f"the receiver answered with the status {answer.status}{more}"
+        wish = retry_after(answer.headers.get("retry-after"), self._clock.now())
+        return self._failed(work, words, wish, answer.status)
+
+    def _failed(
+        self, work: Work, words: str, wish: float | None = None, status: int | None = None, *, last: bool = False
+    ) -> Outcome:
+        """Return the outcome of a failure, count and log it. `last`: it would fail again. A test has one attempt."""
+        claimed = work.claimed
+        is_last = last or claimed.sample is not None
+        pause = None if is_last else pause_after(claimed.attempts, self._draw(), wish)
+        self._counts.add(FAILED if pause is None else RETRIED)
+        kind = None if work.event is None else work.event["type"]
+        fields = {"webhook": claimed.addon_id, "delivery": claimed.uid, "type": kind, "attempts": claimed.attempts}
+        if pause is None:
+            self._log_trouble("a webhook has given up an event", f"{claimed.addon_id} last", **fields, error=words)
+            return Outcome(status, words)
+        self._log_trouble("a webhook failed, and tries again", f"{claimed.addon_id}", **fields, error=words)
+        return Outcome(status, words, self._moment(pause))
+
+    def _moment(self, pause: float) -> datetime:
+        """Return the moment that is some seconds from now."""
+        return self._store.now() + timedelta(seconds=pause)
+
+    def _log_trouble(self, event: str, name: str, **fields: object) -> None:
+        """Log trouble at level warn, at level debug if the same was logged a moment ago."""
+        write = self._log.warn if self._throttle.allows(name) else self._log.debug
+        write(event, **fields)
+
+    async def _close_idle(self) -> None:
+        """Close the connections of webhooks that send nothing."""
+        busy = {each.addon_id for each in self._running.values()}
+        until = self._clock.monotonic() - IDLE_S
+        for number in [number for number, line in self._lines.items() if number not in busy and line.used_at < until]:
+            await self._lines.pop(number).transport.aclose()
+
+    async def _end(self) -> None:
+        """Wait for running attempts, stop the rest and give them back, and close the connections."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=END_S)
+        stopped = dict(self._running)
+        for task in stopped:
+            task.cancel()
+        if stopped:
+            await asyncio.wait(stopped)
+            with suppress(DatabaseError), self._store.recording() as tx:
+                release(tx.db, list(stopped.values()), tx.now)
+        for line in self._lines.values():
+            await line.transport.aclose()
+
+
+def read_work(tx: Tx, claimed: Sequence[Claimed]) -> list[Work]:
+    """Return claimed deliveries with the settings of their webhooks and their events."""
+    numbers = {each.addon_id for each in claimed}
+    query = select(addons.c.id, addons.c.parameters).where(addons.c.id.in_(numbers))
+    settings = {row.id: row.parameters for row in tx.db.execute(query)}
+    events = find_events(tx, {each.event_id for each in claimed if each.event_id is not None})
+    return [
+        Work(each, settings[each.addon_id], each.sample or events.get(each.event_id or 0))
+        for each in claimed
+        if each.addon_id in settings
+    ]

@@ -1,0 +1,157 @@
+"""Receivers of webhooks for tests, and the senders of flag servers in this process."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from flagsvc.core.clock import SystemClock
+from flagsvc.http.client.answers import Limits
+from flagsvc.server.webhooks.sender import Sender
+from support.flagservers import AppClient
+from support.waiting import wait_until
+
+ADDONS = "/api/admin/addons"
+POLL_S = 0.02
+LIMITS = Limits(step_s=5.0, total_s=8.0, max_bytes=1024)
+
+
+class MovingClock(SystemClock):
+    """The clock of the machine, some seconds ahead."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return super().now() + self.ahead
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
+        return super().monotonic() + self.ahead
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request that came."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body read as JSON."""
+        return json.loads(self.body)
+
+
+@dataclass
+class Receiver:
+    """A program that takes webhooks.
+
+    `status` is its answer, and `more` are headers of it. While `open` is not set it does not answer.
+    """
+
+    url: str = ""
+    status: int = 200
+    more: dict[str, str] = field(default_factory=dict)
+    received: list[Received] = field(default_factory=list)
+    open: threading.Event = field(default_factory=threading.Event)
+
+    def wait_for(self, count: int) -> list[Received]:
+        """Return what came, once it is at least so much."""
+        wait_until(lambda: len(self.received) >= count, complaint=lambda: f"{len(self.received)} of {count} came")
+        return self.received
+
+    def types(self) -> list[str]:
+        """Return the types of the events that came."""
+        return [each.json()["type"] for each in self.received]
+
+
+def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            receiver.received.append(
+                Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+            )
+            receiver.open.wait(30)
+            self.send_response(receiver.status)
+            for name, value in receiver.more.items():
+                self.send_header(name, value)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Print nothing."""
+
+    return Handler
+
+
+@contextmanager
+def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """Run a receiver until the block ends."""
+    receiver = Receiver()
+    receiver.open.set()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(receiver)) as server:
+        server.daemon_threads = True
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        receiver.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/hook"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            receiver.open.set()
+            server.shutdown()
+            thread.join()
+
+
+def add_webhook(
+    client: AppClient, url: str, *events: str, more: Mapping[str, Any] | None = None, **parameters: str
+) -> int:
+    """Create a webhook, and return its id. `more` are further members."""
+    body = {"provider": "webhook", "enabled": True, "events": events or ("feature-created",)}
+    made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}))
+    assert made.status == 201, made.text
+    return int(made.json()["id"])
+
+
+def add_flags(client: AppClient, *names: str, project: str = "default") -> None:
+    """Create flags."""
+    for name in names:
+        assert client.post(f"/api/admin/projects/{project}/features", {"name": name}).status == 201
+
+
+def deliveries(client: AppClient, webhook: int) -> list[dict[str, Any]]:
+    """Return the deliveries of a webhook, the newest first."""
+    answer = client.get(f"{ADDONS}/{webhook}/events?limit=100")
+    assert answer.status == 200, answer.text
+    return list(answer.json()["integrationEvents"])
+
+
+def states(client: AppClient, webhook: int) -> list[str]:
+    """Return the states of the deliveries of a webhook, the newest first."""
+    return [each["state"] for each in deliveries(client, webhook)]
+
+
+@contextmanager
+def sending(*clients: AppClient) -> Iterator[list[Sender]]:
+    """Send what webhooks of these servers have to send until the block ends."""
+    with ExitStack() as running:
+        senders = []
+        for client in clients:
+            server = client.server
+            sender = Sender(server.store, server.clock, client.log, server.attempts, limits=LIMITS, poll_s=POLL_S)
+            sender.start()
+            running.callback(sender.close)
+            senders.append(sender)
+        yield senders

@@ -1,0 +1,38 @@
+"""Which events a webhook gets: by type, project and environment, as on the real server."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flagsvc.server.store.outbox import wants
+
+HERE = {"type": "feature-created", "project": "shop", "environment": None}
+SWITCHED = {"type": "feature-created", "project": "shop", "environment": "production"}
+SERVER_WIDE = {"type": "feature-created", "project": None, "environment": None}
+
+
+@pytest.mark.parametrize(
+    ("event", "filters", "wanted"),
+    [
+        (HERE, {}, True),
+        (HERE, {"events": []}, False),
+        (HERE, {"events": ["feature-archived"]}, False),
+        (HERE, {"projects": ["shop"]}, True),
+        (HERE, {"projects": ["other"]}, False),
+        (HERE, {"projects": ["*", "other"]}, True),
+        (HERE, {"projects": ["other", "*"]}, False),
+        (HERE, {"environments": ["production"]}, True),
+        (SWITCHED, {"environments": ["production"]}, True),
+        (SWITCHED, {"environments": ["development"]}, False),
+        (SWITCHED, {"environments": ["*"]}, True),
+        (SWITCHED, {"projects": ["other"], "environments": ["production"]}, False),
+        (SERVER_WIDE, {"projects": ["other"], "environments": ["production"]}, True),
+    ],
+)
+def test_which_events_a_webhook_gets(event: dict[str, Any], filters: dict[str, list[str]], wanted: bool) -> None:
+    """A filter leaves out only events that have a project or an environment, of another one."""
+    given = {"events": ["feature-created"], "projects": [], "environments": []} | filters
+    assert wants(SimpleNamespace(**given), event) is wanted

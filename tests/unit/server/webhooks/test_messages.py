@@ -1,0 +1,81 @@
+"""What a webhook sends of an event: headers, body and signature."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.server.webhooks.messages import make_message
+from flagsvc.server.webhooks.signature import key_of, sign
+
+EVENT: dict[str, Any] = {
+    "id": 7,
+    "type": "feature-created",
+    "data": {"name": 'a "b"'},
+    "summary": '**ada** made **a "b"**',
+}
+URL = "https://hooks.example.com/flags?key=secret"
+SECRET = "a secret of the receiver"
+
+
+def sent(**parameters: str) -> tuple[dict[str, str], bytes]:
+    """Return headers and body of a message."""
+    message = make_message({"url": URL, **parameters}, EVENT, "some-id", 1_750_000_000)
+    assert message.url == URL
+    return {name: value.decode() for name, value in message.headers}, message.body
+
+
+def test_the_default_is_the_event_as_json() -> None:
+    """Without settings the body is the event, with an id and a time, and without Authorization and signature."""
+    headers, body = sent()
+    assert json.loads(body) == EVENT
+    assert headers["content-type"] == "application/json"
+    assert (headers["webhook-id"], headers["webhook-timestamp"]) == ("some-id", "1750000000")
+    assert not headers.keys() & {"authorization", "webhook-signature"}
+
+
+def test_headers_of_the_settings() -> None:
+    """Content type, Authorization and further headers are sent; a further one wins over the others, as on the real server."""
+    more = '{"X-Team": "shop", "content-type": "text/x", "Authorization": "Basic x"}'
+    headers, _ = sent(contentType="text/plain", authorization="Bearer s", customHeaders=more)
+    assert (headers["content-type"], headers["authorization"], headers["x-team"]) == ("text/x", "Basic x", "shop")
+
+
+def test_a_template_makes_the_body() -> None:
+    """It knows the event, its JSON in quotes, and its words; only a JSON body escapes values."""
+    _, body = sent(bodyTemplate='{"n": "{{event.data.name}}", "all": {{{eventJson}}}, "text": "{{eventMarkdown}}"}')
+    made = json.loads(body)
+    assert (made["n"], made["text"], json.loads(made["all"])) == ('a "b"', EVENT["summary"], EVENT)
+    assert sent(bodyTemplate="{{event.data.name}}", contentType="text/plain; charset=utf-8")[1] == b'a "b"'
+    assert sent(bodyTemplate="{{event.data.name}}", contentType="application/x+json")[1] == b'a \\"b\\"'
+
+
+def test_the_signature_is_the_one_of_the_specification() -> None:
+    """It is the HMAC over id, time and body; a receiver with the secret computes the same."""
+    headers, body = sent(signingSecret=SECRET)
+    given = hmac.new(SECRET.encode(), b"some-id.1750000000." + body, hashlib.sha256).digest()
+    assert headers["webhook-signature"] == f"v1,{base64.b64encode(given).decode()}"
+
+
+def test_the_example_of_the_specification() -> None:
+    """The published example of Standard Webhooks has this signature; its secret is Base64 behind `whsec_`."""
+    body = b'{"test": 2432232314}'
+    secret, identity = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    assert sign(secret, identity, 1614265330, body) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_another_body_id_time_or_secret_has_another_signature() -> None:
+    """Nothing that is signed can be exchanged."""
+    signed = {sign(*given) for given in ((SECRET, "i", 1, b"x"), (SECRET, "i", 1, b"y"), (SECRET, "j", 1, b"x"))}
+    assert len(signed | {sign(SECRET, "i", 2, b"x"), sign(f"{SECRET}!", "i", 1, b"x")}) == 5
+
+
+def test_wrong_base64_is_no_secret() -> None:
+    """A secret that says it is Base64 must be."""
+    with pytest.raises(ValueError, match="Base64"):
+        key_of("whsec_not base64")

@@ -1,0 +1,80 @@
+"""The parameters of a webhook: what is valid, what is refused, what is masked, and what the mask means."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.webhooks.provider import MASK, PARAMETERS, check_parameters, check_provider, mask, origin_of
+
+URL = "https://hooks.example.com/a?b=c"
+HIDDEN = "hidden-value\n"
+
+
+def faults(**given: object) -> str:
+    """Return what is wrong with parameters."""
+    with pytest.raises(CallerError) as caught:
+        check_parameters({"url": URL, **given}, {})
+    assert caught.value.status == 400
+    return " ".join(each["message"] for each in caught.value.details)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("url", "", '"parameters.url" is not allowed to be empty.'),
+        ("url", "hooks.example.com", "must be an http or https address"),
+        ("url", "ftp://example.com/", "must be an http or https address"),
+        ("url", "file:///etc/passwd", "must be an http or https address"),
+        ("url", "https://a b/", "must be an http or https address"),
+        ("url", "https://ex%61mple.com/", "must have a host that can be asked for"),
+        ("url", 7, "must be a string"),
+        ("contentType", "a\r\nx: y", "must have printable characters of ASCII only"),
+        ("authorization", HIDDEN, "must have printable characters of ASCII only"),
+        ("customHeaders", "{nonsense", "must be a JSON object"),
+        ("customHeaders", '{"X-A": 7}', "must be a JSON object whose members are texts"),
+        ("customHeaders", '{"X A": "b"}', "`X A` is none"),
+        ("customHeaders", '{"Host": "b"}', "must not have the header `Host`, which the server itself sends"),
+        ("customHeaders", '{"Webhook-Id": "b"}', "must not have the header `Webhook-Id`"),
+        ("customHeaders", '{"X-A": "hidden-value\\n"}', "printable characters of ASCII only: the header `X-A`"),
+        ("bodyTemplate", "{{#a}}", "must be a template: the section `a` has no end"),
+        ("signingSecret", "short", "must have at least 16 bytes"),
+        ("signingSecret", "whsec_?", "must be Base64 after `whsec_`"),
+        ("autorization", "x", '"parameters.autorization" is not allowed. did you mean `authorization`?'),
+    ],
+)
+def test_what_is_refused(name: str, value: object, words: str) -> None:
+    """Each wrong value has its reason, which never repeats what may be a secret."""
+    found = faults(**{name: value})
+    assert words in found and "hidden-value" not in found
+
+
+def test_the_address_is_required() -> None:
+    """Without it there is nowhere to send to; a mask without a stored value is no address."""
+    for given in ({}, {"url": MASK}):
+        with pytest.raises(CallerError, match="Missing required parameters: url"):
+            check_parameters(given, {})
+
+
+def test_the_mask_keeps_what_is_stored() -> None:
+    """A masked parameter has its stored value, one that is not sent is gone, and a new value counts."""
+    stored = {"url": URL, "authorization": "a", "contentType": "text/plain"}
+    assert check_parameters({"url": MASK, "contentType": "text/x"}, stored) == {"url": URL, "contentType": "text/x"}
+    assert check_parameters({"url": URL, "authorization": MASK}, {}) == {"url": URL}
+
+
+def test_answers_mask_what_is_sensitive() -> None:
+    """Everything but the type and the template is masked; also what another version stored."""
+    shown = mask({row.name: "value" for row in PARAMETERS} | {"later": "value"})
+    assert {name for name, value in shown.items() if value != MASK} == {"contentType", "bodyTemplate"}
+
+
+def test_another_provider_is_refused() -> None:
+    """The message names the provider that there is."""
+    with pytest.raises(CallerError, match="no provider `slack` of addons here: the only one is `webhook`"):
+        check_provider("slack")
+
+
+def test_the_origin_has_no_secret() -> None:
+    """Path, query, user and password are left out."""
+    assert origin_of("https://user:pass@hooks.example.com:8443/T0/B0?key=x") == "https://hooks.example.com:8443"
