@@ -56,7 +56,7 @@ def test_the_list_says_what_flags_do(visitor: Visitor) -> None:
     assert states["production"]["enabled"] and states["production"]["protected"]
     assert states["production"]["words"][0].startswith("25 % by userId")
     page = visitor.see("/flags").text
-    assert "for 25 % by userId" in page and "<b>stale</b>" in page
+    assert "25 % by userId" in page and "<b>stale</b>" in page
 
 
 @pytest.mark.parametrize(
