@@ -25,7 +25,7 @@ SEED = {
     "users": [{"name": "fault", "rootRole": "admin"}],
     "tokens": [{"secret": USER, "type": "personal", "user": "fault"}, {"secret": CLIENT, "type": "backend"}],
 }
-KILLS = 5
+KILLS = 3
 LONG_KILLS = 300
 FEATURES = 150
 WRITERS = 20

@@ -31,7 +31,9 @@ def ready(proxy: Proxy) -> None:
     proxy.program.wait(lambda: answering(f"http://127.0.0.1:{proxy.port}/readyz"), "ready")
 
 
-@pytest.mark.parametrize(("balancer", "workers"), [(haproxy, "1"), (haproxy, "2"), (nginx, "1")])
+@pytest.mark.parametrize(
+    ("balancer", "workers"), [pytest.param(haproxy, "1", marks=pytest.mark.long), (haproxy, "2"), (nginx, "1")]
+)
 def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Callable[[str, object], None]) -> None:
     """Every request is answered with 200, each replica ends with exit code 0, and the upstream hears of every look-up, once."""
     ports = [free_port(), free_port()]

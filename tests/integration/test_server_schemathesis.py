@@ -15,7 +15,7 @@ from schemathesis.python import asgi
 from fuzzing.contract import Campaign, campaign
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, app_client
 
-EXAMPLES = 5
+EXAMPLES = 3
 LONG_EXAMPLES = 400
 TOKENS = {
     "adminToken": {"api_key": USER_SECRET},
