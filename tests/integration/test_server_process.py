@@ -80,7 +80,8 @@ def test_all_addresses_are_told(tmp_path: Path) -> None:
 def test_mistakes_are_json_too(tmp_path: Path) -> None:
     """A start that fails says so in a line of JSON, with the exit code it has without."""
     command = [*map(str, processes.flagsvc()), "server", "--database", str(tmp_path / "flags.db"), "--use-json-logger"]
-    for more, code in ((["--seed", str(tmp_path / "nosuch")], 2), (["--port", "x"], 2), (["--host", "192.0.2.1"], 1)):
+    missing = ["--seed", str(tmp_path / "nosuch"), "--port", str(processes.free_port())]
+    for more, code in ((missing, 2), (["--port", "x"], 2), (["--host", "192.0.2.1"], 1)):
         env = processes.clean_environment(tmp_path)
         run = [*command, *more]
         done = subprocess.run(run, env=env, capture_output=True, text=True, timeout=60, check=False)
