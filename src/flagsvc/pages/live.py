@@ -20,7 +20,7 @@ MAX_STREAMS: Final = 256
 BEAT_S: Final = 15.0
 """Seconds between two heartbeats."""
 MERGE_S: Final = 0.25
-"""Seconds that an announcement waits. Of those with the same name meanwhile, the last one counts."""
+"""Seconds between announcements that are sent. Of those with the same name meanwhile, the last one counts."""
 HEADERS: Final[Headers] = [*PAGE_HEADERS, (b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
 HEARTBEAT: Final = b": heartbeat\n\n"
 BEGIN: Final = b"retry: 5000\n\n"
@@ -60,6 +60,7 @@ class EventStreams:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: dict[str, bytes] = {}
+        self._pausing = False
 
     @property
     def count(self) -> int:
@@ -84,6 +85,7 @@ class EventStreams:
         self._open.add(stream)
         if self._timer is None:
             self._loop = asyncio.get_running_loop()
+            self._waiting, self._pausing = {}, False
             self._timer = self._loop.call_later(self._beat_s, self._on_beat)
         return True
 
@@ -107,15 +109,18 @@ class EventStreams:
             stream.end()
 
     def _note(self, name: str, text: bytes) -> None:
-        """Let an announcement wait for others of its name."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_later(MERGE_S, self._send_waiting)
+        """Send an announcement at once; soon after others, let it wait for more of its name."""
         self._waiting[name] = text
+        if not self._pausing:
+            self._send_waiting()
 
     def _send_waiting(self) -> None:
-        """Send what waits."""
-        found, self._waiting = b"".join(self._waiting.values()), {}
-        self._send_all(found)
+        """Send what waits, and then pause. Without anything that waits, the pause ends."""
+        self._pausing = bool(self._waiting)
+        if self._pausing:
+            asyncio.get_running_loop().call_later(MERGE_S, self._send_waiting)
+            found, self._waiting = b"".join(self._waiting.values()), {}
+            self._send_all(found)
 
     def _on_beat(self) -> None:
         """End the streams whose viewers have gone, and send the beat to the others."""
