@@ -220,9 +220,10 @@ def test_a_context_stays_in_its_answer(tmp_path: Path) -> None:
         reports = scene.tap.sent.count(b"POST /api/client/")
         polls = scene.tap.sent.count(b"GET /api/client/features")
         wait_until(lambda: scene.tap.sent.count(b"GET /api/client/features") > polls + 2)
+        wait_until(lambda: b"event:" in scene.streamed)
         around = look_around(scene)
     assert shown > 30, "the contexts were tried, and their answers show them"
-    assert reports and polls and b"event:" in scene.streamed
+    assert reports and polls
     files = stored_in(tmp_path)
     assert b"a context enricher raised" in files, "the logs are among the files, and say what failed"
     assert b"rolled-out" in files and b"SQLite format 3" in files and b"by-plan" in around
