@@ -6,26 +6,21 @@ server that is killed leaves the database unchanged.
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, column, func, inspect, select, table
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.schema import METADATA
 
 VERSION_TABLE = "flagsvc_schema"
-SCRIPTS = Path(__file__).with_name("migrations")
+STEPS = Path(__file__).with_name("migrations") / "versions"
+"""The modules of the steps. The name of each begins with its version, four digits."""
 MIGRATION_LOCK_KEY = 0x666C6173
 """The key of PostgreSQL's advisory lock for migrations."""
 NEWEST = "head"
 """What Alembic calls the newest version."""
-ALEMBIC_LOCK = threading.Lock()
-"""Alembic's `op` and `context` are global, so only one thread may migrate."""
 
 
 def migrate(engine: Engine) -> None:
@@ -47,14 +42,15 @@ def wait_for_migrations(db: Connection) -> None:
 
 def upgrade(db: Connection, version: str) -> None:
     """Migrate a database to a version of the schema, or to the `NEWEST` one, in the caller's transaction."""
-    with ALEMBIC_LOCK:
-        command.upgrade(alembic_config(db), version)
+    from flagsvc.server.store.migration_steps import do_steps  # with Alembic, which most starts do not need
+
+    do_steps(db, version)
 
 
 @cache
 def known_versions() -> tuple[str, ...]:
     """Return the versions of the schema that this program knows, the newest one first."""
-    return tuple(step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions())
+    return tuple(sorted((path.name[:4] for path in STEPS.glob("[0-9]*.py")), reverse=True))
 
 
 def require_current(engine: Engine) -> None:
@@ -81,13 +77,6 @@ def require_ours(engine: Engine) -> None:
     """Check that a database is empty or has a schema that this version knows. Raises `DatabaseError`."""
     with engine.connect() as db:
         read_known_version(db)
-
-
-def alembic_config(db: Connection | None = None) -> Config:
-    """Return Alembic's configuration for this package's migrations; to run them it needs an open connection."""
-    config = Config(attributes={"connection": db})
-    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    return config
 
 
 def read_known_version(db: Connection) -> str | None:
