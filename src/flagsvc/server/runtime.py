@@ -24,7 +24,7 @@ from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.pages.page import TEMPLATES, error_page
+from flagsvc.server.pages.page import error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.sign_in.ways import make_ways
 from flagsvc.server.start import initialize
@@ -109,7 +109,6 @@ def open_runtime(
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         resources.callback(start_sender(server).close)
-        TEMPLATES.load()
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
             server,

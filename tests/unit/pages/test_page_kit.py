@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 from urllib.parse import unquote, urlencode
 
 import pytest
@@ -94,3 +95,16 @@ def test_a_name_that_is_missing_is_an_error() -> None:
     """A template never shows an empty text for a name that the page does not have."""
     with pytest.raises(UndefinedError):
         Templates("flagsvc.server.pages", StaticFiles().address).render("error.html", status=404)
+
+
+def test_a_process_keeps_the_pages_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade that replaces the files of the package beneath a running process changes no page of it."""
+    package = tmp_path / "some_pages_of_tests"
+    (package / "templates").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    page = package / "templates" / "page.html"
+    page.write_text("{{ 1 + 1 }} of this version")
+    monkeypatch.syspath_prepend(tmp_path)
+    templates = Templates(package.name, StaticFiles().address)
+    page.write_text("of another version")
+    assert templates.render("page.html") == b"2 of this version"
