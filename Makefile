@@ -73,7 +73,7 @@ test: install test-interpreted ## run all tests except the long ones; a test who
 
 test-interpreted: $(VENV)/.installed ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor
 	@mkdir -p .cache
-	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --cov=flagsvc --cov-branch --cov-report=json:.cache/coverage.json \
+	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --coverage .cache/coverage.json \
 	  tests/unit tests/contracts tests/conformance $(DATABASES)
 	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
@@ -93,7 +93,7 @@ docs: install ## write the generated reference pages
 screenshots: install ## take the pictures in docs/screenshots/ again (Chromium)
 	$(BIN)/python docs/screenshots.py
 
-# Extras stay in the pins: the pip of Python 3.11 does not apply a pin of `coverage` to `coverage[toml]`, and takes a newer release.
+# Extras stay in the pins: the pip of Python 3.11 does not apply a pin of `psycopg` to `psycopg[binary]`, and takes a newer release.
 lock: $(VENV)/.created ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
 	$(BIN)/uv pip compile --quiet --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in

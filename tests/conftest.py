@@ -62,8 +62,9 @@ if settings.default is not None and settings.default.derandomize:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the half of a whole run."""
+    """Add the options for the half of a whole run, and for its coverage."""
     parser.addoption("--half", choices=("sources", "compiled"), help="of tests on databases: SQLite, or PostgreSQL")
+    parser.addoption("--coverage", metavar="REPORT", help="write which lines and branches of the sources ran")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,10 +72,24 @@ def pytest_configure(config: pytest.Config) -> None:
     if str(forms.SOURCES) not in sys.path:
         sys.path.insert(0, str(forms.SOURCES))
     if forms.interpreted():
-        sys.meta_path.insert(0, forms.InterpretedOnly("flagsvc", forms.SOURCES))
+        sys.meta_path.insert(0, _sources_only(config))
+    elif config.getoption("coverage") is not None:
+        raise pytest.UsageError("--coverage counts in the sources: FLAGSVC_INTERPRETED=1")
     lacking = [name for name, found in forms.compiled_modules().items() if not found]
     if os.environ.get("REQUIRE_ALL") == "1" and lacking and not forms.interpreted():
         raise pytest.UsageError(f"REQUIRE_ALL=1 and these modules are not compiled: {', '.join(lacking)}")
+
+
+def _sources_only(config: pytest.Config) -> forms.InterpretedOnly:
+    """Return the hook that insists on the sources; with `--coverage` they count what runs."""
+    report = config.getoption("coverage")
+    if report is None:
+        return forms.InterpretedOnly("flagsvc", forms.SOURCES)
+    from support.covering import Covering
+
+    covering = Covering("flagsvc", forms.SOURCES, config.rootpath / report)
+    config.pluginmanager.register(covering)
+    return covering
 
 
 @pytest.hookimpl(tryfirst=True)

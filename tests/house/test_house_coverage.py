@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from support import coverage_floors
+from support.covering import OUTPUT, Covering
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "flagsvc"
 
 
 def file(ran: int, branches: int = 0) -> dict[str, Any]:
     """Return what a report says of a module of ten lines and four branches, of which so many ran."""
-    summary = {"covered_lines": ran, "num_statements": 10, "covered_branches": branches, "num_branches": 4}
+    summary = {
+        "covered_lines": ran,
+        "missing_lines": 10 - ran,
+        "covered_branches": branches,
+        "missing_branches": 4 - branches,
+    }
     return {"summary": summary, "missing_lines": list(range(ran, 10)), "missing_branches": [[1, 2]] * (4 - branches)}
 
 
@@ -62,3 +72,44 @@ def test_packages_at_their_floors(tmp_path: Path) -> None:
     path = report(tmp_path, engine_run=file(10, 4), process_serve=file(10, 3), new_folder=file(9, 4))
     assert coverage_floors.main([path]) == 1
     assert coverage_floors.main([path, "engine", "process"]) == 0
+
+
+SIGN = """\
+def sign(number):
+    if number < 0:
+        return -1
+    return 1
+"""
+
+
+def test_what_ran_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process of a run tells its lines and branches, and the report has those of all."""
+    monkeypatch.setattr(importlib.util, "spec_from_file_location", importlib.util.spec_from_file_location)
+    (tmp_path / "signs").mkdir()
+    (tmp_path / "signs" / "__init__.py").write_text(SIGN)
+
+    def run(number: int) -> str:
+        """Return what a process tells in which the function got this number."""
+        covering = Covering("signs", tmp_path, tmp_path / "report.json")
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "meta_path", [covering, *sys.meta_path])
+            assert abs(importlib.import_module("signs").sign(number)) == 1
+        session: Any = SimpleNamespace(config=SimpleNamespace(workeroutput={}))
+        covering.pytest_sessionfinish(session)
+        return str(session.config.workeroutput[OUTPUT])
+
+    def report(*told: str) -> dict[str, Any]:
+        """Return the report of a run whose processes told this."""
+        covering = Covering("signs", tmp_path, tmp_path / "report.json")
+        for each in told:
+            covering.pytest_testnodedown(SimpleNamespace(workeroutput={OUTPUT: each}))
+        session: Any = SimpleNamespace(config=SimpleNamespace())
+        covering.pytest_sessionfinish(session)
+        [module] = json.loads((tmp_path / "report.json").read_text())["files"].values()
+        return {name: module[name] for name in ("missing_lines", "missing_branches")}
+
+    one, other = run(1), run(-1)
+    assert report(one) == {"missing_lines": [3], "missing_branches": [[2, 3]]}
+    assert report(other) == {"missing_lines": [4], "missing_branches": [[2, 4]]}
+    assert report(one, other) == {"missing_lines": [], "missing_branches": []}
+    assert report() == {"missing_lines": [1, 2, 3, 4], "missing_branches": [[2, 3], [2, 4]]}

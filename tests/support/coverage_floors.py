@@ -1,6 +1,6 @@
 """Branch coverage of each package, beside its floor: `python tests/support/coverage_floors.py REPORT [PACKAGE …]`.
 
-REPORT is what `coverage json` writes. A package here is a folder or a module of flagsvc. The floors are in
+REPORT is what `pytest --coverage REPORT` writes. A package here is a folder or a module of flagsvc. The floors are in
 `coverage_floors.toml`, in percent of all lines and branches together. The exit code is 1 if a package is below its floor. With
 PACKAGE, only those are checked.
 """
@@ -48,13 +48,13 @@ def package_of(path: str, packages: Sequence[str]) -> str:
 def measured(report: Mapping[str, Any], least: Mapping[str, float]) -> list[PackageCoverage]:
     """Return the packages of a report, in the order of their names. A package without a floor must be covered completely."""
     ran: Counter[str] = Counter()
-    all_: Counter[str] = Counter()
+    not_ran: Counter[str] = Counter()
     for path, file in report["files"].items():
         package, summary = package_of(path, list(least)), file["summary"]
         ran[package] += summary["covered_lines"] + summary["covered_branches"]
-        all_[package] += summary["num_statements"] + summary["num_branches"]
+        not_ran[package] += summary["missing_lines"] + summary["missing_branches"]
     return [
-        PackageCoverage(package, ran[package], all_[package], least.get(package, 100.0)) for package in sorted(all_)
+        PackageCoverage(each, ran[each], ran[each] + not_ran[each], least.get(each, 100.0)) for each in sorted(not_ran)
     ]
 
 
@@ -62,7 +62,7 @@ def missing(report: Mapping[str, Any], package: str, packages: Sequence[str]) ->
     """Return the modules of a package that did not run completely, each with the lines and branches that did not run."""
     found = []
     for path, file in sorted(report["files"].items()):
-        gaps = [*file["missing_lines"], *(f"{start}->{end}" for start, end in file.get("missing_branches", ()))]
+        gaps = [*file["missing_lines"], *(f"{start}->{end}" for start, end in file["missing_branches"])]
         if gaps and package_of(path, packages) == package:
             found.append(f"  {path}: {', '.join(str(gap) for gap in gaps)}")
     return found
