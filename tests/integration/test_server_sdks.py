@@ -149,14 +149,11 @@ class Scene:
         return found
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+@pytest.fixture
+def scene(database_url: str, tmp_path: Path) -> Iterator[Scene]:
     """Give a server with flags, on each kind of database."""
-    database = str(tmp_path / "flags.db")
-    if request.param == "postgresql":
-        database = request.getfixturevalue("postgresql_url")
-    with our_flag_server(database=database, given=GIVEN, folder=tmp_path) as server:
-        yield Scene(server, database)
+    with our_flag_server(database=database_url, given=GIVEN, folder=tmp_path) as server:
+        yield Scene(server, database_url)
 
 
 def use(program: processes.Program, scene: Scene) -> None:

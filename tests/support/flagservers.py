@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,6 +31,7 @@ from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
+from support.databases import migrated
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
 BACKEND_SECRET = "*:development.backend-secret-of-tests"
@@ -39,6 +41,7 @@ EDITOR_SECRET = "user:secret-of-the-editor"
 VIEWER_SECRET = "user:secret-of-the-viewer"
 BODY_LIMIT = 512_000
 SECONDS = 30.0
+FILE = "flags.db"
 
 GIVEN: dict[str, Any] = {
     "users": [
@@ -236,6 +239,14 @@ class OurFlagServer:
         return answer.json() if answer.body else None
 
 
+@functools.cache
+def new_file() -> bytes:
+    """Return an SQLite database that is up to date and otherwise new. A server that makes it needs 0.3 CPU seconds more."""
+    with processes.scratch() as folder:
+        migrated(str(folder / FILE))
+        return (folder / FILE).read_bytes()
+
+
 @contextmanager
 def our_flag_server(
     *arguments: str,
@@ -249,7 +260,8 @@ def our_flag_server(
     """Run our flag server as a process until the block ends; it is ready when the block begins.
 
     Its database is `database`, else an SQLite file in `folder`, else one of its own that is thrown away. It starts with GIVEN, and
-    what of `given` comes on top, unless `seeded` is false. `base` is its base path, with a slash before it.
+    what of `given` comes on top, on a new file that is up to date; unless `seeded` is false, then it makes the file. `base` is its
+    base path, with a slash before it.
     """
     port = processes.free_port()
     with ExitStack() as made:
@@ -262,7 +274,9 @@ def our_flag_server(
             seed = place / "seed.json"
             seed.write_text(json.dumps(merged(GIVEN, given or {})))
             command += ["--seed", str(seed)]
-        variables = {"FLAGSVC_DATABASE_URL": database or str(place / "flags.db"), **env}
+            if database is None and not (place / FILE).exists():
+                (place / FILE).write_bytes(new_file())
+        variables = {"FLAGSVC_DATABASE_URL": database or str(place / FILE), **env}
         program = made.enter_context(processes.running("flagsvc-server", command, env=variables, folder=place))
         program.wait(lambda: processes.answers(f"{root}/health"), "ready", 60)
         yield OurFlagServer(f"{root}/api", program)
