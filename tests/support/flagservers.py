@@ -172,9 +172,12 @@ def app_client(
 ) -> Iterator[AppClient]:
     """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined).
 
-    With `seeded` false the database stays as it is. `options` are for its frontend API.
+    A file that does not exist is made up to date. With `seeded` false the database stays as it is. `options` are for the frontend
+    API.
     """
     log, time = RecordingLog(), clock or SystemClock()
+    if seeded:
+        prepare(database)
     with ExitStack() as parts:
         store = open_store(database, time, log)
         parts.callback(store.close)
@@ -239,6 +242,12 @@ class OurFlagServer:
         return answer.json() if answer.body else None
 
 
+def prepare(database: str) -> None:
+    """Make an SQLite file up to date if it does not exist yet. A database that is there, or has a URL, stays as it is."""
+    if "://" not in database and not Path(database).exists():
+        Path(database).write_bytes(new_file())
+
+
 @functools.cache
 def new_file() -> bytes:
     """Return an SQLite database that is up to date and otherwise new. A server that makes it needs 0.3 CPU seconds more."""
@@ -274,8 +283,7 @@ def our_flag_server(
             seed = place / "seed.json"
             seed.write_text(json.dumps(merged(GIVEN, given or {})))
             command += ["--seed", str(seed)]
-            if database is None and not (place / FILE).exists():
-                (place / FILE).write_bytes(new_file())
+            prepare(database or str(place / FILE))
         variables = {"FLAGSVC_DATABASE_URL": database or str(place / FILE), **env}
         program = made.enter_context(processes.running("flagsvc-server", command, env=variables, folder=place))
         program.wait(lambda: processes.answers(f"{root}/health"), "ready", 60)
