@@ -196,3 +196,4 @@ def real_server(peer: str = "server") -> Iterator[RealServer]:
     """Run the real server of a row of `peers.PACKAGES` until the block ends."""
     with postgresql() as url, unleash_server(url, peer) as server, psycopg.connect(url, autocommit=True) as database:
         yield RealServer(server.url, database)
+        assert server.program.process.poll() is None, f"the real server ended:\n{server.program.output()[-20_000:]}"
