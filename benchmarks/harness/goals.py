@@ -12,11 +12,16 @@ from harness.prepared import GZIP, HEALTH_EVERY, IDENTITY, POSTS_EVERY
 from harness.results import (
     EDGE_ONE,
     EMPTY,
+    EMPTY_ASGI,
+    EQUAL,
     FRONTEND_API,
+    MOUNTED,
+    NO_CLASSES,
     ONE_WORKER,
     OURS,
     PROXY_API,
     REFERENCE,
+    REPEATED,
     TWO_PROCESSES,
     TWO_WORKERS,
     Cell,
@@ -45,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times less CPU than another server, at each size: what must be and what is the goal."""
+    """How many times less CPU than another server in answers of equal shape, at each size: what must be and what is the goal."""
 
     title: str
     server: str
@@ -53,6 +58,11 @@ class Ratio:
     status: int
     wanted: dict[int, tuple[float, float]]
     versions: str = ""
+
+    @property
+    def ours(self) -> str:
+        """Which of ours is compared: the one in the peers' shape, and as it comes where an answer has no body."""
+        return OURS if self.status == 304 else EQUAL
 
 
 RATIOS = (
@@ -75,7 +85,7 @@ RATIOS = (
         EDGE_ONE,
         IDENTITY,
         200,
-        {10: (3.5, 4.8), 100: (6.5, 8.5), 350: (12, 16), 1000: (15, 20), 5000: (18, 24)},
+        {10: (3.5, 4.8), 100: (6.5, 8.5), 350: (12, 16), 1000: (22, 26), 5000: (30, 38)},
         "new",
     ),
     Ratio(
@@ -83,12 +93,12 @@ RATIOS = (
         EDGE_ONE,
         GZIP,
         200,
-        {10: (8, 10), 100: (7, 9), 350: (10, 13), 1000: (13, 17), 5000: (17, 22)},
+        {10: (10, 12), 100: (8.5, 10), 350: (13, 16), 1000: (20, 26), 5000: (25, 38)},
         "new",
     ),
     Ratio(OLD, EDGE_ONE, IDENTITY, 200, {10: (4.5, 6), 100: (12, 15), 350: (24, 32), 1000: (30, 40)}, "old"),
     Ratio(
-        "Edge, 304 for an unchanged poller", EDGE_ONE, IDENTITY, 304, {10: (4.5, 6), 1000: (85, 110), 5000: (600, 800)}
+        "Edge, 304 for an unchanged poller", EDGE_ONE, IDENTITY, 304, {10: (4.5, 6), 1000: (85, 150), 5000: (600, 900)}
     ),
 )
 
@@ -99,9 +109,9 @@ def edge_age(results: Results) -> str:
     return "" if not found else "new" if (int(found[1]), int(found[2])) >= (20, 4) else "old"
 
 
-def ratio(results: Results, server: str, **like: object) -> float | None:
-    """Return how many times the CPU of ours another server needs in a cell of the matrix."""
-    ours, other = results.find("matrix", OURS, **like), results.find("matrix", server, **like)
+def ratio(results: Results, server: str, own: str, **like: object) -> float | None:
+    """Return how many times the CPU of one of ours another server needs in a cell of the matrix."""
+    ours, other = results.find("matrix", own, **like), results.find("matrix", server, **like)
     return other.us / ours.us if ours and other else None
 
 
@@ -118,7 +128,8 @@ def ratios(results: Results) -> list[Verdict]:
             found.append(Verdict(row.title, "", unmeasured(results, row.versions), UNKNOWN))
             continue
         for flags, (must, goal) in row.wanted.items():
-            value = ratio(results, row.server, flags=flags, form="GET list", encoding=row.encoding, status=row.status)
+            like = {"flags": flags, "form": "GET list", "encoding": row.encoding, "status": row.status}
+            value = ratio(results, row.server, row.ours, **like)
             what, wanted = f"{row.title}, {flags:,} flags", f"{must:g} / {goal:g} times less"
             state = UNKNOWN if value is None else judge(value, must, goal)
             found.append(Verdict(what, wanted, "" if value is None else f"{value:.1f}", state))
@@ -143,6 +154,52 @@ def below(what: str, wanted: str, unit: str, limit: float, figure: float | None)
         f"{figure:.2f}{unit}" if figure < 10 else f"{figure:.1f}{unit}",
         MET if figure <= limit else MISSED,
     )
+
+
+LIMITS = {10: (1.33, 1.25), 100: (1.5, 1.4), 350: (2.0, 1.7), 1000: (2.8, 2.2), 5000: (6.5, 4.5)}
+"""Flags → how many times the cached answer an evaluated one may cost: what must be and what is the goal."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """An evaluated answer beside the same from the answer cache, at one size: the cells, and the ratio of each round.
+
+    The two figures of a round are of the same process and the same seconds, so that what disturbs both leaves their ratio.
+    """
+
+    flags: int
+    cached: Cell | None
+    evaluated: Cell | None
+    plain: Cell | None
+    """Evaluated by a process without classes of contexts."""
+
+    @property
+    def rounds(self) -> list[float]:
+        """The ratio of each round; empty if a round is incomplete."""
+        cached, evaluated = (cell.cpu if cell else [] for cell in (self.cached, self.evaluated))
+        return [b / a for a, b in zip(cached, evaluated, strict=True)] if len(cached) == len(evaluated) else []
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of the rounds."""
+        return statistics.median(self.rounds) if self.rounds else None
+
+    @property
+    def state(self) -> str:
+        """Whether the ratio is small enough; empty at a size without a goal."""
+        if self.flags not in LIMITS:
+            return ""
+        must, goal = LIMITS[self.flags]
+        return UNKNOWN if self.ratio is None else judge(-self.ratio, -must, -goal)
+
+
+def limits(results: Results) -> list[Limit]:
+    """Return how near to the cached answer ours is, at every size that has a goal or was measured."""
+    found = []
+    for flags in sorted(LIMITS.keys() | {cell.flags for cell in results.all("limit")}):
+        cached, evaluated = (results.find("limit", OURS, flags=flags, users=users) for users in (REPEATED, 0))
+        found.append(Limit(flags, cached, evaluated, results.find("limit", NO_CLASSES, flags=flags)))
+    return found
 
 
 def unchanged(results: Results) -> list[Verdict]:
@@ -209,11 +266,13 @@ def workers(results: Results) -> list[Verdict]:
 
 
 def mounted(results: Results) -> list[Verdict]:
-    """Plain ASGI beside the process."""
-    both = pairs(results, "mounted", "ours, mounted", "ours, the process")
-    wanted = "at most 25 µs more than the process"
-    found = [below(f"mounted (ASGI), {a.flags:,} flags", wanted, " µs", 25, b.us - a.us) for a, b in both]
-    return found or [below("mounted (ASGI)", wanted, "", 25, None)]
+    """Ours mounted beside an empty ASGI application: what uvicorn's protocol costs is in both."""
+    wanted = "at most 10 µs over an empty ASGI application"
+    found = []
+    for empty, ours in pairs(results, "mounted", MOUNTED, EMPTY_ASGI):
+        verdict = below(f"mounted (ASGI), {ours.flags:,} flags", wanted, " µs", 10, ours.us - empty.us)
+        found.append(replace(verdict, note=f"the empty application: {empty.us:.1f} µs"))
+    return found or [below("mounted (ASGI)", wanted, "", 10, None)]
 
 
 def frontend(results: Results) -> list[Verdict]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import documents
 from harness import load, prepared, procs
 from harness.prepared import Form
-from harness.results import OURS, Cell, Footprint, Latency, Results
+from harness.results import EQUAL, OURS, Cell, Footprint, Latency, Results
 from harness.servers import Server
 
 CHEAP = frozenset({200, 202})
@@ -83,7 +83,8 @@ class Task:
     @property
     def title(self) -> str:
         """What progress calls it."""
-        return f"{self.form.title}, {self.encoding}{', 304' if self.unchanged else ''}"
+        turns = f", {self.users:,} users in turn" if self.users else ""
+        return f"{self.form.title}, {self.encoding}{', 304' if self.unchanged else ''}{turns}"
 
 
 Group = list[tuple[Server, Task, Cell]]
@@ -163,7 +164,7 @@ class Measuring:
         return Cell(task.part, server.name, flags, task.form.title, task.encoding, status, users)
 
     def _round(self, server: Server, task: Task, cell: Cell) -> None:
-        own = server.name == OURS
+        own = server.name in (OURS, EQUAL)
         try:
             before = server.cache_hits() if own else 0.0
             shot = self.shoot(server, task, cell.flags, self._plan(task, cell))

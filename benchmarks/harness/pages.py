@@ -9,8 +9,8 @@ from pathlib import Path
 
 import engine
 from harness import goals, machine, plots
-from harness.goals import Verdict
-from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
+from harness.goals import Limit, Verdict
+from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Cell, Results
 
 INTRODUCTION = """\
 Written by `make bench`; [proxy.json](proxy.json) has every round. All servers run beside each other on one machine, on the
@@ -59,7 +59,7 @@ def page(results: Results) -> str:
         "## Goals",
         *goal_tables(results),
     ]
-    blocks += ["## CPU per request", *pictures(results, plots.COSTS), *matrix(results)]
+    blocks += ["## CPU per request", *pictures(results, plots.COSTS), *matrix(results), *sizes_of_answers(results)]
     blocks += [
         "## Mixed traffic",
         *mixed(results),
@@ -89,6 +89,18 @@ MIXTURE = """\
 On every connection one request of 20 is a metrics post and one of 100 a health check. What is left when these are paid as they cost
 alone is the GETs'; how many times a GET's cost alone that is, is worked out within each round, from figures of the same few
 seconds, and the last columns have the median of the rounds and their range. Such a ratio of differences is disturbed both ways."""
+LIMIT = f"""\
+The limit is the same answer from the answer cache of the same process: {REPEATED} users take turns, and nothing is evaluated.
+Evaluated means another user in each request, with classes of contexts, as by default; a second process has none. The ratio
+is the median of the ratios of the rounds, whose two figures are of the same seconds; behind it stand the least and the most.
+A small ratio is good."""
+SHAPE = f"""\
+The others repeat the state of a flag inside its variant. `{EQUAL}` does so too (`FLAGSVC_VARIANT_FEATURE_STATE=true`), so that its
+answers have the same fields and about as many bytes; `{OURS}` is as it comes, without them. Wherever `{EQUAL}` was measured, in the
+200s of the GET list, the ratios to the others are its own. A 304 has no body, and the other forms have ours as it comes alone."""
+MOUNTED = """\
+Ours mounted stands beside an empty ASGI application under the same server, which reads nothing and answers with the same header
+fields and as many bytes. What that costs is uvicorn's protocol; the goal is for what ours adds."""
 WORKERS = """\
 Two separate processes of one worker each, on two ports, share nothing but the machine; each has half of the connections, from the
 same load generator. What they cost over one is what the machine takes for two busy processes; what two workers cost beyond
@@ -126,7 +138,8 @@ def steadiness(results: Results) -> list[str]:
 
 def cached(results: Results) -> list[str]:
     """Return how much of the matrix our cache of answers gave, which is on as it is by default."""
-    shares = [cell.cached for cell in results.all("matrix", server=OURS, status=200) if cell.cached is not None]
+    cells = [cell for server in (OURS, EQUAL) for cell in results.all("matrix", server=server, status=200)]
+    shares = [cell.cached for cell in cells if cell.cached is not None]
     return (
         [f"- Answers that our cache gave, in the 200s of the matrix: at most {100 * max(shares):.1f} %"]
         if shares
@@ -141,12 +154,26 @@ def warning(results: Results) -> list[str]:
 
 def goal_tables(results: Results) -> list[str]:
     """Return the verdicts on all goals, and how many there are of each."""
-    against, rest = goals.ratios(results), goals.rest(results)
-    states = [verdict.state for verdict in [*against, *rest]]
+    limits, against, rest = goals.limits(results), goals.ratios(results), goals.rest(results)
+    states = [each.state for each in limits] + [each.state for each in [*against, *rest]]
     counts = ", ".join(
         f"{states.count(state)} {state}" for state in (goals.MET, goals.MUST, goals.MISSED, goals.UNKNOWN)
     )
-    return [counts + ".", verdicts("CPU per request than", against), *warning(results), verdicts("else", rest)]
+    against_others = [SHAPE, verdicts("CPU per request than", against), *warning(results)]
+    return [counts + ".", LIMIT, limit_table(limits), *against_others, verdicts("else", rest)]
+
+
+def limit_table(limits: list[Limit]) -> str:
+    """Return how near an evaluated answer is to a cached one, at each size."""
+    rows = []
+    for each in limits:
+        apart = f" ({min(each.rounds):.2f}–{max(each.rounds):.2f})" if each.rounds else ""
+        wanted = [f"{number:g}" for number in goals.LIMITS.get(each.flags, ())] or ["–", "–"]
+        ratio = "–" if each.ratio is None else f"{each.ratio:.2f}{apart}"
+        cells = map(figure, (each.cached, each.evaluated, each.plain))
+        rows.append([f"{each.flags:,}", *cells, ratio, *wanted, each.state])
+    heads = ("from the answer cache, µs", "evaluated, µs", "without classes, µs", "ratio", "must", "goal", "state")
+    return table(("flags", *heads), rows)
 
 
 def verdicts(title: str, found: list[Verdict]) -> str:
@@ -192,19 +219,38 @@ def notes(form: str) -> list[str]:
 
 def of_form(results: Results, form: str, encoding: str, status: int) -> str:
     """Return one table of the matrix: microseconds by server and size, ratios, requests a second and bytes of ours."""
-    servers = results.servers()
+    like = {"form": form, "encoding": encoding, "status": status}
+    servers = [name for name in results.servers() if name != EQUAL or results.all("matrix", server=EQUAL, **like)]
     others = [name for name in (REFERENCE, EDGE_ONE) if name in servers]
+    beside = EQUAL if EQUAL in servers else OURS
     rows = []
     for flags in results.sizes():
-        found = {
-            name: results.find("matrix", name, flags=flags, form=form, encoding=encoding, status=status)
-            for name in servers
-        }
+        found = {name: results.find("matrix", name, flags=flags, **like) for name in servers}
         own = found[OURS]
         last = [f"{own.rate:,.0f}", f"{own.answer:,.0f}"] if own else ["–", "–"]
-        rows.append([f"{flags:,}", *map(figure, found.values()), *(times(found[name], own) for name in others), *last])
-    heads = ["flags", *(f"{name}, µs" for name in servers), *(f"{name} / ours" for name in others), "ours/s", "bytes"]
-    return table(heads, rows)
+        ratios = [times(found[name], found[beside]) for name in others]
+        rows.append([f"{flags:,}", *map(figure, found.values()), *ratios, *last])
+    heads = ["flags", *(f"{name}, µs" for name in servers), *(f"{name} / {beside}" for name in others)]
+    return table([*heads, "ours/s", "bytes"], rows)
+
+
+def sizes_of_answers(results: Results) -> list[str]:
+    """Return the bytes of a list by server, which tell whether answers of equal shape are compared."""
+    servers = results.servers()
+    rows = []
+    for encoding in ("identity", "gzip"):
+        like = {"form": "GET list", "encoding": encoding, "status": 200}
+        for flags in results.sizes():
+            cells = [results.find("matrix", name, flags=flags, **like) for name in servers]
+            rows.append([encoding, f"{flags:,}", *map(weight, cells)])
+    return ["### GET list, bytes of an answer with its head", table(("", "flags", *servers), rows)] if rows else []
+
+
+def weight(cell: Cell | None) -> str:
+    """Return the bytes of a cell's answers, with a mark where gzip was asked for and most answers are as they were."""
+    if cell is None:
+        return "–"
+    return f"{cell.answer:,.0f}{', not packed' if cell.encoding == 'gzip' and cell.encoded < 0.5 else ''}"
 
 
 def mixed(results: Results) -> list[str]:
@@ -252,13 +298,16 @@ def beside(results: Results) -> list[str]:
     for part in ("workers", "mounted", "frontend", "environments"):
         for cell in results.all(part):
             rows.append([cell.server, f"{cell.flags:,}", figure(cell), f"{cell.rate:,.0f}"])
-    return [WORKERS, table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]
+    return [WORKERS, MOUNTED, table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]
 
 
 def memory(results: Results) -> list[str]:
     """Return megabytes by server and size."""
     rows = [[e.server, f"{e.flags:,}", e.when, f"{e.rss:.0f}", f"{e.pss:.0f}"] for e in results.memory]
-    return [table(("server", "flags", "", "resident, MB", "proportional, MB"), rows)] if rows else ["Not measured."]
+    few = [f"`{EQUAL}` has answered the GET list alone."] if any(e.server == EQUAL for e in results.memory) else []
+    return (
+        [*few, table(("server", "flags", "", "resident, MB", "proportional, MB"), rows)] if rows else ["Not measured."]
+    )
 
 
 def starts(results: Results) -> list[str]:

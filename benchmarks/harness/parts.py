@@ -14,11 +14,16 @@ from harness.prepared import GZIP, IDENTITY
 from harness.results import (
     EDGE_ONE,
     EMPTY,
+    EMPTY_ASGI,
+    EQUAL,
     FRONTEND_API,
+    MOUNTED,
+    NO_CLASSES,
     ONE_ENVIRONMENT,
     ONE_WORKER,
     OURS,
     PROXY_API,
+    REPEATED,
     TEN_ENVIRONMENTS,
     TWO_PROCESSES,
     TWO_WORKERS,
@@ -26,6 +31,7 @@ from harness.results import (
 from harness.servers import Server, Start
 
 FAST_POLL = {"FLAGSVC_FETCH_INTERVAL": "1000"}
+FEATURE_STATE = {"FLAGSVC_VARIANT_FEATURE_STATE": "true"}
 
 
 @dataclass
@@ -39,6 +45,11 @@ class Kinds:
         """Return some of them."""
         return {name: start for name, start in self.starts.items() if name in names}
 
+    def shaped(self) -> dict[str, Start]:
+        """Return all of them, and behind ours the same in the shape that the others answer in."""
+        ours, *others = self.starts.items()
+        return dict([ours, (EQUAL, servers.ours(EQUAL, **FEATURE_STATE)), *others])
+
 
 def run(stack: ExitStack, starts: dict[str, Start], url: str) -> list[Server]:
     """Start servers on an upstream until the stack ends."""
@@ -46,13 +57,15 @@ def run(stack: ExitStack, starts: dict[str, Start], url: str) -> list[Server]:
 
 
 def tasks_of(scale: Scale) -> list[Task]:
-    """Return the tasks of the matrix."""
-    forms = (prepared.LIST, prepared.POST_LIST, prepared.POST_NAMED, prepared.ALL) if scale.whole else (prepared.LIST,)
-    plain = [Task("matrix", form, encoding) for form in forms for encoding in (IDENTITY, GZIP)]
-    gets = [form for form in forms if form in (prepared.LIST, prepared.ALL)]
-    unchanged = [Task("matrix", form, encoding, unchanged=True) for form in gets for encoding in (IDENTITY, GZIP)]
-    browser = [Task("matrix", prepared.BROWSERS, encoding) for encoding in (IDENTITY, GZIP)]
-    return plain + unchanged + (browser if scale.whole else browser[:1])
+    """Return the tasks of the matrix; a quick run has the list as it is, compressed and unchanged."""
+    lists = [Task("matrix", prepared.LIST, encoding) for encoding in (IDENTITY, GZIP)]
+    if not scale.whole:
+        return [*lists, Task("matrix", prepared.LIST, unchanged=True)]
+    forms = (prepared.POST_LIST, prepared.POST_NAMED, prepared.ALL, prepared.BROWSERS)
+    others = [Task("matrix", form, encoding) for form in forms for encoding in (IDENTITY, GZIP)]
+    # a 304 has no body to compress: what asks for gzip is measured on the list alone
+    kept = ((prepared.LIST, IDENTITY), (prepared.LIST, GZIP), (prepared.ALL, IDENTITY))
+    return lists + others + [Task("matrix", form, encoding, unchanged=True) for form, encoding in kept]
 
 
 def mixture_of(scale: Scale, flags: int) -> list[Task]:
@@ -63,28 +76,36 @@ def mixture_of(scale: Scale, flags: int) -> list[Task]:
 MIXTURE = (prepared.LIST, prepared.METRICS_ONLY, prepared.HEALTH_ONLY, prepared.MIXED)
 
 
+def pairs_of(running: list[Server], tasks: list[Task]) -> list[tuple[Server, Task]]:
+    """Return which server does which task. Ours in the peers' shape answers the list alone: a 304 has no shape."""
+    return [(server, task) for server in running for task in tasks if server.name != EQUAL or of_equal_shape(task)]
+
+
+def of_equal_shape(task: Task) -> bool:
+    """Return whether answers of equal shape are compared in a task."""
+    return task.part == "matrix" and task.form is prepared.LIST and not task.unchanged
+
+
 def matrix(stand: Measuring, kinds: Kinds) -> None:
     """Measure every form at every size, 200 and 304, and memory before and after; nothing where the servers disagree."""
     tasks = tasks_of(stand.scale)
     for flags in stand.scale.sizes:
         mixture = mixture_of(stand.scale, flags)
         with ExitStack() as stack:
-            running = run(stack, kinds.starts, f"{kinds.upstream}/{flags}")
+            running = run(stack, kinds.shaped(), f"{kinds.upstream}/{flags}")
             agree(flags, running)
             stand.footprint(flags, running, "ready")
-            stand.warm(
-                flags,
-                running,
-                [task for task in tasks if task.encoding == IDENTITY and not task.unchanged] + mixture[1:],
-            )
+            plain = [task for task in tasks if task.encoding == IDENTITY and not task.unchanged]
+            for server in running:
+                stand.warm(flags, [server], [task for _, task in pairs_of([server], plain + mixture[1:])])
             empty = stack.enter_context(servers.ours(EMPTY)(f"{kinds.upstream}/0"))
-            groups = [[(server, task) for server in running] for task in tasks]
+            groups = [pairs_of(running, [task]) for task in tasks]
             for task, group in zip(tasks, groups, strict=True):
                 if task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY:
                     group.append((empty, Task("floor", prepared.LIST)))
             stand.groups(flags, groups)
             # a server's four tasks stand beside each other: they are compared with each other, in each round
-            stand.cells(flags, [(server, task) for server in running for task in mixture], stand.scale.paired)
+            stand.cells(flags, pairs_of(running, mixture), stand.scale.paired)
             stand.footprint(flags, running, "after the matrix")
             stand.forget()
 
@@ -128,7 +149,7 @@ def sustained(stand: Measuring, flags: int, server: Server) -> float:
 
 def start(stand: Measuring, kinds: Kinds) -> None:
     """Measure the time from a start to the first answer, with the upstream answering at once."""
-    for name, begin in kinds.starts.items():
+    for name, begin in kinds.shaped().items():
         seconds = []
         for _ in range(stand.scale.starts):
             with begin(f"{kinds.upstream}/1000") as server:
@@ -150,16 +171,47 @@ def workers(stand: Measuring, kinds: Kinds) -> None:
     beside(stand, kinds, ways, "workers", (100, 1_000))
 
 
+FEW = 0.01
+"""What share of the answers may come from elsewhere than they should."""
+
+
+def limit(stand: Measuring, kinds: Kinds) -> None:
+    """Compare an evaluated answer with the same bytes from the answer cache of the same process, and without classes."""
+    ways = {OURS: servers.ours(OURS), NO_CLASSES: servers.ours(NO_CLASSES, FLAGSVC_CLASS_CACHE_BYTES="0")}
+    evaluated, cached = Task("limit", prepared.LIST), Task("limit", prepared.LIST, users=REPEATED)
+    for flags in stand.scale.sizes:
+        with ExitStack() as stack:
+            ours, plain = run(stack, ways, f"{kinds.upstream}/{flags}")
+            stand.warm(flags, [ours, plain], [evaluated])
+            stand.cells(flags, [(ours, evaluated), (ours, cached), (plain, evaluated)], stand.scale.paired)
+        told_apart(stand, flags)
+
+
+def told_apart(stand: Measuring, flags: int) -> None:
+    """Fail where the answer cache gave other answers than those that it was to give."""
+    for cell in stand.results.all("limit", server=OURS, flags=flags):
+        if cell.cached is not None and abs(cell.cached - (cell.users > 0)) > FEW:
+            wanted = "all" if cell.users else "none"
+            stand.fail(
+                f"limit, {flags} flags: the answer cache was to give {wanted} and gave {100 * cell.cached:.0f} %"
+            )
+
+
 def mounted(stand: Measuring, kinds: Kinds) -> None:
-    """Compare the process with the same proxy mounted in another application."""
-    pair = {"process": servers.ours("ours, the process"), "mounted": servers.ours_mounted("ours, mounted")}
-    beside(stand, kinds, pair, "mounted", (10, 100, 1_000))
+    """Compare the proxy mounted in another application with an empty one that writes as much: both pay for uvicorn's protocol."""
+    sizes = (10, 100, 1_000)
+    for flags in sizes if stand.scale.whole else sizes[:1]:
+        with ExitStack() as stack:
+            ours = stack.enter_context(servers.under_uvicorn(MOUNTED, "proxy")(f"{kinds.upstream}/{flags}"))
+            empty = stack.enter_context(servers.empty_like(EMPTY_ASGI, ours.ask(1))(kinds.upstream))
+            stand.warm(flags, [empty, ours], [Task("mounted", prepared.LIST)])
+            stand.cell(flags, [empty, ours], Task("mounted", prepared.LIST), stand.scale.paired)
 
 
 def frontend(stand: Measuring, kinds: Kinds) -> None:
     """Compare the frontend API with `/proxy` in the same shape, and with Edge."""
     ways = {
-        PROXY_API: servers.ours(PROXY_API, FLAGSVC_VARIANT_FEATURE_STATE="true"),
+        PROXY_API: servers.ours(PROXY_API, **FEATURE_STATE),
         FRONTEND_API: servers.ours_frontend(FRONTEND_API),
     }
     others = kinds.only(EDGE_ONE) if stand.scale.whole else {}
@@ -219,6 +271,7 @@ def engine_alone(stand: Measuring, kinds: Kinds) -> None:
 
 
 PARTS = {
+    "limit": limit,
     "matrix": matrix,
     "users": users,
     "latency": latency,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from harness import svg
-from harness.results import EDGE, EDGE_ONE, OURS, REFERENCE, Cell, Latency, Results
+from harness.results import EDGE, EDGE_ONE, EQUAL, OURS, REFERENCE, Cell, Latency, Results
 from harness.svg import Axis, Line
 
 COSTS = ("cost.svg", "cost-gzip.svg", "cost-304.svg")
 LATENCIES = ("latency-100.svg", "latency-1000.svg")
 FLAGS = Axis("flags")
 MICROSECONDS = Axis("CPU a request, µs")
-COLOURS = {OURS: 0, REFERENCE: 1, EDGE_ONE: 2, EDGE: 3}
+COLOURS = {OURS: 0, REFERENCE: 1, EDGE_ONE: 2, EDGE: 3, EQUAL: 4}
 SHARES = {"50": 2.0, "75": 4.0, "90": 10.0, "95": 20.0, "99": 100.0, "99.5": 200.0, "99.9": 1000.0}
 """Percentile → one in how many requests is slower: what a logarithmic axis spreads evenly."""
 

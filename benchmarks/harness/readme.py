@@ -6,7 +6,7 @@ import statistics
 
 from harness import goals
 from harness.prepared import IDENTITY
-from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
+from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, Cell, Results
 
 NOT_KNOWN = "–"
 
@@ -16,31 +16,41 @@ SHOWN_FLAGS = 1000
 
 
 def table(results: Results) -> str:
-    """Return the costs of the list by size, then memory and start, where peers win; below it what is to be said about Edge."""
+    """Return the costs of the list by size, then memory and start, where peers win; below it what is to be said about Edge.
+
+    Ours in the peers' shape is the first, and how many times its cost a peer needs stands behind the peer's; ours as it comes
+    is behind the peers.
+    """
     versions = results.about["versions"]
     servers = {
-        "flagsvc": (OURS, 200),
+        "flagsvc, the peers' shape": (EQUAL, 200),
         f"`@unleash/proxy` {versions.get('@unleash/proxy', NOT_KNOWN)}": (REFERENCE, 200),
         f"Unleash Edge {versions.get('Unleash Edge', NOT_KNOWN)}, one thread": (EDGE_ONE, 200),
+        "flagsvc as it comes": (OURS, 200),
         "flagsvc, 304 for an unchanged poller": (OURS, 304),
     }
-    lines = [f"| | {' | '.join(servers)} |", "|---|---|---|---|---|"]
+    lines = [f"| | {' | '.join(servers)} |", f"|---|{'---|' * len(servers)}"]
     for flags in results.sizes():
-        cells = (
-            results.find("matrix", server, flags=flags, form="GET list", encoding=IDENTITY, status=status)
-            for server, status in servers.values()
-        )
-        lines.append(f"| CPU a request, {flags:,} flags | {' | '.join(map(shown, cells))} |")
-    names = [server if status == 200 else "" for server, status in servers.values()]
+        like = {"flags": flags, "form": "GET list", "encoding": IDENTITY}
+        equal = results.find("matrix", EQUAL, status=200, **like)
+        cells = [results.find("matrix", server, status=status, **like) for server, status in servers.values()]
+        lines.append(f"| CPU a request, {flags:,} flags | {' | '.join(shown(cell, equal) for cell in cells)} |")
+    names = [server for server, _ in servers.values()]
     lines.append(f"| memory, {SHOWN_FLAGS:,} flags | {' | '.join(memory(results, name) for name in names)} |")
     lines.append(f"| start to ready | {' | '.join(start(results, name) for name in names)} |")
-    newer = ["", goals.NEWER] if goals.edge_age(results) == "old" else []
-    return "\n".join([*lines, *newer])
+    notes = (
+        [f"{NOT_KNOWN} is a figure that this run did not measure."] if f" {NOT_KNOWN} " in "".join(lines[2:]) else []
+    )
+    notes += [goals.NEWER] if goals.edge_age(results) == "old" else []
+    return "\n\n".join(["\n".join(lines), *notes])
 
 
-def shown(cell: Cell | None) -> str:
-    """Return a cell's cost in whole microseconds."""
-    return f"{cell.us:,.0f} µs" if cell else NOT_KNOWN
+def shown(cell: Cell | None, equal: Cell | None) -> str:
+    """Return a cell's cost in whole microseconds, and how many times the cost of ours in equal shape a peer's is."""
+    if cell is None:
+        return NOT_KNOWN
+    times = f", {cell.us / equal.us:,.1f} times" if equal and cell.server in (REFERENCE, EDGE_ONE) else ""
+    return f"{cell.us:,.0f} µs{times}"
 
 
 def memory(results: Results, server: str) -> str:

@@ -13,6 +13,12 @@ OURS, REFERENCE, EDGE_ONE, EDGE, EMPTY = "ours", "reference", "Edge, one thread"
 ONE_WORKER, TWO_WORKERS, TWO_PROCESSES = "ours, one worker", "ours, two workers", "ours, two processes"
 ONE_ENVIRONMENT, TEN_ENVIRONMENTS = "ours, one environment", "ours, ten environments"
 PROXY_API, FRONTEND_API = "ours, /proxy with the feature state", "ours, /api/frontend"
+EQUAL = "ours, the peers' shape"
+"""Ours with the state of a flag repeated in its variant, as the reference and Edge send it."""
+NO_CLASSES = "ours, without classes of contexts"
+EMPTY_ASGI, MOUNTED = "an empty ASGI application", "ours, mounted"
+REPEATED = 8
+"""How many users take turns where the answer cache is to answer."""
 CLOSE = 0.10
 """How much dearer the second cheapest round of a cell may be before its cheapest is not believed."""
 

@@ -208,14 +208,21 @@ def edge(name: str, binary: Path, **env: str) -> Start:
     return start
 
 
-def ours_mounted(name: str) -> Start:
-    """Return what runs our proxy inside another application."""
+def empty_like(name: str, answer: Answer) -> Start:
+    """Return what runs an application that answers everything with the same header fields, and as many bytes, as an answer."""
+    own = {"date", "server"}
+    fields = [(name, value) for name, value in answer.headers.items() if name not in own]
+    return under_uvicorn(name, "empty", json.dumps([fields, len(answer.body)]))
+
+
+def under_uvicorn(name: str, application: str, *arguments: str) -> Start:
+    """Return what runs an application of mounted.py: `proxy`, which has ours below a prefix, or `empty`."""
 
     @contextmanager
     def start(upstream: str) -> Iterator[Server]:
         port, begun = free_port(), time.monotonic()
         env = proxy_environment(f"{upstream}/api", port, QUIET)
-        command = [sys.executable, HERE / "mounted.py", port]
+        command = [sys.executable, HERE / "mounted.py", port, application, *arguments]
         with scratch() as folder, running("mounted", command, env=env, folder=folder) as program:
             yield await_ready(name, MOUNTED, port, program, begun)
 

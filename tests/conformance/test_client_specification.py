@@ -18,7 +18,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.document import DocumentBuilder
 from flagsvc.engine.snapshot import Snapshot
-from support import needs, peers
+from support import class_ways, needs, peers
 
 PACKAGE = "@unleash/client-specification"
 SUITES = 22
@@ -65,19 +65,19 @@ def cases() -> list[Any]:
 
 
 @functools.cache
-def snapshot(suite: str) -> Snapshot:
+def snapshot(suite: str, way: str = "as it comes") -> Snapshot:
     """Return the compiled configuration of a suite: a document, or the events that make one."""
     loaded = suites()
     assert not isinstance(loaded, str)
     state = loaded[suite]["state"]
-    compiled = compile_document(from_events(state["events"]) if "events" in state else state, options())
+    compiled = compile_document(from_events(state["events"]) if "events" in state else state, options(way))
     assert compiled.problems == []
     return compiled.snapshot
 
 
-def options() -> CompileOptions:
+def options(way: str = "as it comes") -> CompileOptions:
     """Return options under which a variant says the state of its feature, as the suites expect it."""
-    return CompileOptions(hostname="some-host", variant_feature_state=True)
+    return CompileOptions(hostname="some-host", variant_feature_state=True, **class_ways.OPTIONS[way])
 
 
 def from_events(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -102,6 +102,10 @@ def evaluate(suite: str, content: dict[str, Any]) -> dict[str, Any]:
     body, enabled = snapshot(suite).named(context_of(content["context"]), [content["toggleName"]])
     (toggle,) = json.loads(body)["toggles"]
     assert enabled == [toggle["enabled"]]
+    for way in class_ways.OPTIONS:
+        listed = json.loads(snapshot(suite, way).all(context_of(content["context"])))["toggles"]
+        known = [toggle] if toggle["name"] in snapshot(suite).toggles else []
+        assert [each for each in listed if each["name"] == toggle["name"]] == known, way
     return dict(toggle)
 
 

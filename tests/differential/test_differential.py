@@ -13,6 +13,8 @@ from diff_fixed import question
 from diff_pair import Pair, pair
 from diff_requests import Question
 
+from support import class_ways
+
 ANSWERS = 3000
 PER_DOCUMENT = 75
 DRAWS = 800
@@ -70,6 +72,21 @@ def test_answers_under_other_settings(settings: dict[str, str]) -> None:
         done = Campaign(proxies, f"settings {sorted(settings.items())}", trusting=settings["TRUST_PROXY"] != "false")
         done.random(450, 75)
         expect_none(done)
+
+
+@pytest.mark.parametrize("way", [way for way in class_ways.OPTIONS if way != "as it comes"])
+def test_classes_of_contexts_change_no_answer(way: str) -> None:
+    """Answers are the reference's with programs of classes from the first request on, without them, and with little memory."""
+    with pair(EMPTY, class_ways.variables(way)) as proxies:
+        done = Campaign(proxies, "classes")
+        done.random(450, 75)
+        expect_none(done)
+        metrics = proxies.ours.get("/internal-backstage/prometheus").text
+    hits, misses = (
+        sum(float(line.split()[1]) for line in metrics.splitlines() if line.startswith(f"flagsvc_class_cache_{name}"))
+        for name in ("hits", "misses")
+    )
+    assert {"off": hits + misses == 0, "from the first request": misses == 0 < hits}.get(way, misses > 0 < hits)
 
 
 def test_the_state_inside_a_variant_is_the_reference_s_where_it_is_asked_for() -> None:

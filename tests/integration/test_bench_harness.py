@@ -15,9 +15,21 @@ import proxy
 from harness import edge, load, measuring, parts, prepared, procs, servers, upstream
 from harness.load import BenchError
 from harness.measuring import Measuring, Scale, Task
-from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS, Cell
+from harness.results import (
+    EMPTY,
+    EMPTY_ASGI,
+    EQUAL,
+    MOUNTED,
+    NO_CLASSES,
+    ONE_WORKER,
+    OURS,
+    REPEATED,
+    TWO_PROCESSES,
+    TWO_WORKERS,
+    Cell,
+)
 from support.bench_scene import PLAIN, generator, loopback
-from support.processes import ask
+from support.processes import Answer, ask
 
 TINY = Scale(
     sizes=(10,), rounds=1, extra=0, paired=1, seconds=0.05, whole=False,
@@ -41,7 +53,35 @@ def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert raw["failed"] == []
     assert raw["memory"][0]["pss"] > 1
     assert {each.cached is not None for each in cells if each.server == OURS and each.status == 200} == {True}
+    lists = [each for each in cells if (each.part, each.form, each.status) == ("matrix", "GET list", 200)]
+    plain, equal = ({each.encoding: each for each in lists if each.server == server} for server in (OURS, EQUAL))
+    assert all(equal[encoding].answer > plain[encoding].answer for encoding in ("identity", "gzip"))
     assert "## Goals" in (tmp_path / "proxy.md").read_text()
+
+
+@pytest.mark.long
+def test_the_limit_and_what_is_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache gives all answers of the repeated users and none of the others. An empty application stands beside ours."""
+    generator()
+    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
+    assert proxy.main(["--only-ours", "--parts", "limit,mounted", "--output", str(tmp_path)]) == 0
+    cells = [Cell(**each) for each in json.loads((tmp_path / "proxy.json").read_text())["cells"]]
+    assert {(each.server, each.users) for each in cells if each.part == "limit"} == {
+        (OURS, 0),
+        (OURS, REPEATED),
+        (NO_CLASSES, 0),
+    }
+    assert {each.server for each in cells if each.part == "mounted"} == {EMPTY_ASGI, MOUNTED}
+    assert "| mounted (ASGI), 10 flags | at most 10 µs" in (tmp_path / "proxy.md").read_text()
+
+
+def test_the_empty_application_answers_everything_alike() -> None:
+    """It runs under the server of the mounted proxy. Its answers have the header fields and the length of a given one."""
+    like = Answer(200, {"date": "now", "etag": '"1"', "content-length": "3"}, b"abc")
+    with servers.empty_like(EMPTY_ASGI, like)("http://127.0.0.1:1") as server:
+        answers = [server.ask(1), server.ask(2), server.ask(1, "/nowhere")]
+    assert {(each.status, each.body, each.headers["etag"]) for each in answers} == {(200, b"   ", '"1"')}
+    assert {each.headers["date"] == "now" for each in answers} == {False}
 
 
 @pytest.mark.long
@@ -265,4 +305,4 @@ def test_scales_are_what_is_promised() -> None:
     """The whole has every size; the quick one is a part of it."""
     assert measuring.FULL.sizes == (10, 100, 350, 1_000, 5_000)
     assert set(measuring.QUICK.sizes) <= set(measuring.FULL.sizes)
-    assert len(parts.tasks_of(measuring.FULL)) == 14
+    assert len(parts.tasks_of(measuring.FULL)) == 13

@@ -14,9 +14,12 @@ from harness import load
 from harness.results import (
     EDGE_ONE,
     EMPTY,
+    EQUAL,
+    NO_CLASSES,
     ONE_WORKER,
     OURS,
     REFERENCE,
+    REPEATED,
     TWO_PROCESSES,
     TWO_WORKERS,
     Cell,
@@ -123,12 +126,17 @@ def sample() -> Results:
     found = Results(about={"date": "2026-11-21 10:00 UTC", "commit": "abc", "machine": machine, "versions": versions})
     found.cells += [
         cell(OURS, 10),
+        cell(EQUAL, 11, answer=1100.0),
         cell(REFERENCE, 200),
         cell(EDGE_ONE, 50),
         cell(OURS, 20, 1000),
+        cell(EQUAL, 25, 1000),
         cell(REFERENCE, 1000, 1000),
     ]
     found.cells += [cell(OURS, 11, status=304), cell(EMPTY, 10, part="floor")]
+    for flags, cost in ((10, 12.8), (100, 15.5), (350, 16.0)):
+        found.cells += [cell(OURS, cost, flags, "limit", users=0), cell(OURS, 10, flags, "limit", users=REPEATED)]
+        found.cells += [cell(NO_CLASSES, 2 * cost, flags, "limit", users=0)]
     forms = {"GET list": 10.0, "metrics post": 40.0, "health check": 10.0, "mixed": 11.5}
     found.cells += [cell(OURS, cost, part="mixed", form=form) for form, cost in forms.items()]
     found.cells += [cell(OURS, 9, 100, "users", users=1), cell(OURS, 12, 100, "users", users=1000)]

@@ -94,6 +94,15 @@ async def kept(scene: Scene, options: ProxyOptions) -> object:
         return next(line for line in metrics.splitlines() if line.startswith("flagsvc_answer_cache_hits_total"))
 
 
+async def classes(scene: Scene, options: ProxyOptions) -> object:
+    """See how many lists for five different users are answered by what the class of their contexts decides."""
+    async with scene.proxy(options) as proxy:
+        for user in range(5):
+            await proxy.ask("GET", f"/proxy?userId={user}")
+        metrics = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
+        return next(line for line in metrics.splitlines() if line.startswith("flagsvc_class_cache_hits_total"))
+
+
 async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
     """See the names of the fields of a variant."""
     async with scene.proxy(options) as proxy:

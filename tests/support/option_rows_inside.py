@@ -48,6 +48,9 @@ class Named(Strategy):
         return context.user_id == parameters["who"]
 
 
+HALF = {"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "g"}}
+
+
 def adding(name: str) -> object:
     """Return an enricher made in code: it adds a property."""
 
@@ -88,6 +91,15 @@ EVALUATION = (
         look=see.kept,
         seen="flagsvc_answer_cache_hits_total 0.0",
         unset="flagsvc_answer_cache_hits_total 3.0",
+    ),
+    Row(
+        name="classCacheBytes",
+        text="0",
+        native=0,
+        features=(toggle("mine", ("userId", "1")) | {"strategies": [HALF]},),
+        look=see.classes,
+        seen="flagsvc_class_cache_hits_total 0.0",
+        unset="flagsvc_class_cache_hits_total 4.0",
     ),
     Row(
         name="hashEncoding",

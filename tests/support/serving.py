@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.engine.fragments import PLAIN, AnswerShape
+from flagsvc.engine.fragments import PLAIN, AnswerPieces, AnswerShape
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Fault, Memory
 from flagsvc.http.call import Call
@@ -44,16 +45,18 @@ class FakeSnapshot:
         self.cache_keys = CacheKeys(reads, "revision")
         self.contexts: list[Context] = []
         self.memory = Memory(0, 0, False)
+        self.classes = compile_document({"features": []}, CompileOptions()).snapshot.classes
         self.names: dict[str, frozenset[str]] = {"known": frozenset()}
+
+    def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
+        """Return the list of toggles as one piece."""
+        body = self.enabled(context, shape)
+        return AnswerPieces([body], len(body))
 
     def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Note the context."""
         self.contexts.append(context)
         return self.body
-
-    def all(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
-        """Note the context."""
-        return self.enabled(context, shape)
 
     def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Note the context; every second toggle is on."""

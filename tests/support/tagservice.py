@@ -8,7 +8,7 @@ from typing import Any
 from flagsvc import Context
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.engine.fragments import AnswerShape
+from flagsvc.engine.fragments import AnswerPieces, AnswerShape
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
@@ -109,20 +109,16 @@ class CountingSnapshot:
         reads.random = reads.custom = True
         self.cache_keys = CacheKeys(reads, snapshot.revision) if always_evaluate else snapshot.cache_keys
         self.memory = snapshot.memory
+        self.classes = snapshot.classes
         self.names = snapshot.names
         self.take_faults = snapshot.take_faults
         self.snapshot = snapshot
         self.evaluated = 0
 
-    def enabled(self, context: Context, shape: AnswerShape) -> bytes:
+    def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.enabled(context, shape)
-
-    def all(self, context: Context, shape: AnswerShape) -> bytes:
-        """Count."""
-        self.evaluated += 1
-        return self.snapshot.all(context, shape)
+        return self.snapshot.listing(context, everything, shape)
 
     def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
         """Count."""

@@ -6,6 +6,10 @@ import json
 from dataclasses import dataclass, field
 
 from flagsvc.core.errors import DocumentError
+from flagsvc.engine.class_store import ClassStore
+from flagsvc.engine.compile import CompileOptions, compile_document
+
+NO_CLASSES = compile_document({"features": []}, CompileOptions()).snapshot.classes
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class TinySnapshot:
 
     revision: str
     names: dict[str, frozenset[str]]
+    classes: ClassStore = field(default=NO_CLASSES, compare=False)
 
 
 @dataclass(frozen=True)

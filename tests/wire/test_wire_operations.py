@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
-from flagsvc.engine.fragments import AnswerShape
+from flagsvc.engine.fragments import AnswerPieces, AnswerShape
 from flagsvc.engine.reads import Reads
 from support.wirekit import DOCUMENT, TOKEN, Opener, asking
 
@@ -260,7 +260,7 @@ def test_the_unexpected(opened: Opener) -> None:
 
         cache_keys = CacheKeys(Reads(), "")
 
-        def enabled(self, context: Context, shape: AnswerShape) -> bytes:
+        def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
             """Raise."""
             raise RuntimeError(f"secret {context.user_id}")
 

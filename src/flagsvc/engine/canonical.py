@@ -12,6 +12,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from flagsvc.engine.context import CURRENT_TIME, FIELDS, PROPERTY, SESSION_ID, Context
+from flagsvc.engine.moments import Moments
 from flagsvc.engine.reads import Reads
 
 ENABLED: Final = "e"
@@ -45,7 +46,7 @@ class CacheKeys:
         self.revision = revision
         self.volatile: bool = reads.random or reads.impure
         self.timed: bool = len(reads.moments) > 0 or reads.custom
-        self.moments: list[float] = sorted(reads.moments)
+        self.moments = Moments(reads.moments)
         self.rollouts: bool = reads.rollouts
         self.draws: bool = reads.draws
         self.whole: bool = reads.any_field
@@ -81,8 +82,8 @@ class CacheKeys:
             if self.needed[at] and (state == ABSENT or parts[len(parts) - 1] == ""):
                 return None
             states = states * STATES + state
-        if self.moments:
-            parts.append(self.moment_interval(context))
+        if self.moments.exist:
+            parts.append(str(self.moments.position(context)))
         return self.encode_key(context, parts, states, names)
 
     def add_sticky_identifier(self, context: Context, has_random_session: bool, parts: list[str]) -> int:
@@ -100,24 +101,6 @@ class CacheKeys:
             return BY_CHANCE
         parts.append(address)
         return BY_ADDRESS
-
-    def moment_interval(self, context: Context) -> str:
-        """Return the position of the time among the moments: how many have passed, and whether it equals one of them."""
-        given = context.current_time
-        time = context.now if given is None else given
-        if time != time:
-            return "never"
-        low: i64 = 0
-        high: i64 = len(self.moments)
-        while low < high:
-            middle = (low + high) >> 1
-            if self.moments[middle] < time:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(self.moments) and self.moments[low] == time:
-            return f"{low}="
-        return str(low)
 
     def encode_key(self, context: Context, parts: list[str], states: int, names: list[str]) -> bytes:
         """Return the parts as bytes, with the requested names and, if any field may be read, every property."""

@@ -182,6 +182,8 @@ def describe_draw(choice: VariantChoice, run: Run) -> str:
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"
     identifier = choice.identifier(run)
+    if identifier is None and choice.only >= 0:
+        return "no other one has a weight"
     if identifier is None:
         return f"a random draw over {choice.total}"
     field = "userId, sessionId or remoteAddress" if choice.by_default else choice.field

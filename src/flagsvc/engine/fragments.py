@@ -10,7 +10,7 @@ import json
 from typing import Final
 
 import msgspec
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.model import VariantSpec
 
@@ -71,10 +71,28 @@ def fragment(
     )
 
 
-def joined(parts: list[bytes], shape: AnswerShape) -> bytes:
-    """Return the answer with these fragments."""
-    if not parts:
-        return shape.opening + shape.closing
-    parts[0] = shape.opening + parts[0][1:]
-    parts.append(shape.closing)
-    return b"".join(parts)
+@mypyc_attr(acyclic=True)
+class AnswerPieces:
+    """An answer as the fragments of its toggles, in their order; `size` is the number of bytes.
+
+    They are joined once, by who sends them, after the head of the answer.
+    """
+
+    def __init__(self, parts: list[bytes], size: i64) -> None:
+        self.parts = parts
+        self.size: i64 = size
+
+    def surround(self, shape: AnswerShape) -> None:
+        """Add what surrounds the toggles in an answer, and take away the first comma."""
+        parts = self.parts
+        if parts:
+            parts[0] = shape.opening + parts[0][1:]
+            parts.append(shape.closing)
+            self.size += len(shape.opening) - 1 + len(shape.closing)
+        else:
+            parts.append(shape.opening + shape.closing)
+            self.size += len(parts[0])
+
+    def join(self) -> bytes:
+        """Return the answer as one."""
+        return b"".join(self.parts)

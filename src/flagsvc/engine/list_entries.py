@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import TOGGLE, Run
 from flagsvc.engine.strategies import CompiledStrategy
+from flagsvc.engine.variant_draws import VariantDraws
 
+MAX_RUNS: Final = 4096
+"""The joined fragments of a list that are found again."""
 MAX_JOINED_BYTES: Final = 65536
 """Limit on the bytes of static toggles joined to a dynamic one, over all its outcomes. A longer run becomes its own entry."""
 
@@ -44,7 +47,10 @@ class ListEntry:
             except Exception as error:
                 run.memory.record_fault(TOGGLE, self.toggle.name, error)
                 return self.off
-        outcome = self.toggle.outcome(run)
+        return self.piece(self.toggle.outcome(run))
+
+    def piece(self, outcome: i64) -> bytes:
+        """Return the bytes to append for an outcome."""
         if outcome == OFF:
             return self.off
         if outcome == ON:
@@ -119,22 +125,48 @@ class ListBuilder:
         return None
 
 
-class ListViews:
-    """The list answers in one shape: the entries of the toggles that are on (`listed`), and of every toggle (`complete`)."""
+class AnswerList:
+    """The entries of one list answer. `mark` names it among all that share a store of classes.
 
-    def __init__(self, shape: AnswerShape, listed: list[ListEntry], complete: list[ListEntry]) -> None:
+    `draws` and `runs` are what the programs of classes share: the draws of variants, and decided fragments that are joined.
+    """
+
+    def __init__(self, entries: list[ListEntry], mark: str) -> None:
+        self.entries = entries
+        self.mark = mark
+        self.draws = VariantDraws()
+        self.runs: dict[bytes, bytes] = {}
+
+    def shared_run(self, run: bytes) -> bytes:
+        """Return the same bytes as one object for all programs; `run` itself for the first one."""
+        if len(self.runs) >= MAX_RUNS:
+            self.runs = {}
+        return self.runs.setdefault(run, run)
+
+
+class ListViews:
+    """The list answers in one shape: of the toggles that are on (`listed`), and of every toggle (`complete`).
+
+    `scope` tells which toggles these are, if they are not all of a snapshot.
+    """
+
+    def __init__(self, shape: AnswerShape, listed: list[ListEntry], complete: list[ListEntry], scope: str) -> None:
         self.shape = shape
-        self.listed = listed
-        self.complete = complete
+        name = scope + shape.name.decode()
+        self.listed = AnswerList(listed, f"{name}e")
+        self.complete = AnswerList(complete, f"{name}a")
 
 
 class ListViewsBuilder:
     """Makes the list answers in one shape, toggle by toggle. `known` are those of the previous snapshot, or None."""
 
-    def __init__(self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle]) -> None:
+    def __init__(
+        self, shape: AnswerShape, known: ListViews | None, toggles: dict[str, Toggle], scope: str = ""
+    ) -> None:
         self.shape = shape
-        self.listed = ListBuilder(shape, False, [] if known is None else known.listed, toggles)
-        self.complete = ListBuilder(shape, True, [] if known is None else known.complete, toggles)
+        self.scope = scope
+        self.listed = ListBuilder(shape, False, [] if known is None else known.listed.entries, toggles)
+        self.complete = ListBuilder(shape, True, [] if known is None else known.complete.entries, toggles)
 
     def add(self, toggle: Toggle) -> None:
         """Add the next toggle."""
@@ -145,7 +177,7 @@ class ListViewsBuilder:
         """Return the list answers."""
         self.listed.finish()
         self.complete.finish()
-        return ListViews(self.shape, self.listed.entries, self.complete.entries)
+        return ListViews(self.shape, self.listed.entries, self.complete.entries, self.scope)
 
 
 def constant(piece: bytes) -> ListEntry:

@@ -36,8 +36,9 @@ def restrict(snapshot: Snapshot, projects: frozenset[str]) -> Snapshot:
             add_reads(reads, part, merged)
             for parent in [parts[each.feature] for each in part.dependencies if each.feature in parts]:
                 add_reads(reads, parent, merged)
+    revision = combined([snapshot.revision.encode(), *[project.encode() for project in sorted(projects)]])
     made = Snapshot(
-        combined([snapshot.revision.encode(), *[project.encode() for project in sorted(projects)]]),
+        revision,
         toggles,
         names,
         {},
@@ -45,16 +46,18 @@ def restrict(snapshot: Snapshot, projects: frozenset[str]) -> Snapshot:
         reads,
         False,
         snapshot.lineage,
+        snapshot.classes,
+        revision,
     )
     made.unknown_suffix = snapshot.unknown_suffix
     for shape_name, view in snapshot.views.items():
-        made.views[shape_name] = restrict_view(view, toggles)
+        made.views[shape_name] = restrict_view(view, toggles, revision)
     return made
 
 
-def restrict_view(view: ListViews, toggles: dict[str, Toggle]) -> ListViews:
+def restrict_view(view: ListViews, toggles: dict[str, Toggle], scope: str) -> ListViews:
     """Return the list answers of these toggles in the shape of other ones."""
-    builder = ListViewsBuilder(view.shape, None, toggles)
+    builder = ListViewsBuilder(view.shape, None, toggles, scope)
     for toggle in toggles.values():
         builder.add(toggle)
     return builder.finish()

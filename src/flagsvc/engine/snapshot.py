@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import i64
+
 from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.class_store import ClassStore
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle, ToggleOutcome
-from flagsvc.engine.fragments import NAMED, PLAIN, AnswerShape, encode, fragment, joined
-from flagsvc.engine.list_entries import ListViews, ListViewsBuilder
+from flagsvc.engine.fragments import NAMED, PLAIN, AnswerPieces, AnswerShape, encode, fragment
+from flagsvc.engine.list_entries import AnswerList, ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Fault, Memory, Run
@@ -25,7 +28,8 @@ class Snapshot:
 
     `revision` is a hex digest, equal in all replicas and after restarts. `names` maps each toggle to the names of its variants.
     `cache_keys` knows what of a context decides the answer, so that equal answers are found without an evaluation. The next
-    configuration can reuse `lineage`. `views` are the list answers of each shape that was asked for, by its name.
+    configuration can reuse `lineage`. `views` are the list answers of each shape that was asked for, by its name. `scope` is empty,
+    or tells which part of a configuration this is. `classes` has the programs of classes of contexts.
     """
 
     def __init__(
@@ -38,6 +42,8 @@ class Snapshot:
         reads: Reads,
         feature_state: bool,
         lineage: Lineage,
+        classes: ClassStore,
+        scope: str = "",
     ) -> None:
         self.revision = revision
         self.toggles = toggles
@@ -48,12 +54,14 @@ class Snapshot:
         self.unknown_suffix: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
+        self.classes = classes
+        self.scope = scope
 
     def view(self, shape: AnswerShape) -> ListViews:
         """Return the list answers in a shape. The first request makes them; later snapshots have them from the start."""
         found = self.views.get(shape.name)
         if found is None:
-            builder = ListViewsBuilder(shape, None, self.toggles)
+            builder = ListViewsBuilder(shape, None, self.toggles, self.scope)
             for toggle in self.toggles.values():
                 builder.add(toggle)
             found = builder.finish()
@@ -62,21 +70,40 @@ class Snapshot:
 
     def enabled(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Return the JSON list of the toggles that are on for the context (specification: GET /proxy)."""
-        run = Run(context, self.memory)
-        parts: list[bytes] = []
-        for entry in self.view(shape).listed:
-            piece = entry.encode_outcome(run)
-            if len(piece) > 0:
-                parts.append(piece)
-        return joined(parts, shape)
+        return self.listing(context, False, shape).join()
 
     def all(self, context: Context, shape: AnswerShape = PLAIN) -> bytes:
         """Return the JSON list of every toggle, on or off (specification: GET /proxy/all)."""
+        return self.listing(context, True, shape).join()
+
+    def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
+        """Return the list of the toggles that are on, or of `everything`, in pieces."""
+        view = self.view(shape)
+        answer = AnswerPieces([], 0)
+        self.fill(context, view.complete if everything else view.listed, answer)
+        answer.surround(shape)
+        return answer
+
+    def fill(self, context: Context, answered: AnswerList, answer: AnswerPieces) -> None:
+        """Add the fragments of a list: by the program of the context's class, if it has one."""
+        if self.classes.limit:
+            try:
+                program = self.classes.find(context, answered)
+                if program is not None:
+                    program.fill(context, answer)
+                    return
+            except (TypeError, AttributeError):
+                # an enricher set a property to a value that is not text: each toggle that reads it is off by itself
+                pass
         run = Run(context, self.memory)
-        parts: list[bytes] = []
-        for entry in self.view(shape).complete:
-            parts.append(entry.encode_outcome(run))
-        return joined(parts, shape)
+        parts = answer.parts
+        size: i64 = 0
+        for entry in answered.entries:
+            piece = entry.encode_outcome(run)
+            if len(piece) > 0:
+                parts.append(piece)
+                size += len(piece)
+        answer.size = size
 
     def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the requested toggles, in their order, and whether each is on (specification: POST /proxy).
@@ -96,9 +123,12 @@ class Snapshot:
                 outcomes[name] = outcome
             parts.append(shape.fragment(outcome.fragment, outcome.enabled))
             states.append(outcome.enabled)
-        if sum([len(part) for part in parts]) > MAX_NAMED:
+        size = sum([len(part) for part in parts])
+        if size > MAX_NAMED:
             return b"", states
-        return joined(parts, shape), states
+        answer = AnswerPieces(parts, size)
+        answer.surround(shape)
+        return answer.join(), states
 
     def unknown_outcome(self, name: str) -> ToggleOutcome:
         """Return the outcome of an unknown name."""
@@ -133,6 +163,7 @@ class Snapshot:
             list(lineage.pool.predicates.values()),
         ]
         for view in self.views.values():
-            contents.append(list(view.listed))
-            contents.append(list(view.complete))
+            contents.append(list(view.listed.entries))
+            contents.append(list(view.complete.entries))
+        contents.append(list(self.classes.known.values()))
         return contents

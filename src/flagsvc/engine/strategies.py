@@ -193,6 +193,10 @@ class OwnFieldRollout(StickyRollout):
 class DefaultRollout(StickyRollout):
     """Default stickiness: userId, else sessionId, else a random draw."""
 
+    def identifier(self, run: Run) -> Identifier | None:
+        """Return the identifier of the user, else of the session."""
+        return run.user_or_session()
+
     def admits(self, run: Run) -> bool:
         """Return whether the identifier is in the first buckets. Without an identifier, admit a share of the draws."""
         identifier = run.user_or_session()

@@ -49,10 +49,12 @@ class VariantChoice:
         self.by_default: bool = stickiness == "default"
         self.kind: i64 = FIELDS.get(stickiness, PROPERTY)
         self.field = stickiness
+        # the only variant with a weight: nothing is drawn
+        self.only: i64 = weighted[0] if len(weighted) == 1 else NONE
 
     def constant_index(self) -> int:
-        """Return the index of the variant that every context gets, or NONE if it is drawn."""
-        return int(self.indexes[0]) if len(self.indexes) == 1 and not self.overrides else NONE
+        """Return the index of the variant that every context gets, or NONE if it depends on the context."""
+        return NONE if self.overrides else int(self.only)
 
     def identifier(self, run: Run) -> Identifier | None:
         """Return the identifier for the draw, by default userId, sessionId or remoteAddress. None means a random draw."""
@@ -68,6 +70,8 @@ class VariantChoice:
         for override in self.overrides:
             if override.matches(run):
                 return override.index
+        if self.only >= 0:
+            return self.only
         identifier = self.identifier(run)
         target = run.draw(self.total) if identifier is None else self.prefix.bucket(identifier, self.total)
         # the last limit is the total, so that some limit is always reached

@@ -55,16 +55,33 @@ class Response:
     """A complete answer: a status, header fields and a body.
 
     `fixed` is shared between answers and never changed, so that a transport can cache its encoded form by identity. `own` belongs
-    to this answer. `body` is sent as it is: empty for HEAD and 304, compressed if that was negotiated. `close` tells that a huge
-    request body is still coming and will not be read, so that the connection must be closed.
+    to this answer. `body` is sent as it is: empty for HEAD and 304, compressed if that was negotiated. It may be given as `pieces`,
+    which are joined once: after the head, or when `body` is read. `close` tells that a huge request body is still coming and will
+    not be read, so that the connection must be closed.
     """
 
-    def __init__(self, status: int, fixed: Headers, own: Headers, body: bytes) -> None:
+    def __init__(
+        self, status: int, fixed: Headers, own: Headers, body: bytes, pieces: list[bytes] | None = None
+    ) -> None:
         self.status = status
         self.fixed = fixed
         self.own = own
-        self.body = body
+        self.whole = body
+        self.pieces = pieces
         self.close = False
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        if self.pieces is not None:
+            self.whole = b"".join(self.pieces)
+            self.pieces = None
+        return self.whole
+
+    @body.setter
+    def body(self, body: bytes) -> None:
+        self.whole = body
+        self.pieces = None
 
     def headers(self) -> Headers:
         """Return every header field."""

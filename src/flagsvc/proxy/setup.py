@@ -252,6 +252,7 @@ def make_compile_options(options: ProxyOptions, strategies: Strategies) -> Compi
         project=options.project_name,
         name_prefix=options.name_prefix,
         code_digest=strategies.digest,
+        class_bytes=options.class_cache_bytes,
     )
 
 

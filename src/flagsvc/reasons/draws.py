@@ -45,7 +45,7 @@ def variant_step(
         words=variants_words(specs, choice.field),
         answer=True,
         reached=reached,
-        by_chance=drawn is not None and len(choice.indexes) > 1,
+        by_chance=drawn is not None,
         owner=owner,
         drawn=specs[index].name,
         group=choice.prefix.group,

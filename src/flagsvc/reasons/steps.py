@@ -187,7 +187,8 @@ class VariantRange:
 class VariantStep(Step):
     """The draw of a variant of the `owner` (`strategy` or `feature`) among `total` buckets; its answer is true.
 
-    `field` is where the identifier came from. `override` is the field that chose the variant without a draw.
+    `field` is where the identifier came from. `override` is the field that chose the variant without a draw. `bucket` is None if
+    nothing was hashed or drawn, as only one variant has a weight and the identifier is absent.
     """
 
     kind: ClassVar[str] = "variant"

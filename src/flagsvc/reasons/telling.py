@@ -65,6 +65,8 @@ def tell_variant(step: VariantStep) -> str:
     drawn = f"variant {show(step.drawn)} of the {step.owner}"
     if step.override is not None:
         return f"{drawn}: by an override for {show(step.override)}"
+    if step.bucket is None:
+        return f"{drawn}: no other one has a weight"
     how = "was drawn" if step.field is None else f"by {show(step.field)}"
     buckets = [f"{show(each.name)} {each.first}–{each.last}" for each in step.ranges if each.first is not None]
     return f"{drawn}: bucket {step.bucket} of {step.total} {how}; {', '.join(buckets)}"

@@ -6,7 +6,7 @@ import pytest
 
 from harness import goals
 from harness.goals import MET, MISSED, MUST, UNKNOWN
-from harness.results import EDGE_ONE, OURS, TWO_PROCESSES, Results
+from harness.results import EDGE_ONE, EMPTY_ASGI, EQUAL, MOUNTED, OURS, REPEATED, TWO_PROCESSES, Results
 from support.bench_scene import cell, sample
 
 
@@ -18,11 +18,72 @@ def states(results: Results) -> dict[str, tuple[str, str]]:
 def test_ratios() -> None:
     """A ratio is the other's cost over ours: over the goal, between goal and must, below it, or unknown."""
     found = states(sample())
-    assert found["the reference, 10 flags"] == ("20.0", MUST)
-    assert found["the reference, 1,000 flags"] == ("50.0", MISSED)
+    assert found["the reference, 10 flags"] == ("18.2", MUST)
+    assert found["the reference, 1,000 flags"] == ("40.0", MISSED)
     assert found["the reference, 100 flags"] == ("", UNKNOWN)
-    assert found["Edge 20.1.0, one worker thread, 10 flags"] == ("5.0", MUST)
+    assert found["Edge 20.1.0, one worker thread, 10 flags"] == ("4.5", MUST)
     assert goals.judge(21, 16, 21) == MET
+
+
+def test_ratios_compare_answers_of_equal_shape() -> None:
+    """Ours as it comes, which sends less, decides nothing but a 304, which has no body: without the other, a ratio is unknown."""
+    results = sample()
+    results.cells += [cell(OURS, 10, status=304), cell(EDGE_ONE, 70, status=304)]
+    ours = results.find("matrix", OURS, flags=10, status=200)
+    assert ours is not None
+    ours.cpu = [1.0, 1.0, 1.0]
+    assert states(results)["the reference, 10 flags"] == ("18.2", MUST)
+    results.cells = [each for each in results.cells if each.server != EQUAL]
+    found = states(results)
+    assert found["the reference, 10 flags"] == found["Edge 20.1.0, one worker thread, 10 flags"] == ("", UNKNOWN)
+    assert found["Edge, 304 for an unchanged poller, 10 flags"] == ("6.4", MET)
+
+
+def test_the_limit() -> None:
+    """An evaluated answer is held against the cached one of the same process; sizes that were not measured are unknown."""
+    found = {each.flags: (each.ratio, each.state) for each in goals.limits(sample())}
+    assert found == {
+        10: (pytest.approx(1.28), MUST),
+        100: (pytest.approx(1.55), MISSED),
+        350: (pytest.approx(1.6), MET),
+        1000: (None, UNKNOWN),
+        5000: (None, UNKNOWN),
+    }
+
+
+def test_a_size_without_goal_has_no_verdict() -> None:
+    """It has its ratio, in its place among the others."""
+    results = Results(cells=[cell(OURS, 15, 50, "limit", users=0), cell(OURS, 10, 50, "limit", users=REPEATED)])
+    found = goals.limits(results)
+    assert [each.flags for each in found] == [10, 50, 100, 350, 1000, 5000]
+    assert found[1].ratio == pytest.approx(1.5)
+    assert found[1].state == ""
+
+
+def test_a_round_that_was_disturbed_does_not_decide_on_the_limit() -> None:
+    """What slows a whole round leaves its ratio as it is; what slows one figure of it moves the median little."""
+    results = sample()
+    for each in results.all("limit", flags=10):
+        each.cpu[0] *= 3
+    evaluated = results.find("limit", OURS, flags=10, users=0)
+    assert evaluated is not None
+    evaluated.cpu[1] *= 2
+    first = goals.limits(results)[0]
+    assert first.ratio == pytest.approx(1.28)
+    assert first.state == MUST
+    assert max(first.rounds) == pytest.approx(2.56)
+    evaluated.cpu.pop()
+    first = goals.limits(results)[0]
+    assert (first.rounds, first.ratio, first.state) == ([], None, UNKNOWN)
+
+
+@pytest.mark.parametrize(("over", "state"), [(9.9, MET), (10.1, MISSED)])
+def test_a_mounted_proxy_stands_beside_an_empty_application(over: float, state: str) -> None:
+    """The goal is for what ours costs more, at each size, and the note says what the empty one costs."""
+    results = Results(cells=[cell(EMPTY_ASGI, 30, 10, "mounted"), cell(MOUNTED, 30 + over, 10, "mounted")])
+    (verdict,) = goals.mounted(results)
+    assert verdict.what == "mounted (ASGI), 10 flags"
+    assert (verdict.state, verdict.note) == (state, "the empty application: 30.0 µs")
 
 
 @pytest.mark.parametrize(("version", "age"), [("20.1.0", "old"), ("20.4.1", "new"), ("21.0.0", "new"), ("unknown", "")])
@@ -92,9 +153,10 @@ def test_why_there_is_no_figure_against_an_edge() -> None:
 def test_nothing_measured_is_nothing_known() -> None:
     """Without figures every goal is unknown."""
     assert {each.state for each in [*goals.ratios(Results()), *goals.rest(Results())]} == {UNKNOWN}
+    assert {each.state for each in goals.limits(Results())} == {UNKNOWN}
 
 
 def test_a_304_is_not_compared_with_a_200() -> None:
     """The status belongs to the cell."""
     results = Results(about={}, cells=[cell(OURS, 10), cell(EDGE_ONE, 50, status=304)])
-    assert goals.ratio(results, EDGE_ONE, flags=10, form="GET list", encoding="identity", status=304) is None
+    assert goals.ratio(results, EDGE_ONE, OURS, flags=10, form="GET list", encoding="identity", status=304) is None

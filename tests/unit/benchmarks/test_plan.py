@@ -16,7 +16,7 @@ from harness import parts, servers
 from harness.load import LoadResult, Plan
 from harness.measuring import FULL, QUICK, Measuring, Scale, Task
 from harness.prepared import LIST, Routes
-from harness.results import CLOSE, EDGE, EDGE_ONE, OURS, REFERENCE, Cell
+from harness.results import CLOSE, EDGE, EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Cell
 
 ASIDE_S = 0.03
 """Seconds that a run of the load generator takes besides its planned time: its start, reading requests, measuring CPU time."""
@@ -76,7 +76,7 @@ class Idle:
 
     def ask(self, at: int) -> Any:
         """Answer without a tag."""
-        return SimpleNamespace(headers={})
+        return SimpleNamespace(headers={}, body=b"")
 
 
 def starting(stand: Planned) -> Callable[..., servers.Start]:
@@ -97,7 +97,7 @@ def planned(scale: Scale, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatc
     """Run all parts with the fake clock and return the plan."""
     stand = Planned(Path(), Path(), scale, lambda line: None)
     named = starting(stand)
-    for name in ("ours", "ours_here", "ours_twice", "ours_mounted"):
+    for name in ("ours", "ours_here", "ours_twice", "under_uvicorn"):
         monkeypatch.setattr(servers, name, named)
     monkeypatch.setattr(servers, "has_option", lambda flag: True)
     monkeypatch.setattr(servers, "differences", lambda running, users: [])
@@ -124,6 +124,28 @@ def test_a_whole_run_takes_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None
     stand = planned(FULL, (OURS, REFERENCE, EDGE_ONE, EDGE), monkeypatch)
     assert stand.at < 30 * 60
     assert 0 < stand.again_s < FULL.share * stand.first_s + 60
+
+
+def test_ours_in_the_peers_shape_answers_the_list_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands behind ours in the matrix, at every size, and is in no other part. Its start is measured."""
+    stand = planned(FULL, (OURS, REFERENCE), monkeypatch)
+    assert stand.results.servers() == [OURS, EQUAL, REFERENCE]
+    cells = [cell for cell in stand.results.cells if cell.server == EQUAL]
+    found = {(cell.part, cell.form, cell.encoding, cell.status, cell.flags) for cell in cells}
+    assert found == {("matrix", "GET list", each, 200, flags) for each in ("identity", "gzip") for flags in FULL.sizes}
+    assert list(stand.results.starts) == [OURS, EQUAL, REFERENCE]
+
+
+@pytest.mark.parametrize(
+    ("users", "cached", "told"),
+    [(REPEATED, 1.0, []), (0, 0.0, []), (REPEATED, 0.4, ["all and gave 40 %"]), (0, 0.9, ["none and gave 90 %"])],
+)
+def test_a_limit_that_is_none_fails(users: int, cached: float, told: list[str]) -> None:
+    """The cache must give every answer of the repeated users, and no other: else the ratio says nothing."""
+    stand = Planned(Path(), Path(), FULL, lambda line: None)
+    stand.results.cells.append(Cell("limit", OURS, 10, "GET list", "identity", 200, users, cached=cached))
+    parts.told_apart(stand, 10)
+    assert [line.partition("was to give ")[2] for line in stand.results.failed] == told
 
 
 class Noisy(Planned):

@@ -143,6 +143,8 @@ def test_variants_in_words() -> None:
     assert any("of the strategy, bucket" in line and "by region" in line for line in texts(by_strategy))
     random = explained(feature("f", variants=two), Context(entropy=5))
     assert any("a random draw over 2" in line for line in texts(random))
+    alone = explained(feature("f", rollout(50, stickiness="random") | {"variants": two[:1]}), Context(entropy=5))
+    assert any("a of the strategy, no other one has a weight" in line for line in texts(alone))
     overridden = [two[0], two[1] | {"overrides": [{"contextName": "userId", "values": ["7"]}]}]
     assert any(
         "b of the feature, by an override" in line

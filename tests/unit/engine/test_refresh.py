@@ -80,8 +80,8 @@ def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
         compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("8"))), first
     ).snapshot
     assert (reused(second, first), pool.compiled) == (["a", "b"], 4)
-    assert second.view(PLAIN).listed[0] is first.view(PLAIN).listed[0]
-    assert second.view(PLAIN).complete[0] is first.view(PLAIN).complete[0]
+    assert second.view(PLAIN).listed.entries[0] is first.view(PLAIN).listed.entries[0]
+    assert second.view(PLAIN).complete.entries[0] is first.view(PLAIN).complete.entries[0]
     assert second.lineage.pool is pool
 
 
@@ -92,11 +92,11 @@ def test_a_list_takes_over_what_is_behind_something_new() -> None:
     first = compiled(compiler, text(*flags)).snapshot
     changed = [flags[0], feature("new", rollout("1")), flags[1], flags[3], feature("static"), flags[4]]
     second = compiled(compiler, text(*changed), first).snapshot
-    kept = [entry in first.view(PLAIN).listed for entry in second.view(PLAIN).listed]
+    kept = [entry in first.view(PLAIN).listed.entries for entry in second.view(PLAIN).listed.entries]
     assert kept == [True, False, True, True, False]
     turned = compiled(compiler, text(*reversed(flags)), first).snapshot
     assert list(turned.names) == ["e", "d", "c", "b", "a"]
-    assert turned.view(PLAIN).complete[0].toggle is first.view(PLAIN).complete[4].toggle
+    assert turned.view(PLAIN).complete.entries[0].toggle is first.view(PLAIN).complete.entries[4].toggle
 
 
 def test_an_equal_document_stays_the_same_snapshot() -> None:

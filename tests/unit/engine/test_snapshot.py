@@ -98,7 +98,7 @@ def test_a_long_run_of_static_toggles_is_not_copied_into_every_outcome() -> None
     static = [feature(f"static-{at:05d}") for at in range(900)]
     made = snapshot(*static, feature("dynamic", rollout("50", stickiness="userId")))
     assert len(static) * 80 > MAX_JOINED_BYTES
-    assert len(made.view(PLAIN).listed) == 2
+    assert len(made.view(PLAIN).listed.entries) == 2
     assert len(names(made.all(Context()))) == 901
 
 

@@ -245,7 +245,7 @@ def test_what_a_snapshot_reads() -> None:
     plain = snapshot(feature("f", strategy("userWithId", parameters={"userIds": "7"}))).cache_keys
     assert (plain.names, plain.timed, plain.volatile) == (["userId"], False, False)
     timed = snapshot(feature("f", strategy("default", constraint("DATE_AFTER", value="1970")))).cache_keys
-    assert (timed.names, timed.moments, timed.timed) == ([], [0.0], True)
+    assert (timed.names, timed.moments.values, timed.timed) == ([], [0.0], True)
     sticky = snapshot(feature("f", rollout("50"))).cache_keys
     assert (sticky.names, sticky.rollouts, sticky.draws, sticky.volatile) == ([], True, False, False)
     field = snapshot(

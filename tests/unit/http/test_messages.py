@@ -32,3 +32,12 @@ def test_invalid_names_the_place_and_the_rule() -> None:
     assert isinstance(refused, HttpError)
     assert (refused.status, refused.problems) == (400, [("/body/a", "must be string")])
     assert invalid("/body", None, "must be object").problems == [("/body", "must be object")]
+
+
+def test_a_body_in_pieces() -> None:
+    """It is joined when it is read; another body takes its place."""
+    response = Response(200, [], [], b"", [b"a", b"bc"])
+    assert [response.pieces, response.body, response.pieces] == [[b"a", b"bc"], b"abc", None]
+    response = Response(200, [], [], b"", [b"a"])
+    response.body = b""
+    assert (response.body, response.pieces) == (b"", None)

@@ -49,8 +49,8 @@ class ResponseEncoder:
         self.kept: dict[int, Beginning] = {}
         self.last: Beginning = Beginning(0, [], b"")
 
-    def encode(self, response: Response, ending: bytes, body: bytes) -> bytes:
-        """Return the encoded head of an answer, followed by `body`. `ending` is KEEP, KEEP_1_0 or CLOSE."""
+    def encode(self, response: Response, ending: bytes, body: list[bytes]) -> bytes:
+        """Return the encoded head of an answer, followed by the pieces of `body`. `ending` is KEEP, KEEP_1_0 or CLOSE."""
         if self.defaults.default_headers is not self.headers:
             self.update()
         beginning = self.last
@@ -63,7 +63,7 @@ class ResponseEncoder:
             parts.append(value)
             parts.append(b"\r\n")
         parts.append(ending)
-        parts.append(body)
+        parts += body
         return b"".join(parts)
 
     def update(self) -> None:

@@ -37,13 +37,19 @@ class ResponseWriter:
 
     def write(self, stream: Stream, response: Response, ending: bytes) -> None:
         """Write an answer at the end of this turn of the event loop, or earlier. `ending` ends its head."""
+        if response.pieces is not None:
+            self.add_ready(stream, self.encoder.encode(response, ending, response.pieces))
+            return
         body = response.body
         if len(body) < SEPARATE_BYTES:
-            data = self.encoder.encode(response, ending, body)
-            stream.ready = stream.ready + data if stream.ready else data
-            self.add(stream, len(data))
+            self.add_ready(stream, self.encoder.encode(response, ending, [body]))
         else:
-            stream.write_both(self.encoder.encode(response, ending, b""), body)
+            stream.write_both(self.encoder.encode(response, ending, []), body)
+
+    def add_ready(self, stream: Stream, data: bytes) -> None:
+        """Add an answer to a stream, to be flushed at the end of this turn of the event loop, or earlier."""
+        stream.ready = stream.ready + data if stream.ready else data
+        self.add(stream, len(data))
 
     def add(self, stream: Stream, size: i64) -> None:
         """Flush a stream at the end of this turn of the event loop, or earlier. It has `size` bytes more than before."""

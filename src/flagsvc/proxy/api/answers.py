@@ -80,13 +80,15 @@ class Answers:
     def respond_cached(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:
         """Return the 200 of a cached answer. Its compressed form is made once, when a caller accepts it and it is worthwhile."""
         accept = call.accept_encoding
-        if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
+        if accept is not None and self.negotiator.wants_gzip(accept, entry.length):
             if not entry.packed:
                 entry.packed = gzip(entry.body)
-                entry.compressed = entity_headers(entry.tag, entry.packed)
+                entry.compressed = entity_headers(entry.tag, len(entry.packed))
             return Response(200, headers.packed, entry.compressed.copy(), entry.packed)
         if not entry.plain:
-            entry.plain = entity_headers(entry.tag, entry.body)
+            entry.plain = entity_headers(entry.tag, entry.length)
+        if entry.pieces is not None:
+            return Response(200, headers.plain, entry.plain.copy(), b"", entry.pieces.parts)
         return Response(200, headers.plain, entry.plain.copy(), entry.body)
 
     def make_response(self, status: int, headers: ResponseHeaders, call: Call, body: bytes, own: Headers) -> Response:
@@ -114,6 +116,6 @@ class Answers:
         return self.make_response(refused.status, headers, call, form.error_body(refused, self.key_header), own)
 
 
-def entity_headers(tag: bytes, body: bytes) -> Headers:
+def entity_headers(tag: bytes, length: int) -> Headers:
     """Return the header fields that belong to one answer: entity tag and length."""
-    return [(b"etag", tag), (b"content-length", str(len(body)).encode())]
+    return [(b"etag", tag), (b"content-length", str(length).encode())]

@@ -12,6 +12,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.http.etag import Tagger
 from flagsvc.http.messages import Headers
 
@@ -24,18 +25,33 @@ SLOTS: Final = 8192
 class CachedAnswer:
     """An answer: its body, and the body in gzip format, which is empty until the first request for it.
 
+    The body may be given in pieces. It is joined when it is read; what is not kept is sent in its pieces. `length` is its length.
     `states` tells for each name of a look-up whether it is on. `plain` and `compressed` are the header fields of either form.
     `size` is the size that the cache counts for it; 0 if it is not kept.
     """
 
-    def __init__(self, tag: bytes, body: bytes, states: list[bool]) -> None:
+    def __init__(self, tag: bytes, body: bytes, states: list[bool], pieces: AnswerPieces | None = None) -> None:
         self.tag = tag
-        self.body = body
+        self.whole = body
+        self.pieces = pieces
+        self.length: i64 = len(body) if pieces is None else pieces.size
         self.states = states
         self.packed: bytes = b""
         self.plain: Headers = []
         self.compressed: Headers = []
         self.size: i64 = 0
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        self.join()
+        return self.whole
+
+    def join(self) -> None:
+        """Join the pieces of the body."""
+        if self.pieces is not None:
+            self.whole = self.pieces.join()
+            self.pieces = None
 
 
 class AnswerCache:
@@ -123,12 +139,13 @@ class AnswerCache:
         if self.asked_once[slot] != number:
             self.asked_once[slot] = number
             return
-        self.put(key, entry, OVERHEAD + len(key) + len(entry.body) + 8 * len(entry.states))
+        self.put(key, entry, OVERHEAD + len(key) + entry.length + 8 * len(entry.states))
 
     def put(self, key: bytes, entry: CachedAnswer, size: i64) -> None:
         """Keep an answer of this size in the younger half. If that is full, it becomes the older half."""
         if size > self.half:
             return
+        entry.join()
         if self.young_size + size > self.half:
             self.old = self.young
             self.old_size = self.young_size

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.class_store import ClassStore
 from flagsvc.engine.context import Context
-from flagsvc.engine.fragments import AnswerShape
+from flagsvc.engine.fragments import AnswerPieces, AnswerShape
 from flagsvc.engine.run import Fault, Memory
 from flagsvc.proxy.usage import ImpactSample, UsageSource
 
@@ -20,6 +21,10 @@ class EvaluatedSnapshot(Protocol):
         """The keys that identify equal answers without evaluation."""
 
     @property
+    def classes(self) -> ClassStore:
+        """What is kept for classes of contexts."""
+
+    @property
     def memory(self) -> Memory:
         """The state that evaluations share. Each request checks its `faults`, and takes them if there are any."""
 
@@ -27,11 +32,8 @@ class EvaluatedSnapshot(Protocol):
     def names(self) -> Mapping[str, frozenset[str]]:
         """The names of the variants of each toggle."""
 
-    def enabled(self, context: Context, shape: AnswerShape) -> bytes:
-        """Return the JSON list of the toggles that are on."""
-
-    def all(self, context: Context, shape: AnswerShape) -> bytes:
-        """Return the JSON list of every toggle."""
+    def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
+        """Return the JSON list of the toggles that are on, or of every toggle, in pieces."""
 
     def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the named toggles, and whether each is on."""

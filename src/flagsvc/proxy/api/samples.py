@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from flagsvc.core.version import VERSION, engine_form
+from flagsvc.engine.class_store import ClassStore
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import REQUESTS, Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.sources import FormerCounts, ReplicaStatus, Sources, TokenStatus
@@ -126,6 +127,16 @@ def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mappi
 def of_fleet(read: Callable[[ReplicaStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
     """Return a function that reads one figure of the fleet; it returns nothing if there is no fleet."""
     return lambda of: {} if of.fleet is None else {(): read(of.fleet)}
+
+
+def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], Mapping[Labels, float]]:
+    """Return a function that reads one figure of the classes of contexts; 0 without a configuration."""
+
+    def figure(of: Sources) -> Mapping[Labels, float]:
+        snapshot = of.holder.current
+        return {(): 0.0 if snapshot is None else read(snapshot.classes)}
+
+    return figure
 
 
 def roles(sources: Sources) -> dict[Labels, float]:
@@ -309,6 +320,24 @@ SERVED: tuple[Row, ...] = (
     Row("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.totals()[0]}),
     Row("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.totals()[1]}),
     Row("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.totals()[2]}),
+    Row(
+        "flagsvc_class_cache_hits",
+        "counter",
+        "List answers by what is kept for the class of their context.",
+        of_classes(lambda classes: classes.counts.hits),
+    ),
+    Row(
+        "flagsvc_class_cache_misses",
+        "counter",
+        "List answers for a context of a class that nothing is kept for.",
+        of_classes(lambda classes: classes.counts.misses),
+    ),
+    Row(
+        "flagsvc_class_cache_bytes",
+        "gauge",
+        "Bytes kept for classes of contexts.",
+        of_classes(lambda classes: int(classes.size)),
+    ),
     Row(
         "python_gc_objects_collected",
         "counter",

@@ -111,7 +111,7 @@ def fields_of(document: UnfoldedDocument) -> set[str]:
     found = set(keys.names)
     found |= {"userId", "sessionId"} if keys.rollouts or keys.draws else set()
     found |= {"remoteAddress"} if keys.draws else set()
-    return found | ({"currentTime"} if keys.moments else set())
+    return found | ({"currentTime"} if keys.moments.exist else set())
 
 
 def find_results(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Json:

@@ -37,6 +37,15 @@ class EvaluationOptions(Options):
         help="bytes of answers that each worker keeps for callers who ask the same again; 0 keeps none",
         scope=Scope.INHERITED,
     )
+    class_cache_bytes: Size = option(
+        "classCacheBytes",
+        reads=("FLAGSVC_CLASS_CACHE_BYTES",),
+        kind=of.SIZE_OR_NONE,
+        default=8 * 1024 * 1024,
+        help="bytes that each worker keeps to answer lists faster: what contexts that no constraint tells apart get alike;"
+        " 0 keeps none",
+        scope=Scope.INHERITED,
+    )
     variant_feature_state: bool = option(
         "variantFeatureState",
         reads=("FLAGSVC_VARIANT_FEATURE_STATE",),

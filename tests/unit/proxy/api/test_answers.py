@@ -6,6 +6,7 @@ import gzip
 
 import pytest
 
+from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, HttpError, Request
 from flagsvc.proxy.api.answers import Answers
@@ -74,3 +75,15 @@ def test_a_known_answer_is_packed_once(size: int, packed: bool) -> None:
     assert header(second.headers(), b"content-encoding") == (b"gzip" if packed else None)
     plain = made.respond_cached(made.evaluation, call(), entry)
     assert (plain.status, plain.body, header(plain.headers(), b"content-encoding")) == (200, entry.body, None)
+
+
+@pytest.mark.parametrize(("accepted", "packed"), [(b"identity", False), (b"gzip", True)])
+def test_an_answer_in_pieces(accepted: bytes, packed: bool) -> None:
+    """It is sent in its pieces. Who accepts gzip gets it packed as a whole."""
+    made, pieces = answers(), [b"x" * 2000, b"y" * 3000]
+    entry = CachedAnswer(b'W/"t"', b"", [], AnswerPieces(pieces, 5000))
+    response = made.respond_cached(made.evaluation, call(accept_encoding=accepted), entry)
+    assert response.pieces == (None if packed else pieces)
+    length = header(response.headers(), b"content-length")
+    assert length == str(len(response.body)).encode()
+    assert (gzip.decompress(response.body) if packed else response.body) == b"".join(pieces)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.engine.reads import Reads
 from flagsvc.proxy.api.cache import OVERHEAD, AnswerCache, CachedAnswer
 
@@ -37,6 +38,17 @@ def test_an_answer_is_kept_from_the_second_time() -> None:
     assert cache.find(b"key") is entry
     assert (cache.hits, cache.misses, cache.size) == (1, 1, SIZE + 5 * 8)
     assert entry.size == cache.size
+
+
+def test_pieces_are_joined_when_they_are_kept() -> None:
+    """What a caller asks for once stays in pieces. The size that counts is that of the whole."""
+    cache = AnswerCache(100_000)
+    entry = CachedAnswer(b"tag", b"", [], AnswerPieces([b"ab", b"c" * 98], 100))
+    cache.add_repeated(b"key", entry)
+    states = [entry.pieces is None]
+    cache.add_repeated(b"key", entry)
+    assert [*states, entry.pieces is None] == [False, True]
+    assert (entry.body, entry.length, cache.size) == (b"ab" + b"c" * 98, 100, SIZE)
 
 
 def test_the_bound() -> None:

@@ -1,0 +1,113 @@
+"""Programs of classes of contexts answer as an evaluation does: the same bytes, faults and draws, for any course of requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import PLAIN
+from flagsvc.engine.projects import restrict
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.proxy.api.dialects.frontend_format import FrontendShape
+from support.tagged import FIELDS, TEXTS, TIMES, custom, documents
+
+SHAPE = FrontendShape()
+SMALL = 4000
+"""A bound that holds one or two programs, which drive each other out."""
+WAYS = ((1 << 30, 1), (1 << 30, 2), (SMALL, 1), (1, 1))
+"""Bounds in bytes, with the sightings after which a class gets a program."""
+ODD: tuple[object, ...] = (5, None, b"1", "x" * 200)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A context to be made for each of the snapshots, because an evaluation may change one."""
+
+    own: tuple[tuple[str, str], ...]
+    properties: tuple[tuple[str, object], ...]
+    time: float | None
+    now: float
+    entropy: int
+
+    def context(self) -> Context:
+        """Return the context."""
+        properties: Any = dict(self.properties)
+        return Context(
+            **dict(self.own), properties=properties, current_time=self.time, now=self.now, entropy=self.entropy
+        )
+
+
+OWN = ("app_name", "environment", "user_id", "session_id", "remote_address")
+texts = st.sampled_from([text for text in TEXTS if text])
+values = st.one_of(texts, texts, texts, texts, st.sampled_from(ODD))
+contexts = st.builds(
+    Given,
+    st.dictionaries(st.sampled_from(OWN), texts, max_size=4).map(lambda found: tuple(found.items())),
+    st.dictionaries(st.sampled_from(FIELDS), values, max_size=4).map(lambda found: tuple(found.items())),
+    st.sampled_from([None, None, *TIMES, float("nan")]),
+    st.sampled_from(TIMES),
+    st.integers(0, (1 << 62) - 1),
+)
+
+
+class Side:
+    """A course of snapshots with one pair of options, and what its evaluations raised."""
+
+    def __init__(self, limit: int, sightings: int) -> None:
+        self.options = CompileOptions(
+            custom_strategies=custom(3), hostname="here", class_bytes=limit, class_sightings=sightings
+        )
+        self.compiler = Compiler(self.options)
+        self.snapshot: Snapshot | None = None
+        self.part: Snapshot | None = None
+
+    def take(self, document: dict[str, Any]) -> None:
+        """Compile a document after the one before, and the part of it for callers of one project."""
+        compilation = self.compiler.begin_text(json.dumps(document).encode(), self.snapshot)
+        assert compilation is not None
+        while not compilation.advance(500):
+            pass
+        self.snapshot = compilation.compiled().snapshot
+        self.part = restrict(self.snapshot, frozenset({"p"}))
+
+    def answers(self, given: Given) -> list[object]:
+        """Return the list answers to a context, in two shapes, whole and in part, and the faults."""
+        assert self.snapshot is not None and self.part is not None
+        found: list[object] = []
+        for snapshot in (self.snapshot, self.part):
+            for shape in (PLAIN, SHAPE):
+                found += [snapshot.enabled(given.context(), shape), snapshot.all(given.context(), shape)]
+        faults = self.snapshot.take_faults()
+        return [*found, [(fault.kind, fault.name, type(fault.error)) for fault in faults]]
+
+
+def in_projects(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with every second feature in a project."""
+    features = [each | ({"project": "q"} if at % 2 else {}) for at, each in enumerate(document["features"])]
+    return document | {"features": features}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(documents().map(in_projects), min_size=1, max_size=3), st.lists(contexts, min_size=1, max_size=8))
+def test_programs_answer_as_evaluations_do(course: Sequence[dict[str, Any]], asked: Sequence[Given]) -> None:
+    """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs."""
+    judge, sides = Side(0, 2), [Side(*way) for way in WAYS]
+    for document in course:
+        for side in (judge, *sides):
+            side.take(document)
+        for each in (*asked, *asked):
+            right = judge.answers(each)
+            for side in sides:
+                assert side.answers(each) == right
+    for side in sides:
+        assert side.snapshot is not None
+        classes = side.snapshot.classes
+        assert classes.size <= classes.limit
+        assert classes.size == sum([each.size for each in classes.known.values()])

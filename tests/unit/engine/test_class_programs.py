@@ -1,0 +1,342 @@
+"""The programs of classes: what a class decides is bytes, and what remains answers as an evaluation does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from flagsvc.engine.class_program import ADMITTED, DRAWS, REFUSED, WHOLE, ClassProgram
+from flagsvc.engine.context import Context
+from flagsvc.engine.fragments import PLAIN
+from flagsvc.engine.list_entries import MAX_RUNS, AnswerList
+from flagsvc.engine.snapshot import Snapshot
+from support.evaluating import constraint, feature, rollout, snapshot, strategy
+
+EU = constraint("IN", values=["eu"])
+US = constraint("IN", values=["us"])
+PLAN = constraint("STR_STARTS_WITH", "userId", values=["u1"])
+HALF = rollout(50, groupId="g")
+PAIR = [{"name": "v", "weight": 500}, {"name": "w", "weight": 500}]
+EVEN = [{"name": "x", "weight": 1}, {"name": "y", "weight": 1}]
+ALONE = [{"name": "v", "weight": 500}]
+BY_PLAN = [{"name": "v", "weight": 500, "stickiness": "plan"}, {"name": "w", "weight": 500, "stickiness": "plan"}]
+OVERRIDDEN = [{"name": "v", "weight": 500, "overrides": [{"contextName": "region", "values": ["eu"]}]}, PAIR[1]]
+IDS = strategy("userWithId", parameters={"userIds": "u1,u2"})
+
+
+def constrained(rule: Mapping[str, Any], *constraints: object) -> dict[str, Any]:
+    """Return a strategy with these constraints."""
+    return {**rule, "constraints": list(constraints)}
+
+
+class Custom:
+    """A custom strategy that is on for some users, and raises for one."""
+
+    name = "custom"
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Any) -> object:
+        """Return whether the user's id ends in 1."""
+        if context.user_id == "u3":
+            raise ValueError("bad luck")
+        return (context.user_id or "").endswith("1")
+
+
+CUSTOM = {"custom": Custom()}
+CONTEXTS = [
+    Context(user_id=user, session_id=session, remote_address=address, entropy=at * 7919 + 5, properties=properties)
+    for at, (user, session, address) in enumerate(
+        [(f"u{number}", None, None) for number in range(30)]
+        + [(None, f"session-{number}", None) for number in range(5)]
+        + [(None, None, f"192.0.2.{number}") for number in range(5)]
+        + [(None, None, None)] * 20
+        + [("1", None, None), ("ü12", None, None)]
+    )
+    for properties in ({"region": "eu"}, {"region": "us", "plan": "gold"})
+]
+
+
+def pair(*features: object, **options: Any) -> tuple[Snapshot, Snapshot]:
+    """Return two snapshots of a configuration: without programs, and with one from the first sighting on."""
+    return (
+        snapshot(*features, class_bytes=0, custom_strategies=CUSTOM, **options),
+        snapshot(*features, class_sightings=1, custom_strategies=CUSTOM, **options),
+    )
+
+
+def program(made: Snapshot, context: Context) -> ClassProgram:
+    """Return the program of a context's class for the toggles that are on."""
+    view = made.view(PLAIN)
+    found = made.classes.find(context, view.listed)
+    assert found is not None
+    return found
+
+
+def kinds(*features: object, **options: Any) -> list[int]:
+    """Return the kinds of the steps of a program for users of the region `eu`, after its answers were compared."""
+    plain, fast = pair(*features, **options)
+    for context in CONTEXTS:
+        for _ in range(2):
+            assert fast.enabled(context) == plain.enabled(context)
+            pieces = fast.listing(context, True, PLAIN)
+            assert pieces.join() == plain.all(context)
+            assert pieces.size == len(pieces.join()), "it is the length that the head of an answer tells"
+        assert [(each.kind, each.name) for each in fast.take_faults()] == [
+            (each.kind, each.name) for each in plain.take_faults()
+        ]
+    assert fast.classes.counts.misses == 0
+    found = program(fast, Context(user_id="u9", properties={"region": "eu"}))
+    return [int(mark) & (ADMITTED | REFUSED | WHOLE | DRAWS) for mark in found.marks]
+
+
+DECIDED = {
+    "a constraint that holds": ([feature("f", strategy("default", EU))], [ADMITTED]),
+    "one that does not": ([feature("f", strategy("default", US))], []),
+    "a date": ([feature("f", strategy("default", constraint("DATE_BEFORE", value="2026-01-01")))], [ADMITTED]),
+    "runs of decided toggles": (
+        [feature("a", strategy("default", EU)), feature("b", strategy("default", US)), feature("c")],
+        [ADMITTED],
+    ),
+    "the only variant with a weight": ([feature("f", strategy("default", EU) | {"variants": ALONE})], [ADMITTED]),
+    "the feature's only variant": ([feature("f", strategy("default", EU), variants=ALONE)], [ADMITTED]),
+    "a list that has no such user": ([feature("f", IDS)], []),
+    "a constraint on users in no list": (
+        [feature("f", strategy("default", constraint("NOT_IN", "userId", values=["u1"])))],
+        [ADMITTED],
+    ),
+    "an unknown strategy": ([feature("f", strategy("other", EU), strategy("default", US))], []),
+    "a rollout": ([feature("f", HALF)], [0]),
+    "a rollout within a region": ([feature("f", constrained(HALF, EU))], [0]),
+    "a rollout in another region": ([feature("f", constrained(HALF, US))], []),
+    "a rollout before everyone": (
+        [feature("f", HALF | {"variants": ALONE}, strategy("default", EU))],
+        [REFUSED],
+    ),
+    "a rollout by another field": ([feature("f", rollout(50, groupId="h", stickiness="plan"))], [0]),
+    "a whole rollout by another field": ([feature("f", rollout(100, groupId="h", stickiness="plan"))], [0]),
+    "rollouts of the older kind": (
+        [
+            feature("f", strategy("gradualRolloutUserId", parameters={"percentage": "50", "groupId": "g"})),
+            feature("g", strategy("gradualRolloutSessionId", parameters={"percentage": "50", "groupId": "g"})),
+        ],
+        [0, 0],
+    ),
+    "a variant for everyone in a region": ([feature("f", strategy("default", EU), variants=PAIR)], [DRAWS | ADMITTED]),
+    "a variant of a rollout": ([feature("f", HALF | {"variants": PAIR})], [DRAWS]),
+    "a feature's variant": ([feature("f", HALF, variants=BY_PLAN)], [DRAWS]),
+    "a variant of a strategy beside the feature's": (
+        [feature("f", strategy("default", US) | {"variants": PAIR}, HALF | {"variants": EVEN}, variants=BY_PLAN)],
+        [DRAWS],
+    ),
+    "a list with users": ([feature("f", strategy("default", PLAN))], [WHOLE]),
+    "two rollouts": ([feature("f", HALF, rollout(50, groupId="h"))], [WHOLE]),
+    "a rollout before variants": ([feature("f", HALF, strategy("default", EU) | {"variants": PAIR})], [WHOLE]),
+    "overrides": ([feature("f", strategy("default", EU), variants=OVERRIDDEN)], [WHOLE]),
+    "overrides of a rollout": ([feature("f", HALF, variants=OVERRIDDEN)], [WHOLE]),
+    "overrides of a rollout before everyone": (
+        [feature("f", HALF | {"variants": OVERRIDDEN}, strategy("default", EU))],
+        [WHOLE],
+    ),
+    "an open constraint and one that decides": ([feature("f", strategy("default", PLAN, US))], []),
+    "a random share": ([feature("f", strategy("gradualRolloutRandom", parameters={"percentage": "50"}))], [WHOLE]),
+    "addresses": ([feature("f", strategy("remoteAddress", parameters={"IPs": "192.0.2.1"}))], [WHOLE]),
+    "custom code": ([feature("f", strategy("custom"))], [WHOLE]),
+    "a parent that is decided": (
+        [feature("p", strategy("default", EU)), feature("c", HALF, dependencies=[{"feature": "p"}])],
+        [ADMITTED, 0],
+    ),
+    "a parent that is decided otherwise": (
+        [feature("c", HALF, dependencies=[{"feature": "p"}]), feature("p", strategy("default", US))],
+        [],
+    ),
+    "a parent that is rolled out": (
+        [feature("p", HALF), feature("c", strategy("default", EU), dependencies=[{"feature": "p"}])],
+        [WHOLE, WHOLE],
+    ),
+}
+"""What is in a configuration → its features, and the kinds of the steps for users in the region `eu` that are in no list."""
+
+
+@pytest.mark.parametrize(("features", "steps"), DECIDED.values(), ids=[each.replace(" ", "-") for each in DECIDED])
+def test_what_a_class_decides(features: list[object], steps: list[int]) -> None:
+    """What all of a class get alike is bytes, a rollout is a number, the rest is evaluated. Answers are those of evaluations."""
+    assert kinds(*features) == steps
+
+
+def test_many_features_at_once() -> None:
+    """Steps of all kinds beside each other draw in the order of an evaluation."""
+    found = [each for features, _ in DECIDED.values() for each in features]
+    features = [each | {"name": f"{at}-{each['name']}", "dependencies": []} for at, each in enumerate(found)]
+    steps = kinds(*features)
+    assert {WHOLE, DRAWS, REFUSED, ADMITTED, 0} <= set(steps)
+
+
+def test_long_groups_and_other_texts() -> None:
+    """A group of any length counts by its length, and identifiers are read in the encoding of the options."""
+    features = [feature(str(at), rollout(50, groupId=str(at) * 300), variants=PAIR) for at in range(8)]
+    for encoding in ("utf8", "low-byte"):
+        plain, fast = pair(*features, hash_encoding=encoding)
+        for number in range(20):
+            context = Context(user_id=f"ü{number}日")
+            assert fast.enabled(context) == plain.enabled(context)
+        assert fast.classes.counts.misses == 0
+
+
+def test_a_segment_is_decided_by_any_of_its_constraints() -> None:
+    """Also where others of them look at the user; what is open in one toggle is not remembered for the next."""
+    segments: list[object] = [
+        {"id": 1, "constraints": [PLAN, US]},
+        {"id": 2, "constraints": [PLAN, EU]},
+        {"id": 3, "constraints": [EU, EU]},
+        {"id": 4, "constraints": [US, PLAN]},
+    ]
+    features = [
+        feature(f"{number}{letter}", strategy("default", segments=[number]))
+        for number in (1, 2, 3, 4)
+        for letter in "ab"
+    ]
+    assert kinds(*features, segments=segments) == [WHOLE, WHOLE, ADMITTED]
+
+
+LISTS = [
+    feature("ids", IDS),
+    feature("more", strategy("userWithId", parameters={"userIds": "u2,u7,1"})),
+    feature("varied", IDS, variants=PAIR),
+    feature("else", IDS | {"variants": ALONE}, strategy("default", EU)),
+    feature("rolled", IDS, HALF),
+    feature("in", strategy("default", constraint("IN", "userId", values=["u2"]))),
+]
+"""Features with lists of users; `u2` is in all of them."""
+
+
+def test_users_in_lists_are_a_class_of_their_own() -> None:
+    """One look-up tells the lists of a user, so a list is a step without a hash; for other users it is decided."""
+    assert kinds(*LISTS) == [ADMITTED, 0]
+    plain, fast = pair(*LISTS)
+    for properties in ({"region": "eu"}, {"userId": "u2"}):
+        for user in ("u1", "u2", "u7", "1", "u8", None):
+            for context in (
+                Context(user_id=user, properties=properties),
+                Context(user_id=user, session_id="s", entropy=3),
+            ):
+                assert fast.enabled(context) == plain.enabled(context)
+                assert fast.all(context) == plain.all(context)
+    listed = program(fast, Context(user_id="u2", properties={"region": "eu"}))
+    steps = [int(mark) & (ADMITTED | REFUSED | WHOLE | DRAWS) for mark in listed.marks]
+    assert steps == [0, 0, DRAWS, REFUSED, WHOLE, WHOLE]
+
+
+def test_a_property_with_the_name_of_an_identifier() -> None:
+    """Rollouts of the older kind look at the standard field only, others also at the property of the same name."""
+    old = [
+        feature(f"{name}{at}", strategy(name, parameters={"percentage": "99", "groupId": str(at)}))
+        for name in ("gradualRolloutUserId", "gradualRolloutSessionId")
+        for at in range(2)
+    ]
+    new = [
+        feature(f"{field}{at}", rollout(99, groupId=str(at), stickiness=field))
+        for field in ("userId", "sessionId", "default")
+        for at in range(2)
+    ]
+    for features in ([*old, *new], [*new, *old]):
+        plain, fast = pair(*features)
+        for properties in ({"userId": "1"}, {"sessionId": "1"}, {}):
+            for user, session in ((None, None), ("2", None), (None, "2")):
+                context = Context(user_id=user, session_id=session, properties=properties, entropy=9)
+                assert fast.enabled(context) == plain.enabled(context)
+        assert fast.classes.counts.misses == 0
+
+
+def test_a_date_is_compared_with_the_time_of_the_caller() -> None:
+    """A class by the caller's time is compiled for that time, and one by the time of the evaluation for the other."""
+    plain, fast = pair(feature("f", strategy("default", constraint("DATE_AFTER", value="2026-01-01"))))
+    for given, now in ((0.0, 1.9e12), (1.9e12, 0.0), (None, 0.0), (None, 1.9e12)):
+        context = Context(current_time=given, now=now)
+        assert fast.enabled(context) == plain.enabled(context)
+    assert fast.classes.counts.hits == 4 and len(fast.classes.known) == 2
+
+
+def test_a_dropped_field_is_open() -> None:
+    """Constraints on a field that is no part of a class are evaluated."""
+    plain, fast = pair(feature("f", strategy("default", EU)))
+    fast.classes.classes.drop("region")
+    for context in CONTEXTS:
+        assert fast.enabled(context) == plain.enabled(context)
+    assert [int(mark) for mark in program(fast, Context()).marks] == [WHOLE]
+
+
+def test_a_property_that_is_not_a_text() -> None:
+    """It turns off the toggles that read it, each by itself, as in an evaluation: no program answers such a context."""
+    odd: Any = {"plan": 7}
+    plain, fast = pair(feature("f", rollout(50, groupId="h", stickiness="plan")), feature("g", HALF))
+    for context in (Context(user_id="u1", properties=odd), *CONTEXTS[:4]):
+        assert fast.enabled(context) == plain.enabled(context)
+        assert len(fast.take_faults()) == len(plain.take_faults())
+    assert fast.classes.counts.hits > 0
+
+
+@pytest.mark.parametrize("odd", [7, b"eu", ("eu",), ["eu"]])
+def test_what_is_not_a_text_makes_no_class(odd: Any) -> None:
+    """Also where all constraints of now can take it. Those of the next configuration may not, for which a sample is kept."""
+    plain, fast = pair(feature("f", strategy("default", constraint("NOT_IN", values=["eu"]))))
+    for _ in range(3):
+        context = Context(properties={"region": odd})
+        assert fast.enabled(context) == plain.enabled(context)
+    assert fast.classes.known == {} and fast.classes.classes.fields[0].values == {}
+
+
+@pytest.mark.parametrize("field", ["userId", "sessionId", "remoteAddress", "currentTime", "plan"])
+def test_a_property_that_no_class_looks_at_and_that_is_not_a_text(field: str) -> None:
+    """It turns off a toggle whose first constraint reads it, also where a class decides the second one, and a later strategy."""
+    plain, fast = pair(
+        feature("f", strategy("default", constraint("STR_CONTAINS", field, values=["x"]), US), strategy("default", EU))
+    )
+    odd: Any = {field: 7, "region": "eu"}
+    for change in ("none", "dropped", "restored"):
+        if change == "dropped":
+            fast.classes.classes.drop(field)
+        elif change == "restored":
+            fast.classes.classes.restore()
+        fast.enabled(Context(properties={"region": "eu"}))
+        assert fast.enabled(Context(properties=odd)) == plain.enabled(Context(properties=odd)) == b'{"toggles":[]}'
+        assert len(fast.take_faults()) == len(plain.take_faults()) == 1
+
+
+def test_the_size_of_a_program() -> None:
+    """It grows with the steps, with joined bytes, and with the memory of predicates where toggles are evaluated as a whole."""
+
+    def size(*features: object) -> int:
+        return program(pair(*features)[1], Context(properties={"region": "eu"})).size
+
+    nothing = size(feature("f", strategy("default", US)))
+    one = size(feature("f", strategy("default", EU)))
+    joined = size(*[feature(f"f{at}", strategy("default", EU)) for at in range(3)])
+    rolled = size(feature("f", HALF))
+    whole = size(feature("f", strategy("default", PLAN)), feature("g", strategy("default", PLAN)))
+    assert nothing < one < rolled < whole and joined > one + 3 * 50
+
+
+def test_programs_share_what_is_equal() -> None:
+    """Joined fragments that are equal, and the draws of variants, are there once for all programs of a list."""
+    regions = ("eu", "us", "asia")
+    features: list[object] = [
+        feature(each, strategy("default", constraint("NOT_IN", values=["mars"]))) for each in ("on", "too")
+    ]
+    features += [feature("half", HALF | {"variants": PAIR})]
+    features += [feature(each, strategy("default", constraint("IN", values=[each]))) for each in regions]
+    _, fast = pair(*features)
+    made = [program(fast, Context(properties={"region": each})) for each in regions]
+    assert all(each.admitted[0] is made[0].admitted[0] and each.draws is made[0].draws for each in made)
+    assert len(made[0].draws.pieces) == len(PAIR) and made[0].size > made[1].size == made[2].size
+
+
+def test_shared_fragments_have_a_bound() -> None:
+    """When there are many, they are forgotten. Programs keep theirs."""
+    answered = AnswerList([], "m")
+    first = answered.shared_run(b"run %d" % 0)
+    for number in range(MAX_RUNS):
+        answered.shared_run(b"run %d" % number)
+    assert len(answered.runs) == MAX_RUNS
+    assert answered.shared_run(b"run %d" % 0) is not first
+    assert len(answered.runs) == 1
