@@ -21,6 +21,7 @@ from flagsvc.reasons.steps import (
     VariantStep,
     WholeExplanation,
 )
+from flagsvc.reasons.telling import tell_variant
 from flagsvc.reasons.whole import explain_whole
 from support.evaluating import constraint, feature, region, rollout, strategy
 from support.whole import check_whole, unfolded, whole
@@ -328,6 +329,7 @@ def test_a_variant_by_an_override_by_chance_and_of_a_strategy() -> None:
     )
     own = found.strategies()[0].variant
     assert own is not None and (own.owner, own.drawn, own.group, own.by_chance) == ("strategy", "a", "g", False)
+    assert own.bucket is None and tell_variant(own) == "variant a of the strategy: no other one has a weight"
     assert isinstance(found.steps[-1], VariantStep) and not found.steps[-1].reached
     assert found.variant == "a"
 
