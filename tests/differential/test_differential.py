@@ -82,11 +82,12 @@ def test_classes_of_contexts_change_no_answer(way: str) -> None:
         done.random(450, 75)
         expect_none(done)
         metrics = proxies.ours.get("/internal-backstage/prometheus").text
-    hits, misses = (
+    hits, misses, size = (
         sum(float(line.split()[1]) for line in metrics.splitlines() if line.startswith(f"flagsvc_class_cache_{name}"))
-        for name in ("hits", "misses")
+        for name in ("hits", "misses", "bytes")
     )
-    assert {"off": hits + misses == 0, "from the first request": misses == 0 < hits}.get(way, misses > 0 < hits)
+    assert (hits > 0, misses) == (way != "off", 0)
+    assert size <= class_ways.OPTIONS[way].get("class_bytes", size)
 
 
 def test_the_state_inside_a_variant_is_the_reference_s_where_it_is_asked_for() -> None:

@@ -66,8 +66,8 @@ class UserLists:
         if len(users) > READ_AT_ONCE or len(self.users) >= MAX_USERS:
             self.long.append(number)
             return 0
-        # most users are in one list, so that all of a list share this
-        alone = (number,)
+        # Most users are in one list, so that all of a list share this. Compiled code keeps a tuple of unknown length as one object.
+        alone: tuple[int, ...] = (number,)
         for user in users:
             known = self.users.get(user)
             if known is None:
