@@ -18,10 +18,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import documents
+import engine_cases
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Preparer
 
+USERS = 5_000
+"""Users who ask before each refresh, so that their classes have programs."""
 AFTERWARDS = 50
 """Turns of the loop that are still watched once the new configuration is served: the old one is given back in them."""
 
@@ -62,9 +65,14 @@ async def measure(flags: int) -> None:
     prepare, holder = Preparer(Compiler(CompileOptions())), Holder[Snapshot]()
     rng = random.Random(1)
     document = documents.document(flags)
+    contexts = [engine_cases.context(at) for at in range(USERS)]
     print("| changed flags | longest turn, ms | all turns, ms |\n|--:|--:|--:|")
     for changed in (0, 1, 20, 20, 20, flags, 20, 20):
         document = altered(document, changed, rng)
+        served = holder.current
+        for context in contexts:
+            if served is not None:
+                served.enabled(context)
         turns = await watched(prepare, holder, json.dumps(document).encode())
         print(f"| {changed or 'from scratch'} | {max(turns):.2f} | {sum(turns):.1f} |")
         gc.collect()

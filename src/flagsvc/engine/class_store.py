@@ -41,7 +41,7 @@ MAX_USES: Final = 255
 """Uses of a class that are counted, until others need its memory."""
 DELAYS: Final = 64
 """Classes that are asked for and kept when others need memory, before one is dropped all the same: no request waits for more."""
-FOLLOWED_USES: Final = 16
+FOLLOWED_USES: Final = 4
 """Uses of a class from which on it is worth a program in the next snapshot, before it is asked for there."""
 FOLLOWED_COST: Final = 8
 """The cost of following one entry to the next snapshot, in the time that compiling one byte of a feature takes."""

@@ -21,6 +21,8 @@ MAX_NAMED: Final = 16 * 1024 * 1024
 
 Without it, a short body that repeats a long toggle would make a huge answer.
 """
+RELEASED_PROGRAMS: Final = 4
+"""Programs of classes that are released at once."""
 
 
 class Snapshot:
@@ -165,5 +167,10 @@ class Snapshot:
         for view in self.views.values():
             contents.append(list(view.listed.entries))
             contents.append(list(view.complete.entries))
-        contents.append(list(self.classes.known.values()))
+            contents.append(list(view.listed.runs.values()))
+            contents.append(list(view.complete.runs.values()))
+        # a program has thousands of references, so few of them are released at once
+        known: list[object] = list(self.classes.known.values())
+        for at in range(0, len(known), RELEASED_PROGRAMS):
+            contents.append(known[at : at + RELEASED_PROGRAMS])
         return contents
