@@ -19,6 +19,17 @@ def document(flags: int, seed: int = 7) -> dict[str, Any]:
     return {"version": 2, "features": [feature(at, rng) for at in range(flags)], "segments": segments}
 
 
+def changed(flag: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return a flag as it is in a version: with another description and, where it has one, another rollout."""
+    strategies = [
+        {**each, "parameters": {**each["parameters"], "rollout": str(version % 100)}}
+        if "rollout" in each["parameters"]
+        else each
+        for each in flag["strategies"]
+    ]
+    return {**flag, "description": f"as of {version}", "strategies": strategies}
+
+
 def segment(at: int, rng: random.Random) -> dict[str, Any]:
     """Return one segment of two constraints."""
     plans = {"contextName": "plan", "operator": "IN", "values": rng.sample(PLANS, 2)}

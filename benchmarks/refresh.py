@@ -29,12 +29,11 @@ AFTERWARDS = 50
 """Turns of the loop that are still watched once the new configuration is served: the old one is given back in them."""
 
 
-def altered(document: dict[str, Any], count: int, rng: random.Random) -> dict[str, Any]:
-    """Return the document with so many flags rolled out to others."""
+def altered(document: dict[str, Any], count: int, version: int, rng: random.Random) -> dict[str, Any]:
+    """Return the document with so many flags as they are in a version."""
     features = list(document["features"])
     for at in rng.sample(range(len(features)), count):
-        parameters = {"rollout": str(rng.randint(1, 99)), "stickiness": "userId", "groupId": str(rng.random())}
-        features[at] = features[at] | {"strategies": [{"name": "flexibleRollout", "parameters": parameters}]}
+        features[at] = documents.changed(features[at], version)
     return document | {"features": features}
 
 
@@ -67,8 +66,8 @@ async def measure(flags: int) -> None:
     document = documents.document(flags)
     contexts = [engine_cases.context(at) for at in range(USERS)]
     print("| changed flags | longest turn, ms | all turns, ms |\n|--:|--:|--:|")
-    for changed in (0, 1, 20, 20, 20, flags, 20, 20):
-        document = altered(document, changed, rng)
+    for version, changed in enumerate((0, 1, 20, 20, 20, flags, 20, flags)):
+        document = altered(document, changed, version, rng)
         served = holder.current
         for context in contexts:
             if served is not None:

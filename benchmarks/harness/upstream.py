@@ -36,17 +36,6 @@ def base(flags: int) -> tuple[dict[str, Any], list[bytes]]:
     return document, [prepared.compact(feature) for feature in document["features"]]
 
 
-def changed(feature: dict[str, Any], version: int) -> bytes:
-    """Return a flag as it is in a second: with another description and, where it has one, another rollout."""
-    strategies = [
-        {**each, "parameters": {**each["parameters"], "rollout": str(version % 100)}}
-        if "rollout" in each["parameters"]
-        else each
-        for each in feature["strategies"]
-    ]
-    return prepared.compact({**feature, "description": f"as of {version}", "strategies": strategies})
-
-
 @functools.cache
 def versions(flags: int, change: str) -> list[tuple[bytes, bytes, str]]:
     """Return a changing document as it is in each second."""
@@ -60,7 +49,7 @@ def body(flags: int, change: str | None, version: int) -> tuple[bytes, bytes, st
     touched = {None: [], "-one": [version % flags] if flags else [], "-all": range(flags)}[change]
     current = list(features)
     for at in touched:
-        current[at] = changed(document["features"][at], version)
+        current[at] = prepared.compact(documents.changed(document["features"][at], version))
     segments = prepared.compact(document["segments"])
     content = b'{"version":2,"features":[%b],"segments":%b}' % (b",".join(current), segments)
     return content, igzip.compress(content, 1), f'"{hashlib.sha256(content).hexdigest()[:16]}"'

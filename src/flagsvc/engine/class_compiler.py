@@ -9,23 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from librt.vecs import append, vec
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
-from flagsvc.engine.class_program import (
-    ADMITTED,
-    DRAWS,
-    INDEX,
-    REFUSED,
-    WHOLE,
-    ClassProgram,
-    RolloutGroup,
-)
+from flagsvc.engine.class_program import PLACE, ClassProgram
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import FIRST_VARIANT, OFF, Toggle
 from flagsvc.engine.field_classes import ContextClasses
 from flagsvc.engine.folding import constant_outcome
 from flagsvc.engine.list_entries import AnswerList, ListEntry
+from flagsvc.engine.marks import ADMITTED, DRAWS, INDEX, REFUSED, WHOLE
 from flagsvc.engine.predicates import FieldPredicate, Predicate, SegmentPredicate
+from flagsvc.engine.rollout_groups import RolloutGroup
 from flagsvc.engine.run import Memory, Run
 from flagsvc.engine.strategies import (
     CompiledStrategy,
@@ -49,10 +43,10 @@ ROLLED_OUT: Final = -2
 
 WORD: Final = 8
 """Bytes of a reference, and of a native integer."""
+MARK: Final = 4
+"""Bytes of a mark."""
 OBJECT: Final = 33
 """Bytes of a bytes object without its content."""
-LIST: Final = 200
-"""Bytes of the steps of one list of users."""
 FIXED: Final = 1000
 """Bytes of a program without steps."""
 NOTHING: Final[vec[i64]] = vec[i64]()
@@ -76,12 +70,12 @@ class ClassCompiler:
         self.at: i64 = 0
         # bytes of the decided runs that were joined first for this program
         self.glued: int = 0
-        self.marks: vec[i64] = vec[i64]()
+        self.marks: vec[i32] = vec[i32]()
         self.admitted: list[bytes] = []
         self.refused: list[bytes] = []
         self.whole: list[ListEntry] = []
         self.groups: dict[str, RolloutGroup] = {}
-        self.lists: dict[int, list[int]] = {}
+        self.lists: list[int] = []
         self.decided: list[bytes] = []
         # what the last toggle was followed to: the strategy that is open, or that draws; the outcome if it does not admit
         self.strategy: CompiledStrategy | None = None
@@ -105,19 +99,21 @@ class ClassCompiler:
         if self.whole:
             known = self.memory.with_known(self.run.predicates, self.run.parents)
         references = len(self.admitted) + len(self.refused) + len(self.whole)
-        natives = len(self.marks) + len(known.predicates) + len(known.parents)
+        natives = len(self.lists) + len(known.predicates) + len(known.parents)
         for group in groups:
-            natives += len(group.numbers)
-        size = FIXED + self.glued + WORD * (references + natives) + LIST * len(self.lists)
+            # a copy has no room to grow
+            group.steps = group.steps[:]
+            natives += len(group.steps)
+        size = FIXED + self.glued + MARK * len(self.marks) + WORD * (references + natives)
         return ClassProgram(
             known,
             groups,
             self.answered.draws,
             self.whole,
-            self.marks,
-            self.refused,
-            self.admitted,
-            self.lists,
+            self.marks[:],
+            self.refused[:],
+            self.admitted[:],
+            vec[i64](sorted(self.lists)),
             self.classes.users,
             size,
         )
@@ -154,7 +150,7 @@ class ClassCompiler:
 
     def add_step(self, mark: int, piece: bytes) -> None:
         """Add a step with its bytes."""
-        self.marks = append(self.marks, mark)
+        self.marks = append(self.marks, i32(mark))
         self.admitted.append(piece)
 
     def add_rollout(self, entry: ListEntry) -> None:
@@ -176,12 +172,12 @@ class ClassCompiler:
             name = f"{strategy.size & 3}{sticks_to(strategy)}"
             group = self.groups.get(name)
             if group is None:
-                group = RolloutGroup(strategy)
+                group = RolloutGroup(strategy, self.answered.rollouts)
                 self.groups[name] = group
             group.add(strategy, len(self.marks) - 1)
         elif isinstance(strategy, UserIds):
             number = self.classes.users.number(strategy.users)
-            self.lists.setdefault(number, []).append(len(self.marks) - 1)
+            self.lists.append(number << PLACE | len(self.marks) - 1)
 
     def draw(self, entry: ListEntry, strategy: CompiledStrategy) -> int:
         """Return the place of the draw of an entry's variant when a strategy is on."""

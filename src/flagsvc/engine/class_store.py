@@ -43,6 +43,8 @@ DELAYS: Final = 64
 """Classes that are asked for and kept when others need memory, before one is dropped all the same: no request waits for more."""
 FOLLOWED_USES: Final = 4
 """Uses of a class from which on it is worth a program in the next snapshot, before it is asked for there."""
+FOLLOWED_SLICE: Final = 256
+"""Entries that are followed in one step."""
 FOLLOWED_COST: Final = 8
 """The cost of following one entry to the next snapshot, in the time that compiling one byte of a feature takes."""
 
@@ -213,12 +215,12 @@ class ClassStore:
             key = self.classes.key(each.sample, each.mark, each.listed)
             if key is None or key in self.known:
                 continue
-            if self.size + each.size > self.limit // 2:
+            if self.size + max(each.size, ENTRY * len(answered.entries)) > self.limit:
                 return
             made = self.add(key, each.sample, each.listed, answered)
             while made is not None and made.program is None:
-                self.size += made.advance(SLICE)
-                yield FOLLOWED_COST * SLICE
+                self.size += made.advance(FOLLOWED_SLICE)
+                yield FOLLOWED_COST * FOLLOWED_SLICE
 
 
 def number_of_uses(known: KnownClass) -> int:

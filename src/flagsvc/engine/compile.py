@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.changes import NOT_THERE, Matcher
+from flagsvc.engine.changes import NOT_THERE, UNREAD, Matcher
 from flagsvc.engine.class_store import ClassCounts, ClassStore
 from flagsvc.engine.dependencies import DependencyLinker
 from flagsvc.engine.digest import canonical, combined
@@ -35,12 +35,13 @@ UNLIMITED: Final = 1 << 60
 """A budget larger than the cost of any document."""
 
 # the costs of work, in the time that compiling one byte of a feature takes
-REUSE_COST: Final = 12
+REUSE_COST: Final = 24
+READ_COST: Final = 16
 LINK_COST: Final = 60
-LIST_COST: Final = 6
-JOIN_COST: Final = 8
+LIST_COST: Final = 24
+JOIN_COST: Final = 16
 DECODED_COST: Final = 350
-USER_COST: Final = 2
+USER_COST: Final = 8
 
 VALUES: Final = 8
 """The part of the memory for classes that values of fields may take: one of so many."""
@@ -152,6 +153,10 @@ class Compilation:
         segments = Matcher(self.known.segment_sources, self.source.segments)
         for index, item in enumerate(self.source.segments):
             place = segments.find(index)
+            if place == UNREAD:
+                for count in segments.read():
+                    yield READ_COST * count
+                place = segments.find(index)
             part = None if place == NOT_THERE else self.known.segment_parts[place]
             cost = REUSE_COST
             if part is None and size_of(item) > LARGE:
@@ -179,6 +184,10 @@ class Compilation:
         features = Matcher(self.known.sources, self.source.features)
         for index, item in enumerate(self.source.features):
             place = features.find(index)
+            if place == UNREAD:
+                for count in features.read():
+                    yield READ_COST * count
+                place = features.find(index)
             part = None if place == NOT_THERE else self.known.parts[place]
             cost = REUSE_COST
             if part is None or not maker.is_current(part):

@@ -21,8 +21,10 @@ MAX_NAMED: Final = 16 * 1024 * 1024
 
 Without it, a short body that repeats a long toggle would make a huge answer.
 """
-RELEASED_PROGRAMS: Final = 4
-"""Programs of classes that are released at once."""
+RELEASED: Final = 250
+"""Items that are released at once."""
+RELEASED_CLASSES: Final = 2
+"""Classes that are released at once: a program has thousands of references."""
 
 
 class Snapshot:
@@ -151,26 +153,23 @@ class Snapshot:
             self.memory.faults = []
         return faults
 
-    def list_contents(self) -> list[list[object]]:
-        """Return new lists of the objects that take most of the snapshot's memory.
+    def containers(self) -> list[tuple[object, int]]:
+        """Return the lists and dicts whose content takes most of the memory, each with the number of items to release at once.
 
-        Once the snapshot is out of use, emptying these lists in slices releases the memory in slices.
+        Once nothing else refers to the snapshot, emptying these bit by bit releases the memory bit by bit.
         """
-        lineage = self.lineage
-        contents: list[list[object]] = [
-            list(self.toggles.values()),
-            list(self.names.values()),
-            list(lineage.parts),
-            list(lineage.sources),
-            list(lineage.pool.predicates.values()),
-        ]
+        found: list[tuple[object, int]] = [(self.toggles, RELEASED), (self.names, RELEASED)]
         for view in self.views.values():
-            contents.append(list(view.listed.entries))
-            contents.append(list(view.complete.entries))
-            contents.append(list(view.listed.runs.values()))
-            contents.append(list(view.complete.runs.values()))
-        # a program has thousands of references, so few of them are released at once
-        known: list[object] = list(self.classes.known.values())
-        for at in range(0, len(known), RELEASED_PROGRAMS):
-            contents.append(known[at : at + RELEASED_PROGRAMS])
-        return contents
+            for answered in (view.listed, view.complete):
+                found.append((answered.entries, RELEASED))
+                found.append((answered.runs, RELEASED))
+        if self.scope:
+            # the rest belongs to the whole snapshot
+            return found
+        lineage = self.lineage
+        found.append((lineage.parts, RELEASED))
+        found.append((lineage.sources, RELEASED))
+        found.append((lineage.pool.predicates, RELEASED))
+        found.append((self.classes.classes.users.users, RELEASED))
+        found.append((self.classes.known, RELEASED_CLASSES))
+        return found

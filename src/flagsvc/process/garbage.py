@@ -1,41 +1,45 @@
 """Settings of Python's cyclic garbage collector: long-lived objects are not scanned in every full collection.
 
 Modules and the compiled configuration are a hundred thousand objects. A full collection over them stops every request for tens of
-milliseconds, and each refresh of the configuration triggers one. So the objects that survive a full collection are frozen.
+milliseconds, and each refresh of the configuration triggers one. So the objects that survive a collection are frozen. Those
+of the youngest generation, which are frequent and small, freeze nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 
-UNFREEZE_EVERY = 16
-"""One in this many full collections scans all objects: frozen objects may have become garbage."""
+UNFREEZE_S = 600.0
+"""Seconds after which a full collection scans all objects: frozen objects may have become garbage."""
 
 
 class SurvivorFreezer:
-    """A callback of the collector that freezes the objects that survive a full collection."""
+    """A callback of the collector that freezes the objects that survive a collection of the middle or the oldest generation."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Take what tells the time, in seconds."""
+        self._monotonic = monotonic
+        self._unfrozen_at = monotonic()
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
         """Handle the start or the end of a collection."""
-        if info["generation"] != 2:
-            return
-        if phase == "stop":
+        generation = info["generation"]
+        if generation and phase == "stop":
             gc.freeze()
-            return
-        self._count += 1
-        if self._count % UNFREEZE_EVERY == 0:
-            gc.unfreeze()
+        elif generation == 2:
+            now = self._monotonic()
+            if now >= self._unfrozen_at + UNFREEZE_S:
+                self._unfrozen_at = now
+                gc.unfreeze()
 
 
 @contextlib.contextmanager
-def freeze_survivors() -> Iterator[None]:
-    """Let full collections scan only new objects while the block runs. Not for processes of embedding programs."""
-    freezer = SurvivorFreezer()
+def freeze_survivors(monotonic: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Let collections scan only new objects while the block runs. Not for processes of embedding programs."""
+    freezer = SurvivorFreezer(monotonic)
     gc.freeze()
     gc.callbacks.append(freezer)
     try:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from flagsvc.engine.class_program import ADMITTED, DRAWS, REFUSED, WHOLE, ClassProgram
+from flagsvc.engine.class_program import ClassProgram
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.list_entries import MAX_RUNS, AnswerList
+from flagsvc.engine.marks import ADMITTED, DRAWS, REFUSED, WHOLE
 from flagsvc.engine.snapshot import Snapshot
 from support.evaluating import constraint, feature, rollout, snapshot, strategy
 

@@ -188,7 +188,7 @@ def refreshed(
 
 
 def test_a_refresh_keeps_the_classes_asked_for_most() -> None:
-    """Their programs are compiled with the next configuration, in slices, within half of the bound."""
+    """Their programs are compiled with the next configuration, in slices, within the bound."""
     compiler = Compiler(CompileOptions(class_sightings=1))
     first = refreshed(compiler, regions(3), None)
     first.view(FrontendShape())
@@ -197,7 +197,7 @@ def test_a_refresh_keeps_the_classes_asked_for_most() -> None:
             first.enabled(named(number, 3))
     first.all(named(1, 3))
     first.enabled(named(1, 3), FrontendShape())
-    compiler.options.class_bytes = 7 * max(each.size for each in first.classes.known.values())
+    compiler.options.class_bytes = 4 * max(each.size for each in first.classes.known.values())
     second = refreshed(compiler, [*regions(3), feature("new")], first, 100)
     kept = [each.sample.properties["region"] for each in second.classes.known.values()]
     assert kept == [named(number, 3).properties["region"] for number in (5, 4, 3)]

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from flagsvc.engine.changes import NOT_THERE, Matcher
+from flagsvc.engine.changes import CHANGED_IN_A_ROW, NOT_THERE, UNREAD, Matcher
 from flagsvc.engine.compile import POOL_ALLOWANCE, Compilation, Compiled, CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.parts import Part
+from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
 from support.evaluating import constraint, feature, region, rollout, strategy, toggles
@@ -66,8 +67,26 @@ def test_where_the_pieces_of_a_document_were(old: str, new: str, places: list[in
     before: list[object] = [msgspec.Raw(each.encode()) for each in old]
     after: list[object] = [msgspec.Raw(each.encode()) for each in new]
     matcher = Matcher(before, after)
-    assert [matcher.find(at) for at in range(len(after))] == places
+    found = []
+    for at in range(len(after)):
+        place = matcher.find(at)
+        if place == UNREAD:
+            assert matcher.places is None and not list(matcher.read()), "only once"
+            place = matcher.find(at)
+        found.append(place)
+    assert found == places
     assert NOT_THERE == -1
+
+
+def test_many_changes_in_a_row_need_no_look_up() -> None:
+    """Neighbours that changed in their places are found by the next one that did not. The old pieces are read in steps."""
+    old: list[object] = [msgspec.Raw(b"%d" % at) for at in range(250)]
+    row = [*[msgspec.Raw(b"%d" % -at) for at in range(1, CHANGED_IN_A_ROW + 1)], *old[CHANGED_IN_A_ROW:]]
+    matcher = Matcher(old, row)
+    assert [matcher.find(at) for at in range(10)] == [NOT_THERE] * CHANGED_IN_A_ROW + [8, 9]
+    assert matcher.places is None
+    turned = Matcher(old, old[::-1])
+    assert turned.find(0) == UNREAD and list(turned.read()) == [100, 100] and turned.find(0) == 249
 
 
 def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
@@ -94,9 +113,9 @@ def test_a_list_takes_over_what_is_behind_something_new() -> None:
     second = compiled(compiler, text(*changed), first).snapshot
     kept = [entry in first.view(PLAIN).listed.entries for entry in second.view(PLAIN).listed.entries]
     assert kept == [True, False, True, True, False]
-    turned = compiled(compiler, text(*reversed(flags)), first).snapshot
-    assert list(turned.names) == ["e", "d", "c", "b", "a"]
-    assert turned.view(PLAIN).complete.entries[0].toggle is first.view(PLAIN).complete.entries[4].toggle
+    turned = compiled(compiler, text(*reversed(flags[:4])), first).snapshot
+    assert list(turned.names) == ["d", "c", "b", "a"]
+    assert turned.view(PLAIN).complete.entries[0].toggle is first.view(PLAIN).complete.entries[3].toggle
 
 
 def test_an_equal_document_stays_the_same_snapshot() -> None:
@@ -251,13 +270,16 @@ def test_numbers_beyond_all_doubles_are_not_null_in_the_revision() -> None:
 
 
 def test_what_a_snapshot_consists_of_can_be_given_back() -> None:
-    """The lists are copies: emptying them leaves a snapshot that is still in use as it is."""
+    """Each container is named once. A part of a snapshot names none of the whole one, so emptying it leaves that as it is."""
     snapshot = compiled(
         Compiler(CompileOptions()), text(feature("a", rollout("100")), feature("b", strategy("default", EU)))
     ).snapshot
     before = snapshot.all(Context())
-    contents = snapshot.list_contents()
-    assert any(isinstance(each, Part) for group in contents for each in group)
-    for group in contents:
-        group.clear()
+    whole = [container for container, count in snapshot.containers() if count > 0]
+    part = [container for container, _ in restrict(snapshot, frozenset({"other"})).containers()]
+    assert any(isinstance(each, Part) for each in snapshot.lineage.parts) and snapshot.lineage.parts in whole
+    assert len({id(each) for each in [*whole, *part]}) == len(whole) + len(part)
+    for each in part:
+        assert isinstance(each, (list, dict))
+        each.clear()
     assert snapshot.all(Context()) == before

@@ -3,34 +3,75 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol, runtime_checkable
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-SLICE_OBJECTS = 500
-"""Objects that are released in one iteration of the event loop."""
+Container: TypeAlias = list[Any] | dict[Any, Any]
+
+SLICE_OBJECTS = 250
+"""Objects that are released in one iteration of the event loop, unless their owner names a number."""
+OWN_REFERENCES = 3
+"""References to a container that only a release knows: that of its list, that of a variable, and that of the count itself."""
+TRIES = 5
+TRY_PAUSE_S = 1.0
+"""Seconds until a release looks again whether a container is still used, and how often it does."""
 
 
 @runtime_checkable
 class Retirable(Protocol):
-    """A configuration that can list its largest parts."""
+    """A configuration that can name its containers."""
 
-    def list_contents(self) -> list[list[object]]:
-        """Return these parts, in new lists that nothing else refers to."""
-
-
-def retire(snapshot: object) -> None:
-    """Release the parts of a configuration in slices. Without a running event loop, release all of them together."""
-    if isinstance(snapshot, Retirable):
-        release_in_slices(snapshot.list_contents())
+    def containers(self) -> Sequence[tuple[Container, int]]:
+        """Return those whose content takes most of the memory, each with the number of items to release at once."""
 
 
-def release_in_slices(lists: list[list[object]]) -> None:
-    """Remove one slice from the lists, and schedule the next slice."""
+def retire(configuration: object) -> None:
+    """Release the content of a configuration in slices, once nothing else uses it. Without a running event loop, do nothing."""
+    if isinstance(configuration, Retirable):
+        release_in_slices(configuration.containers())
+
+
+def release_in_slices(containers: Sequence[tuple[Container, int]]) -> None:
+    """Begin to empty containers in slices. Those that are still used then are tried again a few times, and then let go."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
-    for each in lists:
-        if each:
-            del each[-SLICE_OBJECTS:]
-            loop.call_soon(release_in_slices, lists)
+    loop.call_soon(Release(loop, containers).advance)
+
+
+class Release:
+    """Empties containers in slices. It makes no copies: the cyclic collector would look at each of their items."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, containers: Sequence[tuple[Container, int]]) -> None:
+        self._loop = loop
+        self._left = list(containers)
+        self._used: list[tuple[Container, int]] = []
+        self._tries = TRIES
+
+    def advance(self) -> None:
+        """Remove one slice, and schedule the next one."""
+        while self._left:
+            container, count = self._left[-1]
+            if sys.getrefcount(container) > OWN_REFERENCES:
+                self._used.append(self._left.pop())
+                continue
+            remove(container, count)
+            if not container:
+                self._left.pop()
+            self._loop.call_soon(self.advance)
             return
+        if self._used and self._tries:
+            self._tries -= 1
+            self._left, self._used = self._used, []
+            self._loop.call_later(TRY_PAUSE_S, self.advance)
+
+
+def remove(container: Container, count: int) -> None:
+    """Remove some items at the end."""
+    if isinstance(container, list):
+        del container[-count:]
+    else:
+        for _ in range(min(count, len(container))):
+            container.popitem()

@@ -8,7 +8,7 @@ from typing import Final
 from flagsvc.engine.compile import Compiled
 from flagsvc.engine.source import DocumentParts
 from flagsvc.http.http_errors import not_ready
-from flagsvc.proxy.configuration.retire import release_in_slices, retire
+from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, release_in_slices, retire
 from flagsvc.proxy.pages.scene import ShownEnvironment
 from flagsvc.proxy.pages.slices import Slices
 from flagsvc.reasons.unfolded import Unfolded
@@ -62,8 +62,7 @@ class UnfoldedConfigurations:
         if kept.timer is not None:
             kept.timer.cancel()
         unfolded = kept.unfolded
-        lists: list[list[object]] = [list(unfolded.raw.values()), list(unfolded.known.values())]
-        release_in_slices(lists)
+        release_in_slices([(unfolded.raw, SLICE_OBJECTS), (unfolded.known, SLICE_OBJECTS)])
         if unfolded.compiled.snapshot is not shown.holder.current:
             retire(unfolded.compiled.snapshot)
 

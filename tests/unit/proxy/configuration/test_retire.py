@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import weakref
 from itertools import pairwise
+from unittest.mock import patch
 
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration import retire as retiring
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
-from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, retire
-from support.aio import asynchronous
+from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, Container, retire
+from support.aio import asynchronous, until
 
 
 class Thing:
@@ -23,11 +26,16 @@ class Heavy:
 
     def __init__(self, count: int) -> None:
         self.names: dict[str, frozenset[str]] = {}
-        self.things = [Thing() for _ in range(count)]
+        self.few = {at: Thing() for at in range(min(10, count))}
+        self.things = [Thing() for _ in range(max(0, count - 10))]
 
-    def list_contents(self) -> list[list[object]]:
-        """Return them in two lists."""
-        return [list(self.things[:10]), list(self.things[10:])]
+    def containers(self) -> list[tuple[Container, int]]:
+        """Return a dict and a list."""
+        return [(self.things, SLICE_OBJECTS), (self.few, 4)]
+
+    def all(self) -> list[weakref.ref[Thing]]:
+        """Return a reference to each."""
+        return [weakref.ref(each) for each in (*self.few.values(), *self.things)]
 
 
 def replaced(count: int) -> list[weakref.ref[Thing]]:
@@ -35,7 +43,7 @@ def replaced(count: int) -> list[weakref.ref[Thing]]:
     holder: Holder[Heavy] = Holder()
     document = ConfigurationDocument(b"", "")
     heavy = Heavy(count)
-    seen = [weakref.ref(thing) for thing in heavy.things]
+    seen = heavy.all()
     holder.replace(heavy, document, 0)
     holder.replace(heavy, document, 0)
     del heavy
@@ -55,10 +63,35 @@ async def test_a_large_configuration_goes_in_slices() -> None:
     assert all(before - after <= SLICE_OBJECTS for before, after in pairwise(alive))
 
 
+@asynchronous
+async def test_what_is_still_used_is_left_alone() -> None:
+    """A request that waits for an enricher has the former configuration. Its containers are emptied when it has ended."""
+    used = Heavy(50)
+    seen, things = used.all(), used.things
+    with patch.object(retiring, "TRY_PAUSE_S", 0.001):
+        retire(used)
+        del used
+        await asyncio.sleep(0.002)
+        assert [each() is None for each in seen] == [True] * 10 + [False] * 40 and len(things) == 40
+        del things
+        await until(lambda: not any(each() for each in seen))
+
+
+@asynchronous
+async def test_what_is_used_for_long_is_let_go() -> None:
+    """After some tries a release knows nothing of a container any more, and whoever used it last releases it."""
+    used = Heavy(50)
+    with patch.object(retiring, "TRY_PAUSE_S", 0.0):
+        retire(used)
+        alone = sys.getrefcount(used.things)
+        await until(lambda: sys.getrefcount(used.things) < alone)
+    assert len(used.things) == 40
+
+
 def test_outside_of_a_loop_it_goes_at_once() -> None:
     """Without an event loop, everything is released at once."""
     heavy = Heavy(5)
-    seen = weakref.ref(heavy.things[0])
+    seen = weakref.ref(heavy.few[0])
     retire(heavy)
     del heavy
     assert seen() is None
