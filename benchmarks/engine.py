@@ -60,7 +60,7 @@ def inside(form: str, options: argparse.Namespace) -> None:
     """Measure in this process and print the figures as JSON."""
     sys.path.insert(0, str(SOURCES))
     if form == "interpreted":
-        specification = importlib.util.spec_from_file_location("forms", HERE.parent / "tests" / "forms.py")
+        specification = importlib.util.spec_from_file_location("forms", HERE.parent / "tests" / "support" / "forms.py")
         assert specification is not None and specification.loader is not None
         forms = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(forms)

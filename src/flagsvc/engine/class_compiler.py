@@ -19,7 +19,7 @@ from flagsvc.engine.folding import constant_outcome
 from flagsvc.engine.list_entries import AnswerList, ListEntry
 from flagsvc.engine.marks import ADMITTED, DRAWS, INDEX, REFUSED, WHOLE
 from flagsvc.engine.predicates import FieldPredicate, Predicate, SegmentPredicate
-from flagsvc.engine.rollout_groups import RolloutGroup
+from flagsvc.engine.rollout_groups import RolloutGroup, RolloutNumbers
 from flagsvc.engine.run import Memory, Run
 from flagsvc.engine.strategies import (
     CompiledStrategy,
@@ -55,16 +55,23 @@ NOTHING: Final[vec[i64]] = vec[i64]()
 class ClassCompiler:
     """Compiles the entries of a list for the class of a context, some at a time, in their order.
 
-    `listed` tells whether the users of the class may be in lists.
+    `listed` tells whether the users of the class may be in lists. `rollouts` has the numbers that all programs share.
     """
 
     def __init__(
-        self, classes: ContextClasses, answered: AnswerList, memory: Memory, context: Context, listed: bool
+        self,
+        classes: ContextClasses,
+        answered: AnswerList,
+        memory: Memory,
+        context: Context,
+        listed: bool,
+        rollouts: RolloutNumbers,
     ) -> None:
         self.classes = classes
         self.answered = answered
         self.memory = memory
         self.listed: bool = listed
+        self.rollouts = rollouts
         # its memory gets what the class decides, and nothing else
         self.run = Run(context, memory)
         self.at: i64 = 0
@@ -172,7 +179,7 @@ class ClassCompiler:
             name = f"{strategy.size & 3}{sticks_to(strategy)}"
             group = self.groups.get(name)
             if group is None:
-                group = RolloutGroup(strategy, self.answered.rollouts)
+                group = RolloutGroup(strategy, self.rollouts)
                 self.groups[name] = group
             group.add(strategy, len(self.marks) - 1)
         elif isinstance(strategy, UserIds):

@@ -17,6 +17,7 @@ from flagsvc.engine.class_program import ClassProgram
 from flagsvc.engine.context import Context
 from flagsvc.engine.field_classes import ContextClasses
 from flagsvc.engine.list_entries import AnswerList
+from flagsvc.engine.rollout_groups import RolloutNumbers
 from flagsvc.engine.run import Memory
 
 SLOTS: Final = 8192
@@ -27,7 +28,7 @@ PRICE: Final = 200
 """Look-ups that pay for a program."""
 CREDIT: Final = 256 * PRICE
 """The most look-ups that are saved up, and what a new store has."""
-ENTRY: Final = 32
+ENTRY: Final = 16
 """Bytes that an entry of a list takes in a program, before it is compiled, about."""
 FIXED: Final = 1000
 """Bytes of a class beside its program, its key and its texts."""
@@ -99,6 +100,7 @@ class ClassStore:
         self.version: i64 = classes.version
         self.known: dict[str, KnownClass] = {}
         self.size: i64 = 0
+        self.rollouts = RolloutNumbers()
         self.seen_once: vec[i64] = vec[i64]([0] * (SLOTS if limit else 1))
         self.credit: i64 = CREDIT
         self.counts = counts
@@ -139,8 +141,7 @@ class ClassStore:
             found.uses += 1
         if found.program is None:
             self.size += found.advance(SLICE)
-            if self.size > self.limit:
-                self.evict()
+            self.evict()
         return found.program
 
     def begin(self, key: str, context: Context, listed: bool, answered: AnswerList) -> KnownClass | None:
@@ -158,20 +159,20 @@ class ClassStore:
 
     def add(self, key: str, sample: Context, listed: bool, answered: AnswerList) -> KnownClass | None:
         """Add a class that has no program yet. Others that are asked for least give way. None if it alone exceeds the bound."""
-        size = FIXED + 2 * len(key) + text_size(sample) + ENTRY * len(answered.entries)
+        size = first_size(key, sample, answered)
         if size > self.limit:
             return None
-        compiler = ClassCompiler(self.classes, answered, self.memory, sample, listed)
-        made = KnownClass(answered.mark, sample, listed, compiler, size)
         self.size += size
         self.evict()
+        compiler = ClassCompiler(self.classes, answered, self.memory, sample, listed, self.rollouts)
+        made = KnownClass(answered.mark, sample, listed, compiler, size)
         self.known[key] = made
         return made
 
     def evict(self) -> None:
         """Drop classes until the rest is within the bound. Each use since the last time delays that, by halves, a few times."""
         delays: i64 = DELAYS
-        while self.size > self.limit and self.known:
+        while self.taken() > self.limit and self.known:
             key = next(iter(self.known))
             oldest = self.known.pop(key)
             oldest.uses >>= 1
@@ -180,12 +181,19 @@ class ClassStore:
                 self.known[key] = oldest
             else:
                 self.size -= oldest.size
+        if not self.known:
+            self.rollouts = RolloutNumbers()
+
+    def taken(self) -> i64:
+        """Return the bytes that all programs take, and what they share."""
+        return self.size + self.rollouts.size
 
     def forget(self) -> None:
         """Forget every class, because the fields of classes changed."""
         self.version = self.classes.version
         self.known = {}
         self.size = 0
+        self.rollouts = RolloutNumbers()
 
     def judge(self) -> None:
         """Leave fields out of the classes if most look-ups of the last window found no program. Later, take all fields again."""
@@ -215,17 +223,27 @@ class ClassStore:
             key = self.classes.key(each.sample, each.mark, each.listed)
             if key is None or key in self.known:
                 continue
-            if self.size + max(each.size, ENTRY * len(answered.entries)) > self.limit:
+            size = max(each.size, first_size(key, each.sample, answered))
+            if self.taken() + size > self.limit:
                 return
             made = self.add(key, each.sample, each.listed, answered)
             while made is not None and made.program is None:
                 self.size += made.advance(FOLLOWED_SLICE)
                 yield FOLLOWED_COST * FOLLOWED_SLICE
+            if self.taken() > self.limit:
+                # it is larger than its former one
+                self.size -= self.known.pop(key).size
+                return
 
 
 def number_of_uses(known: KnownClass) -> int:
     """Return how often a class was asked for, about."""
     return int(known.uses)
+
+
+def first_size(key: str, sample: Context, answered: AnswerList) -> i64:
+    """Return what a class is taken to need, in bytes, until its program is compiled."""
+    return FIXED + 2 * len(key) + text_size(sample) + ENTRY * len(answered.entries)
 
 
 def text_size(context: Context) -> int:

@@ -133,6 +133,11 @@ class Compilation:
             raise DocumentError("", "the document is nested too deeply") from None
         return True
 
+    def close(self) -> None:
+        """Give up. The steps refer to the compilation, and it to them, so that the collector alone would release what there is."""
+        nothing: list[int] = []
+        self.steps = iter(nothing)
+
     def compiled(self) -> Compiled:
         """Return the snapshot and the problems, once everything is done."""
         assert self.snapshot is not None

@@ -12,7 +12,6 @@ from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.engine.rollout_groups import RolloutNumbers
 from flagsvc.engine.run import TOGGLE, Run
 from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.variant_draws import VariantDraws
@@ -129,14 +128,12 @@ class ListBuilder:
 class AnswerList:
     """The entries of one list answer. `mark` names it among all that share a store of classes.
 
-    `rollouts`, `draws` and `runs` are what the programs of classes share: numbers of rollouts, draws of variants, and decided
-    fragments that are joined.
+    `draws` and `runs` are what the programs of classes share: the draws of variants, and decided fragments that are joined.
     """
 
     def __init__(self, entries: list[ListEntry], mark: str) -> None:
         self.entries = entries
         self.mark = mark
-        self.rollouts = RolloutNumbers()
         self.draws = VariantDraws()
         self.runs: dict[bytes, bytes] = {}
 

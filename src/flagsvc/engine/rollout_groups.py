@@ -1,6 +1,6 @@
 """The rollouts of a list answer, as numbers in native arrays, so that one loop hashes an identifier with many prefixes. Compiled.
 
-What a rollout hashes and admits does not depend on the class of a context. So the programs of all classes share these numbers.
+What a rollout hashes and admits does not depend on the class of a context, nor on the list. So all programs share these numbers.
 """
 
 from __future__ import annotations
@@ -16,25 +16,29 @@ from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import DefaultRollout, StickyRollout
 from flagsvc.engine.variant_draws import REST
 
-WIDTH: Final = 2
-"""The numbers of a rollout: state and rest of its prefix; then its share and the size of its prefix."""
 SHARE_MASK: Final = 127
 SIZE: Final = 7
 """The shift of a prefix's size in a number that has the share, too."""
 SIGN: Final = 63
 """The shift of the sign of a native integer."""
 PLACE_MASK: Final = (1 << 32) - 1
+ROLLOUT: Final = 130
+"""Bytes that the numbers of a rollout take, with the place that is remembered, about."""
 NUMBERS: Final = 32
 """The shift of the place of a rollout's numbers, in a number that has the place of its step, too."""
 
 
 @mypyc_attr(acyclic=True)
 class RolloutNumbers:
-    """The numbers of the rollouts of one list. `places` tells where those of a rollout begin."""
+    """Two numbers for each rollout: state and rest of its prefix, then its share and the size of its prefix.
+
+    `places` tells where those of a rollout begin. All take `size` bytes, about.
+    """
 
     def __init__(self) -> None:
         self.numbers: vec[i64] = vec[i64]()
         self.places: dict[int, int] = {}
+        self.size: i64 = 0
 
     def place(self, rollout: StickyRollout) -> int:
         """Return the place of a rollout's numbers. They are added if they are not there."""
@@ -44,6 +48,7 @@ class RolloutNumbers:
             self.places[id(rollout)] = place
             numbers = append(self.numbers, rollout.state | rollout.rest << REST)
             self.numbers = append(numbers, rollout.share | rollout.size << SIZE)
+            self.size += ROLLOUT
         return place
 
 
@@ -51,8 +56,8 @@ class RolloutNumbers:
 class RolloutGroup:
     """Rollouts that stick to the same identifier, with prefixes that end at the same alignment.
 
-    `rollout` is one of them. Those of default stickiness draw without an identifier. `shared` has the numbers of all rollouts of a
-    list. `steps` has, in the order of the steps, the place of a rollout's numbers and the place of the step that it decides.
+    `rollout` is one of them. Those of default stickiness draw without an identifier. `shared` has the numbers of all rollouts.
+    `steps` has, in the order of the steps, the place of a rollout's numbers and the place of the step that it decides.
     """
 
     def __init__(self, rollout: StickyRollout, shared: RolloutNumbers) -> None:

@@ -15,6 +15,8 @@ READ_AT_ONCE: Final = 1000
 """Users that are read in one step, and the users of the longest short list."""
 COPIED: Final = 16
 """Users that are copied while one is read."""
+LAST_NUMBER: Final = 1 << 30
+"""The number of a list after which all are numbered again: programs have 31 bits for it."""
 NONE: Final[tuple[int, ...]] = ()
 
 
@@ -36,6 +38,8 @@ class UserLists:
 
     def read(self, lists: list[set[str] | frozenset[str]], former: UserLists) -> Iterator[int]:
         """Read lists, and yield the number of users of each step. What is read of those in `former` is taken from there."""
+        if former.last > LAST_NUMBER:
+            former = UserLists()
         self.last = former.last
         kept = [each for each in lists if id(each) in former.numbers]
         if len(kept) > 0:

@@ -20,10 +20,10 @@ from typing import Any, Protocol, Self, TypeAlias, cast
 
 import uvicorn
 
+from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_notices
 from flagsvc.http.server.asgi import Receive, Scope, Send
-from flagsvc.process.garbage import freeze_survivors
 from flagsvc.process.listen import serve_socket
 from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
 from flagsvc.process.tls import Tls

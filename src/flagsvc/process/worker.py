@@ -20,12 +20,12 @@ from random import Random
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
+from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Secrets
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.process.garbage import freeze_survivors
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace

@@ -336,7 +336,7 @@ SERVED: tuple[Row, ...] = (
         "flagsvc_class_cache_bytes",
         "gauge",
         "Bytes kept for classes of contexts.",
-        of_classes(lambda classes: int(classes.size + classes.classes.size)),
+        of_classes(lambda classes: int(classes.taken() + classes.classes.size)),
     ),
     Row(
         "python_gc_objects_collected",

@@ -19,8 +19,8 @@ KEPT: Final = 50
 """The number of revisions, and of changes of state, that are kept."""
 NAMED: Final = 100
 """The most names of each kind that a revision keeps; of further flags it keeps the number."""
-SLICE_FLAGS: Final = 500
-"""Flags that are compared in one iteration of the event loop, which takes about half a millisecond."""
+SLICE_FLAGS: Final = 100
+"""Flags that are compared in one iteration of the event loop, which takes about a tenth of a millisecond."""
 
 
 class Names:

@@ -73,6 +73,9 @@ class CompilationLike(Protocol[S_co]):
         Raises DocumentError, or `engine.source.Unusual` if the document must be decoded as a whole first.
         """
 
+    def close(self) -> None:
+        """Release what there is of a compilation that is given up."""
+
     def compiled(self) -> CompiledLike[S_co]:
         """Return the result, once the compilation is done."""
 

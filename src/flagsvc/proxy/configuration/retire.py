@@ -11,8 +11,6 @@ Container: TypeAlias = list[Any] | dict[Any, Any]
 
 SLICE_OBJECTS = 250
 """Objects that are released in one iteration of the event loop, unless their owner names a number."""
-OWN_REFERENCES = 3
-"""References to a container that only a release knows: that of its list, that of a variable, and that of the count itself."""
 TRIES = 5
 TRY_PAUSE_S = 1.0
 """Seconds until a release looks again whether a container is still used, and how often it does."""
@@ -53,10 +51,10 @@ class Release:
     def advance(self) -> None:
         """Remove one slice, and schedule the next one."""
         while self._left:
-            container, count = self._left[-1]
-            if sys.getrefcount(container) > OWN_REFERENCES:
+            if count_references(self._left) > OWN_REFERENCES:
                 self._used.append(self._left.pop())
                 continue
+            container, count = self._left[-1]
             remove(container, count)
             if not container:
                 self._left.pop()
@@ -64,8 +62,18 @@ class Release:
             return
         if self._used and self._tries:
             self._tries -= 1
-            self._left, self._used = self._used, []
+            self._left, self._used = self._used[::-1], []
             self._loop.call_later(TRY_PAUSE_S, self.advance)
+
+
+def count_references(left: list[tuple[Container, int]]) -> int:
+    """Return how many references to the last container there are, those of this function included."""
+    container, _ = left[-1]
+    return sys.getrefcount(container)
+
+
+OWN_REFERENCES = count_references([([], 0)])
+"""The references to a container that only a release knows. Versions of Python count them differently."""
 
 
 def remove(container: Container, count: int) -> None:

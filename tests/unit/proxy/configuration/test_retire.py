@@ -79,7 +79,7 @@ async def test_what_is_still_used_is_left_alone() -> None:
 
 @asynchronous
 async def test_what_is_used_for_long_is_let_go() -> None:
-    """After some tries a release knows nothing of a container any more, and whoever used it last releases it."""
+    """After some tries a release knows nothing of a container any more, and its last user releases it."""
     used = Heavy(50)
     with patch.object(retiring, "TRY_PAUSE_S", 0.0):
         retire(used)

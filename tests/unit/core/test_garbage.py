@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from flagsvc.process.garbage import UNFREEZE_S, freeze_survivors
+from flagsvc.core.garbage import UNFREEZE_S, collect_new, freeze_survivors
 
 
 class Ring:
@@ -42,13 +42,44 @@ def test_garbage_is_found() -> None:
         gone = weakref.ref(old)
         del old
         moment = UNFREEZE_S - 1
+        gc.collect(1)
         gc.collect()
-        assert gone() is not None
-        moment = UNFREEZE_S
+        assert gone() is not None, "it is set aside"
+        moment += UNFREEZE_S
         gc.collect(1)
         assert gone() is not None, "only a full collection looks at everything"
         gc.collect()
         assert gone() is None
+
+
+def test_full_collections_come_by_themselves() -> None:
+    """A process that only makes objects finds old garbage, too."""
+    moment = 0.0
+    with freeze_survivors(lambda: moment):
+        gc.collect()
+        old = Ring()
+        gc.collect(1)
+        gone = weakref.ref(old)
+        del old
+        moment = UNFREEZE_S
+        kept: list[Ring] = []
+        while gone() is not None and len(kept) < 1_000_000:
+            kept.append(Ring())
+        assert gone() is None
+
+
+def test_what_is_new_is_looked_at_in_our_own_processes() -> None:
+    """The collector of an application around a mounted proxy is left alone."""
+    counts = [each["collections"] for each in gc.get_stats()]
+    gc.disable()
+    try:
+        collect_new()
+        assert [each["collections"] for each in gc.get_stats()] == counts
+        with freeze_survivors():
+            collect_new()
+            assert [each["collections"] for each in gc.get_stats()] == [counts[0], counts[1] + 1, counts[2]]
+    finally:
+        gc.enable()
 
 
 def test_nothing_of_it_stays() -> None:

@@ -19,21 +19,26 @@ UNFREEZE_S = 600.0
 class SurvivorFreezer:
     """A callback of the collector that freezes the objects that survive a collection of the middle or the oldest generation."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
         """Take what tells the time, in seconds."""
         self._monotonic = monotonic
-        self._unfrozen_at = monotonic()
+        self._scanned_at = monotonic()
+        self._is_thawed = False
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
-        """Handle the start or the end of a collection."""
+        """Handle the end of a collection."""
         generation = info["generation"]
-        if generation and phase == "stop":
+        if phase != "stop" or not generation:
+            return
+        now = self._monotonic()
+        if generation == 2:
+            self._is_thawed, self._scanned_at = False, now
+        elif now >= self._scanned_at + UNFREEZE_S and not self._is_thawed:
+            # freezing also resets what the collector counts, so there is no full collection until it stops
+            self._is_thawed = True
+            gc.unfreeze()
+        if not self._is_thawed:
             gc.freeze()
-        elif generation == 2:
-            now = self._monotonic()
-            if now >= self._unfrozen_at + UNFREEZE_S:
-                self._unfrozen_at = now
-                gc.unfreeze()
 
 
 @contextlib.contextmanager
@@ -47,3 +52,9 @@ def freeze_survivors(monotonic: Callable[[], float] = time.monotonic) -> Iterato
     finally:
         gc.callbacks.remove(freezer)
         gc.unfreeze()
+
+
+def collect_new() -> None:
+    """Let the collector look at what is new, within `freeze_survivors`. Elsewhere it belongs to the program around us."""
+    if any(isinstance(each, SurvivorFreezer) for each in gc.callbacks):
+        gc.collect(1)
