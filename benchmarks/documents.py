@@ -20,9 +20,12 @@ def document(flags: int, seed: int = 7) -> dict[str, Any]:
 
 
 def changed(flag: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return a flag as it is in a version: with another description and, where it has one, another rollout."""
+    """Return a flag as it is in a version: with another description and, where it has one, another rollout.
+
+    It is never 0: without a single rollout, all callers are of one class, and the next version would find no other to follow.
+    """
     strategies = [
-        {**each, "parameters": {**each["parameters"], "rollout": str(version % 100)}}
+        {**each, "parameters": {**each["parameters"], "rollout": str(1 + version % 99)}}
         if "rollout" in each["parameters"]
         else each
         for each in flag["strategies"]

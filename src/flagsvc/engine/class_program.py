@@ -111,11 +111,11 @@ class ClassProgram:
 
     def share(self, step: i64) -> i64:
         """Return the share of the draws that a step is admitted for."""
+        share: i64 = -1
         for group in self.groups:
-            share = group.share(step) if group.by_chance else -1
-            if share >= 0:
-                return share
-        return 0
+            if share < 0 and group.by_chance:
+                share = group.share(step)
+        return share
 
 
 def first_of(lists: vec[i64], number: i64) -> i64:

@@ -233,6 +233,7 @@ class ClassStore:
             if self.taken() > self.limit:
                 # it is larger than its former one
                 self.size -= self.known.pop(key).size
+                self.evict()
                 return
 
 

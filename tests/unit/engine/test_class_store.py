@@ -210,6 +210,36 @@ def test_a_refresh_keeps_the_classes_asked_for_most() -> None:
     assert second.classes.counts.hits >= hits + 3
 
 
+def test_a_class_that_has_become_too_large_is_not_followed() -> None:
+    """Its size is known when its program is compiled. Then neither it nor what programs share stays, and answers are as before."""
+    compiler = Compiler(CompileOptions(class_sightings=1))
+    first = refreshed(compiler, regions(3), None)
+    for _ in range(FOLLOWED_USES):
+        first.enabled(named(1, 3))
+    more = [*regions(3), *[feature(f"f{at}", rollout(50, groupId=f"g{at}")) for at in range(300)]]
+    taken = refreshed(compiler, more, first).classes.taken()
+    compiler.options.class_bytes = int(taken)
+    second = refreshed(compiler, more, first)
+    assert taken > 300 * 100 and not second.classes.known and second.classes.taken() == 0
+    assert second.enabled(named(1, 3)) == refreshed(Compiler(CompileOptions(class_bytes=0)), more, None).enabled(
+        named(1, 3)
+    )
+
+
+def test_what_programs_share_counts() -> None:
+    """The numbers of rollouts are there once, and count for the bound. They go with the last program."""
+    features = [feature(f"f{at}", rollout(50, groupId=f"g{at}")) for at in range(100)]
+    made = snapshot(*features, *regions(3), class_sightings=1)
+    store = made.classes
+    made.enabled(region("a"))
+    alone = store.rollouts.size
+    made.enabled(region("b"))
+    assert store.rollouts.size == alone >= 101 * 100 and store.taken() == store.size + alone
+    store.limit = alone
+    made.enabled(region("c"))
+    assert not store.known and store.taken() == 0
+
+
 def test_a_refresh_keeps_the_class_of_users_in_lists() -> None:
     """The class of users in lists stays apart from that of other users, although no sample holds a user."""
     ids = feature("ids", strategy("userWithId", parameters={"userIds": "1,2"}))

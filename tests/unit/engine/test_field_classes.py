@@ -11,7 +11,7 @@ from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.field_classes import CHARACTER, CHARACTERS, ENTRIES, MAX_WORK, VALUE, ContextClasses
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.user_lists import MAX_USERS, READ_AT_ONCE, UserLists
+from flagsvc.engine.user_lists import LAST_NUMBER, MAX_USERS, READ_AT_ONCE, UserLists
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
 
 
@@ -109,6 +109,17 @@ def test_lists_that_stay_are_not_read_again() -> None:
     assert holding(third, "a", "b", "c", "7") == [[7], [7], [], [6]] and steps == [0, 2]
     fourth, _ = read([LONG], third)
     assert holding(fourth, "a", "7") == [[], [6]] and fourth.users == {}
+
+
+def test_numbers_of_lists_begin_again() -> None:
+    """Each new list gets the next number. Programs have 31 bits for it, so after very many, all lists are read again from 1."""
+    kept, new = frozenset({"a"}), frozenset({"b"})
+    former, _ = read([kept])
+    former.last = LAST_NUMBER
+    grown, steps = read([kept, new], former)
+    assert holding(grown, "a", "b") == [[1], [LAST_NUMBER + 1]] and steps == [0, 1]
+    again, _ = read([kept, new], grown)
+    assert holding(again, "a", "b") == [[1], [2]]
 
 
 def test_users_may_be_in_every_list() -> None:

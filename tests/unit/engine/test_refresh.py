@@ -118,6 +118,23 @@ def test_a_list_takes_over_what_is_behind_something_new() -> None:
     assert turned.view(PLAIN).complete.entries[0].toggle is first.view(PLAIN).complete.entries[3].toggle
 
 
+def test_a_long_document_in_another_order_is_read_in_steps() -> None:
+    """Features and segments that moved are found, some at a time, and the snapshot is that of the new document."""
+    compiler = Compiler(CompileOptions())
+    flags = [feature(f"f{at}", rollout("50")) for at in range(150)]
+    segments = [{"id": at, "constraints": [EU]} for at in range(150)]
+    first = compiled(compiler, text(*flags, segments=segments)).snapshot
+    pool = first.lineage.pool
+    body = text(*flags[::-1], segments=segments[::-1])
+    building = begun(compiler, body, first)
+    while not building.advance(1):
+        pass
+    second = building.compiled().snapshot
+    assert pool.compiled == 150 and second.lineage.segment_parts == first.lineage.segment_parts[::-1]
+    assert second.revision == compiled(Compiler(CompileOptions()), body).snapshot.revision
+    assert list(second.names) == list(first.names)[::-1]
+
+
 def test_an_equal_document_stays_the_same_snapshot() -> None:
     """However it is spelled; from then on it is compared with the new spelling."""
     compiler = Compiler(CompileOptions())

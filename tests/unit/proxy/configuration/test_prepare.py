@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
+import sys
 from collections.abc import Awaitable
 
 import pytest
@@ -147,6 +149,27 @@ async def test_a_large_document_is_compiled_in_slices() -> None:
     assert await turns_during(prepare(document("a"), None)) <= 2
     many = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
     assert await turns_during(prepare(many, None)) > len(many) / SLICE_BYTES
+
+
+@asynchronous
+async def test_a_compilation_that_is_given_up_releases_its_document() -> None:
+    """An environment may go in the middle of a refresh. Nothing waits for the collector, which would come much later."""
+    prepare = Preparer(Compiler(CompileOptions()))
+    body = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
+    before = sys.getrefcount(body)
+    gc.disable()
+    try:
+        task = asyncio.ensure_future(prepare(body, None))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sys.getrefcount(body) > before
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        del task
+        assert sys.getrefcount(body) == before
+    finally:
+        gc.enable()
 
 
 @asynchronous
