@@ -26,6 +26,15 @@ ALL = "*"
 own = deliveries.c
 
 
+class Receiver(NamedTuple):
+    """A webhook, the types of its events, and their projects and environments; an empty set stands for all."""
+
+    id: int
+    types: frozenset[str]
+    projects: frozenset[str]
+    environments: frozenset[str]
+
+
 class Claimed(NamedTuple):
     """A delivery that a server attempts now. `attempts` counts this one, too."""
 
@@ -48,24 +57,31 @@ class Outcome(NamedTuple):
     again: datetime | None = None
 
 
-def find_receivers(db: Connection) -> Sequence[Any]:
-    """Return the enabled webhooks, as rows with id, events, projects and environments."""
+def find_receivers(db: Connection) -> list[Receiver]:
+    """Return the enabled webhooks."""
     query = select(addons.c.id, addons.c.events, addons.c.projects, addons.c.environments)
-    return db.execute(query.where(addons.c.enabled)).all()
+    return [
+        Receiver(row.id, frozenset(row.events), places_of(row.projects), places_of(row.environments))
+        for row in db.execute(query.where(addons.c.enabled))
+    ]
 
 
-def wants(receiver: Any, event: Mapping[str, Any]) -> bool:
-    """Return whether a webhook gets an event, by the real server's rules.
+def places_of(named: Sequence[str]) -> frozenset[str]:
+    """Return the projects or environments that a webhook names; empty if it gets the events of all, as on the real server."""
+    return frozenset(() if named and named[0] == ALL else named)
 
-    The type must be named. An event of a project or an environment must be of one that is named, unless none or `*` is.
-    """
-    return event["type"] in receiver.events and all(
-        event[place] is None or not named or named[0] == ALL or event[place] in named
+
+def wants(receiver: Receiver, event: Mapping[str, Any]) -> bool:
+    """Return whether a webhook gets an event, by the real server's rules: it names type, project and environment of the event."""
+    return event["type"] in receiver.types and all(
+        event[place] is None or not named or event[place] in named
         for place, named in (("project", receiver.projects), ("environment", receiver.environments))
     )
 
 
-def queue_events(db: Connection, receivers: Iterable[Any], stored: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+def queue_events(
+    db: Connection, receivers: Iterable[Receiver], stored: Sequence[tuple[int, Mapping[str, Any]]]
+) -> None:
     """Queue events, with their ids, for the webhooks that want them, as far as their queues have room."""
     for receiver in receivers:
         wanted = [(number, event["created_at"]) for number, event in stored if wants(receiver, event)]
@@ -97,15 +113,10 @@ def is_waiting(event: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def find_due(db: Connection, now: datetime) -> list[int]:
-    """Return the webhooks that have something to send now. A disabled one sends only tests."""
-    query = select(addons.c.id).where(_due(now).correlate(addons)).order_by(addons.c.id)
-    return list(db.execute(query).scalars())
-
-
-def _due(now: datetime) -> Any:
-    """Return the condition that a delivery of the webhook of the query is due."""
-    here = select(own.id).where(own.addon_id == addons.c.id, own.state == WAITING, own.due_at <= now)
-    return here.where(or_(addons.c.enabled, own.sample.is_not(None))).exists()
+    """Return the webhooks that have something to send now, the longest due first. A disabled webhook sends only tests."""
+    due = select(func.min(own.due_at)).where(own.addon_id == addons.c.id, own.state == WAITING, own.due_at <= now)
+    oldest = due.where(or_(addons.c.enabled, own.sample.is_not(None))).correlate(addons).scalar_subquery()
+    return list(db.execute(select(addons.c.id).where(oldest.is_not(None)).order_by(oldest, addons.c.id)).scalars())
 
 
 def claim(db: Connection, addon: int, now: datetime, most: int) -> list[Claimed]:

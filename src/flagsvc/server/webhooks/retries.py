@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 PAUSES_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
-"""Seconds after the first, second, … failed attempt. After as many pauses it has failed for good: in about four hours."""
+"""Seconds after the first, second, … failed attempt."""
+MOST_ATTEMPTS = len(PAUSES_S) + 1
+"""The most attempts of a delivery, within about four hours. Attempts that end with the server count, too."""
 LONGEST_WISH_S = 3600.0
 """The most seconds that a Retry-After of the receiver counts for."""
 SPREAD = 0.1
@@ -15,7 +17,7 @@ def pause_after(attempts: int, chance: float, wish: float | None = None) -> floa
 
     `attempts` counts those made, `chance` is a random number in [0, 1), and `wish` the seconds of a Retry-After.
     """
-    if attempts > len(PAUSES_S):
+    if attempts >= MOST_ATTEMPTS:
         return None
     pause = max(PAUSES_S[attempts - 1], min(wish or 0.0, LONGEST_WISH_S))
     return pause * (1 + SPREAD * chance)

@@ -30,7 +30,7 @@ from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCounts
 from flagsvc.server.webhooks.messages import Message, make_message
 from flagsvc.server.webhooks.provider import origin_of
-from flagsvc.server.webhooks.retries import pause_after
+from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, pause_after
 from flagsvc.server.webhooks.template import TemplateError
 
 LIMITS = Limits(step_s=10.0, total_s=20.0, max_bytes=64 * 1024)
@@ -39,6 +39,8 @@ POLL_S = 1.0
 """Seconds between two looks into the queue, when nothing tells of a change."""
 MOST_AT_ONCE = 2
 """The most attempts of one webhook at the same time."""
+MOST_TOGETHER = 100
+"""The most attempts of all webhooks at the same time."""
 IDLE_S = 10.0
 """Seconds after which the connections of a webhook that sends nothing are closed."""
 END_S = 2.0
@@ -139,13 +141,17 @@ class Sender:
         self._news.set()
 
     def _claim(self, busy: Sequence[int]) -> list[Work]:
-        """Claim what is due for each webhook with a free place. Raises DatabaseError."""
+        """Claim what is due for each webhook with a free place, as long as places are free at all. Raises DatabaseError."""
         with self._store.reading() as tx:
-            free = [(number, MOST_AT_ONCE - busy.count(number)) for number in find_due(tx.db, tx.now)]
-        if not any(places > 0 for _, places in free):
+            free = [number for number in find_due(tx.db, tx.now) if busy.count(number) < MOST_AT_ONCE]
+        places = MOST_TOGETHER - len(busy)
+        if not free or places <= 0:
             return []
         with self._store.recording() as tx:
-            claimed = [each for number, most in free if most > 0 for each in claim(tx.db, number, tx.now, most)]
+            claimed: list[Claimed] = []
+            for number in free[:places]:
+                most = min(MOST_AT_ONCE - busy.count(number), places - len(claimed))
+                claimed += claim(tx.db, number, tx.now, most) if most > 0 else []
             return read_work(tx, claimed)
 
     async def _attempt(self, work: Work) -> None:
@@ -167,6 +173,8 @@ class Sender:
         """Send a delivery once, and return how it came out."""
         if work.event is None:
             return self._failed(work, "the event is deleted", last=True)
+        if work.claimed.attempts > MOST_ATTEMPTS:
+            return self._failed(work, "no attempt came to an end before the server ended", last=True)
         try:
             message = make_message(work.parameters, work.event, work.claimed.uid, int(self._clock.now()))
         except TemplateError as error:

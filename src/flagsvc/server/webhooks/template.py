@@ -1,5 +1,8 @@
 """Body templates: the part of Mustache that needs no code, no files and no other delimiters (decision 0062). Pure.
 
+An editor writes a template, and the server runs it for each event. So the length of a template is bounded, reading takes time in
+proportion to the length, and each name that is looked up and each round of a section counts as a step.
+
 `{{event.type}}` is a value, written for JSON where the body is JSON; `{{{event.type}}}` and `{{&event.type}}` are the value as it
 is. `{{#event.tags}}…{{/event.tags}}` repeats for a list or shows once for anything else that is there; `{{^event.tags}}…` shows
 where nothing is. `{{! a comment }}` shows nothing.
@@ -14,12 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.core.errors import FlagsvcError
 
-TAG = re.compile(r"\{\{\{\s*(?P<raw>[^{}]*?)\s*\}\}\}|\{\{\s*(?P<kind>[#^/!&]?)\s*(?P<name>.*?)\s*\}\}", re.DOTALL)
+KINDS = ("#", "^", "/", "!", "&")
+SECTIONS = ("#", "^")
 NAME = re.compile(r"\.|[\w$-]+(?:\.[\w$-]+)*")
+INDEX = re.compile(r"\d{1,9}")
+LONGEST_TEMPLATE = 64 * 1024
+"""The most characters of a template."""
 MOST_CHARACTERS = 1024 * 1024
 """The longest text that a template may make."""
 MOST_STEPS = 100_000
-"""The most pieces of a template that are written for one text: sections of lists within lists multiply."""
+"""The most steps of one text: parts that are written, names of their paths, and items of lists."""
 DEEPEST = 20
 """The most sections within each other."""
 
@@ -50,54 +57,55 @@ Part: TypeAlias = str | Value | Section
 
 def parse_template(text: str) -> list[Part]:
     """Return the parts of a template. Raises TemplateError, which says where."""
+    if len(text) > LONGEST_TEMPLATE:
+        raise TemplateError(f"a template has at most {LONGEST_TEMPLATE} characters, this template has {len(text)}")
     open_: list[Section] = [Section((), False, [])]
     place = 0
-    for found in TAG.finditer(text):
-        _add_text(open_[-1], text[place : found.start()], text, place)
-        _add_tag(open_, found)
-        place = found.end()
-    _add_text(open_[-1], text[place:], text, place)
+    while (start := text.find("{{", place)) >= 0:
+        if start > place:
+            open_[-1].parts.append(text[place:start])
+        place = _read_tag(open_, text, start)
+    if place < len(text):
+        open_[-1].parts.append(text[place:])
     if len(open_) > 1:
         raise TemplateError(f"the section `{'.'.join(open_[-1].path)}` has no end")
     return open_[0].parts
 
 
-def _add_text(section: Section, piece: str, text: str, place: int) -> None:
-    """Add the text between two tags."""
-    at = piece.find("{{")
-    if at >= 0:
-        raise TemplateError(f"the tag at character {place + at + 1} has no end")
-    if piece:
-        section.parts.append(piece)
+def _read_tag(open_: list[Section], text: str, start: int) -> int:
+    """Read the tag that starts at a place, and return the place behind the tag. Raises TemplateError."""
+    raw = text.startswith("{{{", start)
+    braces = 3 if raw else 2
+    end = text.find("}" * braces, start + braces)
+    if end < 0:
+        raise TemplateError(f"the tag at character {start + 1} has no end")
+    inner = text[start + braces : end].strip()
+    kind = inner[:1] if not raw and inner.startswith(KINDS) else ""
+    if kind != "!":
+        name = inner[len(kind) :].strip()
+        if NAME.fullmatch(name) is None:
+            tag = text[start : min(end + braces, start + 40)]
+            raise TemplateError(f"`{tag}` at character {start + 1} is no value, section or comment")
+        _add_tag(open_, "&" if raw else kind, () if name == "." else tuple(name.split(".")))
+    return end + braces
 
 
-def _add_tag(open_: list[Section], found: re.Match[str]) -> None:
-    """Add what a tag says to the innermost section, or begin or end one."""
-    raw, kind, name = found["raw"], found["kind"], found["name"]
-    if kind == "!":
-        return
-    path = _path_of(found, raw if raw is not None else name)
+def _add_tag(open_: list[Section], kind: str, path: tuple[str, ...]) -> None:
+    """Add a value or a section to the innermost section, or end the innermost section. Raises TemplateError."""
     if kind == "/":
         _end_section(open_, path)
-    elif kind in ("#", "^"):
+    elif kind in SECTIONS:
         if len(open_) > DEEPEST:
             raise TemplateError(f"more than {DEEPEST} sections are within each other")
         section = Section(path, kind == "^", [])
         open_[-1].parts.append(section)
         open_.append(section)
     else:
-        open_[-1].parts.append(Value(path, raw is not None or kind == "&"))
-
-
-def _path_of(found: re.Match[str], name: str) -> tuple[str, ...]:
-    """Return the path of a name, empty for the present value. Raises TemplateError."""
-    if NAME.fullmatch(name) is None:
-        raise TemplateError(f"`{found[0][:40]}` at character {found.start() + 1} is no value, section or comment")
-    return () if name == "." else tuple(name.split("."))
+        open_[-1].parts.append(Value(path, kind == "&"))
 
 
 def _end_section(open_: list[Section], path: tuple[str, ...]) -> None:
-    """End the innermost section. Raises TemplateError for any other one."""
+    """End the innermost section. Raises TemplateError if the innermost section has another name."""
     if len(open_) == 1 or open_[-1].path != path:
         inner = f": `{'.'.join(open_[-1].path)}` is open" if len(open_) > 1 else ""
         raise TemplateError(f"`{{{{/{'.'.join(path)}}}}}` ends no section{inner}")
@@ -126,30 +134,43 @@ class _Writer:
     def write(self, parts: Sequence[Part], scopes: tuple[Any, ...]) -> None:
         """Write parts; names are looked up in the innermost scope first."""
         for part in parts:
-            self._steps += 1
+            self._step()
             if isinstance(part, str):
                 self._add(part)
             elif isinstance(part, Value):
-                text = text_of(find_value(part.path, scopes))
+                text = text_of(self._find(part.path, scopes))
                 plain = part.raw or (len(part.path) > 0 and part.path[0] in self._ready)
                 self._add(text if plain else self._escape(text))
             else:
                 self._write_section(part, scopes)
 
     def _write_section(self, section: Section, scopes: tuple[Any, ...]) -> None:
-        value = find_value(section.path, scopes)
+        value = self._find(section.path, scopes)
         if section.absent:
             if not value:
                 self.write(section.parts, scopes)
         elif isinstance(value, list):
             for each in value:
+                self._step()
                 self.write(section.parts, (*scopes, each))
         elif value:
             self.write(section.parts, (*scopes, value))
 
+    def _find(self, path: tuple[str, ...], scopes: tuple[Any, ...]) -> Any:
+        """Return the value at a path. Each name of the path is a step."""
+        self._step(len(path))
+        return find_value(path, scopes)
+
+    def _step(self, number: int = 1) -> None:
+        """Count steps. Raises TemplateError at the bound."""
+        self._steps += number
+        if self._steps > MOST_STEPS:
+            raise TemplateError(f"the body template takes more than {MOST_STEPS} steps for this event")
+
     def _add(self, text: str) -> None:
+        """Add a piece of text. Raises TemplateError at the bound."""
         self._size += len(text)
-        if self._size > MOST_CHARACTERS or self._steps > MOST_STEPS:
+        if self._size > MOST_CHARACTERS:
             raise TemplateError(f"the body template makes more than {MOST_CHARACTERS} characters of this event")
         self.pieces.append(text)
 
@@ -168,7 +189,7 @@ def find_value(path: tuple[str, ...], scopes: tuple[Any, ...]) -> Any:
 def _member(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(name)
-    if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+    if isinstance(value, list) and INDEX.fullmatch(name) is not None and int(name) < len(value):
         return value[int(name)]
     return None
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from flagsvc.server.store.outbox import wants
+from flagsvc.server.store.outbox import Receiver, places_of, wants
 
 HERE = {"type": "feature-created", "project": "shop", "environment": None}
 SWITCHED = {"type": "feature-created", "project": "shop", "environment": "production"}
@@ -35,4 +34,5 @@ SERVER_WIDE = {"type": "feature-created", "project": None, "environment": None}
 def test_which_events_a_webhook_gets(event: dict[str, Any], filters: dict[str, list[str]], wanted: bool) -> None:
     """A filter leaves out only events that have a project or an environment, of another one."""
     given = {"events": ["feature-created"], "projects": [], "environments": []} | filters
-    assert wants(SimpleNamespace(**given), event) is wanted
+    places = places_of(given["projects"]), places_of(given["environments"])
+    assert wants(Receiver(1, frozenset(given["events"]), *places), event) is wanted

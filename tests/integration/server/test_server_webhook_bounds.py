@@ -1,0 +1,163 @@
+"""Bounds of webhooks: the queue, the attempts at once and of one delivery, templates, slow receivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from flagsvc.server.store import outbox, schema
+from flagsvc.server.store.outbox import LEASE_S
+from flagsvc.server.webhooks import sender
+from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, PAUSES_S
+from flagsvc.server.webhooks.sender import MOST_AT_ONCE
+from support.flagservers import EDITOR_SECRET, AppClient, app_client
+from support.receivers import (
+    ADDONS,
+    MovingClock,
+    Receiver,
+    add_flags,
+    add_webhook,
+    deliveries,
+    receiving,
+    sending,
+    states,
+)
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def clock() -> MovingClock:
+    """Give a clock that a test moves."""
+    return MovingClock()
+
+
+@pytest.fixture
+def client(database_url: str, clock: MovingClock) -> Iterator[AppClient]:
+    """Give a flag server on each kind of database, without a sender."""
+    with app_client(database_url, clock=clock) as made:
+        yield made
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Give a receiver that answers 200."""
+    with receiving() as made:
+        yield made
+
+
+def test_a_slow_receiver_delays_nothing_else(client: AppClient, receiver: Receiver) -> None:
+    """While a receiver does not answer, changes and other webhooks go on, and it gets only a few requests at a time."""
+    with receiving() as slow:
+        slow.open.clear()
+        add_webhook(client, slow.url)
+        add_webhook(client, receiver.url)
+        with sending(client):
+            add_flags(client, *(f"f{place}" for place in range(6)))
+            receiver.wait_for(6)
+            assert len(slow.wait_for(1)) <= MOST_AT_ONCE
+            slow.open.set()
+            slow.wait_for(6)
+
+
+def test_the_queue_is_bounded(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events for which there is no room are counted, and what waits stays."""
+    monkeypatch.setattr(outbox, "MOST_WAITING", 2)
+    number = add_webhook(client, "http://127.0.0.1:1/")
+    add_flags(client, "a", "b", "c")
+    progress = client.get(f"{ADDONS}/{number}").json()["deliveries"]
+    assert (progress["waiting"], progress["dropped"]) == (2, 1)
+    assert [each["event"]["featureName"] for each in deliveries(client, number)] == ["b", "a"]
+
+
+def test_a_template_that_makes_too_much_is_given_up_at_once(client: AppClient, receiver: Receiver) -> None:
+    """It would fail again, so there is no other attempt."""
+    huge = "{{#event.tags}}x{{/event.tags}}" + "{{{eventJson}}}" * 4000
+    number = add_webhook(client, receiver.url, bodyTemplate=huge)
+    with sending(client):
+        add_flags(client, "a")
+        wait_until(lambda: states(client, number) == ["failed"])
+    assert "more than 1048576 characters" in deliveries(client, number)[0]["stateDetails"]
+
+
+def store_template(client: AppClient, number: int, text: str) -> None:
+    """Store a template as a server of an older version may have stored the template."""
+    with client.server.store.recording() as tx:
+        parameters = {"url": "http://127.0.0.1:1/", "bodyTemplate": text}
+        tx.db.execute(update(schema.addons).where(schema.addons.c.id == number).values(parameters=parameters))
+
+
+HOSTILE = {
+    "no end": ("{{" + " " * 4000, "has no end"),
+    "a long comment": ("{{! a" + " " * 150_000 + "b}}x", "at most 65536 characters"),
+    "sections without text": ("{{#event.tags}}" * 20 + "{{/event.tags}}" * 20, "more than 100000 steps"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_template_costs_its_own_webhook(
+    client: AppClient, receiver: Receiver, clock: MovingClock, text: str, reason: str
+) -> None:
+    """A stored template that cannot be read, or takes too many steps, is given up at once and for good; other webhooks go on."""
+    number = add_webhook(client, receiver.url)
+    add_webhook(client, receiver.url)
+    store_template(client, number, text)
+    tags = [{"type": "simple", "value": f"tag{place}"} for place in range(10)]
+    add_flags(client, "a")
+    client.put("/api/admin/projects/default/tags", {"features": ["a"], "tags": {"addedTags": tags, "removedTags": []}})
+    client.delete("/api/admin/projects/default/features/a")
+    with client.server.store.recording() as tx:
+        tx.db.execute(update(schema.events).values(tags=tags))
+    with sending(client):
+        wait_until(lambda: set(states(client, number)) == {"failed"})
+        clock.ahead += LEASE_S + PAUSES_S[0]
+        receiver.wait_for(len(states(client, number)))
+    kept = deliveries(client, number)
+    assert all(reason in each["stateDetails"] for each in kept) and {each["details"]["attempts"] for each in kept} == {
+        1
+    }
+
+
+def test_a_template_that_cannot_be_read_is_refused(client: AppClient) -> None:
+    """A template without an end, and a template that is too long, is 400 at once: saving holds up all other changes."""
+    for text, reason in list(HOSTILE.values())[:2]:
+        parameters = {"url": "http://127.0.0.1:1/", "bodyTemplate": text}
+        body = {"provider": "webhook", "enabled": True, "events": ["feature-created"], "parameters": parameters}
+        refused = client.post(ADDONS, body, token=EDITOR_SECRET)
+        assert refused.status == 400 and reason in refused.text
+
+
+def test_attempts_that_never_end_are_given_up(client: AppClient, receiver: Receiver) -> None:
+    """A delivery whose attempts have all ended with their server is not claimed for ever: it fails without a request."""
+    number = add_webhook(client, receiver.url)
+    add_flags(client, "a")
+    with client.server.store.recording() as tx:
+        tx.db.execute(update(schema.deliveries).values(attempts=MOST_ATTEMPTS))
+    with sending(client):
+        wait_until(lambda: states(client, number) == ["failed"])
+    assert receiver.received == []
+    assert deliveries(client, number)[0]["stateDetails"] == "no attempt came to an end before the server ended"
+
+
+def test_attempts_of_all_webhooks_are_bounded(
+    client: AppClient, receiver: Receiver, clock: MovingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only so many attempts run at the same time. Then comes what has been due longest, not the webhook made first."""
+    monkeypatch.setattr(sender, "MOST_TOGETHER", 3)
+    numbers = [add_webhook(client, f"{receiver.url}/{place}", "feature-archived") for place in range(4)]
+    late = [client.post(f"{ADDONS}/{number}/test").status for number in numbers[1:] for _ in range(2)]
+    assert set(late) == {202}
+    with client.server.store.recording() as tx:
+        tx.db.execute(update(schema.deliveries).values(due_at=tx.now + timedelta(seconds=1)))
+    client.post(f"{ADDONS}/{numbers[0]}/test")
+    clock.ahead += 2
+    receiver.open.clear()
+    with sending(client):
+        receiver.wait_for(3)
+        assert [each["details"]["attempts"] for each in deliveries(client, numbers[0])] == [1]
+        attempts = [each["details"]["attempts"] for number in numbers for each in deliveries(client, number)]
+        assert sum(attempts) == 3
+        receiver.open.set()
+        receiver.wait_for(7)
