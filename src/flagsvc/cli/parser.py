@@ -22,8 +22,8 @@ SHORT_HELP_OPTIONS = (*MOST_USED, "database", "seed")
 """The options of both programs in the short help."""
 
 MESSAGES = (
-    (r"^argument (--?[\w-]+)[^:]*: expected .*arguments?$", r"`\1` needs a value"),
-    (r"^argument (--?[\w-]+)[^:]*: ", r"`\1`: "),
+    (r"^argument (--?[\w-]++)[^:]*: expected .*arguments?$", r"`\1` needs a value"),
+    (r"^argument (--?[\w-]++)[^:]*: ", r"`\1`: "),
     (r"^the following arguments are required: (.*)$", r"missing: \1"),
 )
 """Patterns of the standard library's messages, and our wording."""

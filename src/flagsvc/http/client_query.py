@@ -24,7 +24,7 @@ LABEL = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 SEMVER = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}(-{LABEL}(?:\.{LABEL})*)?", re.ASCII)
 SEGMENTS_SINCE = (4, 2, 0)
 """The version of the client specification that introduced segments."""
-TAG = re.compile(r"\w+:.+", re.ASCII)
+TAG = re.compile(r"\w:.", re.ASCII)
 EMPTY = "is not allowed to be empty."
 
 Problems: TypeAlias = Iterator[str]

@@ -13,6 +13,8 @@ CHARSETS = {"utf-8": UTF8, "utf-16": UTF16, "utf-16le": "utf-16-le", "utf-16be":
 GZIP = 31
 WINDOWS = {"identity": 0, "gzip": GZIP, "deflate": 15}
 """Content coding → zlib's window bits with the format's wrapper; 0 is no coding."""
+PIECE = 4096
+"""How many bytes are decompressed at once. zlib copies what follows a member, so only a piece may follow."""
 
 
 class Media(NamedTuple):
@@ -42,21 +44,26 @@ def unpack(body: bytes, window: int, limit: int, *, members: bool = False) -> by
         return body
     parts: list[bytes] = []
     room = limit
+    at = 0
+    reader = zlib.decompressobj(window)
     while True:
-        reader = zlib.decompressobj(window)
+        piece = body[at : at + PIECE]
         try:
-            part = reader.decompress(body, room + 1)
+            part = reader.decompress(piece, room + 1)
         except zlib.error as error:
             raise CodingError(str(error)) from None
         room -= len(part)
         if room < 0:
             raise BodyTooLargeError
         parts.append(part)
-        body = reader.unused_data
-        if not reader.eof or (body and not members):
+        at += len(piece) - len(reader.unused_data)
+        rest = at < len(body)
+        if (not rest and not reader.eof) or (rest and reader.eof and not members):
             raise CodingError
-        if not body or window != GZIP:
+        if not rest or (reader.eof and window != GZIP):
             return b"".join(parts)
+        if reader.eof:
+            reader = zlib.decompressobj(window)
 
 
 def to_text(body: bytes, codec: str) -> str:

@@ -27,7 +27,7 @@ def read_json(text: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_json_object)
     except json.JSONDecodeError as error:
-        reason = re.sub(r"( starting)? at$|:.*$", "", error.msg)
+        reason = re.sub(r"( starting)? at$|:.*", "", error.msg)
         place = f"at line {error.lineno}, column {error.colno}"
         raise ValueError(f"{reason[:1].lower()}{reason[1:]} ({place})") from None
     except RecursionError:

@@ -18,12 +18,14 @@ FILE_NAME, FILE_VARIABLE, FILE_FLAG = "File", "_FILE", "-file"
 
 INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
 """Variables that Kubernetes sets for a service whose name starts with one of our prefixes: they are no option."""
+LONGEST_INJECTED = 256
+"""The most characters of such a name: those of the service and of the port have at most 63 each."""
 
 
 def is_injected(name: str, value: str) -> bool:
     """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
     link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
-    return bool(link or INJECTED.fullmatch(name))
+    return bool(link or (len(name) <= LONGEST_INJECTED and INJECTED.fullmatch(name)))
 
 
 class Section(StrEnum):

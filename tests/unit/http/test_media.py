@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from flagsvc.http.media import GZIP, UTF16, BodyTooLargeError, CodingError, to_text, unpack
 
+DECOMPRESSOR = zlib.decompressobj
+
 
 @given(st.binary(max_size=300), st.sampled_from([(31, gzip.compress), (15, zlib.compress), (0, bytes)]))
 def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) -> None:
@@ -35,6 +37,38 @@ def test_a_body_that_ends_too_early_is_refused(members: bool) -> None:
     """A truncated body raises CodingError with an empty message."""
     with pytest.raises(CodingError, match=r"^$"):
         unpack(gzip.compress(b"12345")[:-1], GZIP, 1000, members=members)
+
+
+class CountingReader:
+    """A decompressor that adds up the bytes that all of them are given."""
+
+    given = 0
+
+    def __init__(self, window: int) -> None:
+        self._inner = DECOMPRESSOR(window)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        """Return decompressed bytes."""
+        CountingReader.given += len(data)
+        return self._inner.decompress(data, most)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+def test_many_members_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes after a member are not read, or copied, once more for each member before them: a short piece is."""
+    members = 10_000
+    monkeypatch.setattr(zlib, "decompressobj", CountingReader)
+    assert unpack(gzip.compress(b"") * members, GZIP, 5, members=True) == b""
+    assert CountingReader.given <= 4096 * members  # all that follows each member would be 25 times as much
+
+
+@given(st.lists(st.binary(max_size=9000), min_size=1, max_size=4), st.sampled_from([0, 1, 9]))
+def test_members_of_any_size_are_joined(bodies: list[bytes], level: int) -> None:
+    """It does not matter where the pieces of a body end."""
+    packed = b"".join(gzip.compress(body, level) for body in bodies)
+    assert unpack(packed, GZIP, 40_000, members=True) == b"".join(bodies)
 
 
 def test_members() -> None:

@@ -19,7 +19,7 @@ MESSAGES: tuple[tuple[type[Exception], str], ...] = (
 )
 """Messages for errors whose own text is empty or repeats what was sent; the first matching row applies."""
 
-TECHNICAL_CODES = re.compile(r"\[(errno|ssl)[^]]*\] | \(_ssl\.c:[0-9]+\)")
+TECHNICAL_CODES = re.compile(r"\[(errno|ssl)[^][]*\] | \(_ssl\.c:[0-9]+\)")
 """Codes in messages that only help programmers."""
 NOT_TLS = "wrong version number"
 """OpenSSL's message about an answer that is not TLS."""

@@ -30,7 +30,7 @@ CONNECTION_OPTIONS = (
     *("upstreamCa", "upstreamCert", "upstreamKey", "upstreamKeyPassword"),
 )
 """The proxy's options for a connection to a flag server; here only their environment variables apply."""
-API_SUFFIX = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
+API_SUFFIX = re.compile(r"(/api(/admin(/features-batch)?)?)?\Z")
 """Paths that may follow the server's own address in --url."""
 
 ABOUT_TOKENS = """\
@@ -221,7 +221,8 @@ def strip_address(url: str, side: Side) -> str:
     parts = web_parts(text)
     if parts is None or not text.isprintable():
         raise ConfigurationError([f"{side.address}: `{printable(shown(text))}` is not an http or https URL"])
-    return API_SUFFIX.sub("", f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+    address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return API_SUFFIX.sub("", address.rstrip("/"))
 
 
 def read_token(args: Namespace, side: Side, environ: Mapping[str, str]) -> str:

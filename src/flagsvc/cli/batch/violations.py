@@ -24,7 +24,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "links": ("feature",),
 }
 """List of a data set → the properties that name an item; the first existing one is used."""
-PROVIDED = re.compile(r'You provided (".*"), which is not valid')
+PROVIDED, NOT_VALID = 'You provided "', '", which is not valid'
 POINTERS = re.compile(r"`(/body[^`]*)`")
 
 
@@ -82,9 +82,9 @@ def item_name(parts: list[str], request: Mapping[str, Any]) -> str:
 
 def find_value(key: str, message: str, request: Mapping[str, Any]) -> list[str]:
     """Return the path of a value that is not allowed: the server sends only the last part of it."""
-    provided = PROVIDED.search(message)
+    provided, found, _ = message.partition(PROVIDED)[2].rpartition(NOT_VALID)
     try:
-        wanted = json.loads(provided[1]) if provided else None
+        wanted = json.loads(f'"{provided}"') if found else None
     except ValueError:
         wanted = None
     return next((path for path, value in walk(request, []) if path[-1:] == [key] and value == wanted), [key])

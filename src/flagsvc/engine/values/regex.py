@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-PIECES: Final = r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.?|[^\]\\])*+(?:\]|\Z)|\(\?P?<([^>(]*)>"
+PIECES: Final = r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\(?:.|\Z)|[^\]\\])*(?:\]|\Z)|\(\?P?<([^>(]*)>"
 """Matches the parts of a valid pattern that may contain or be a group's name: quoted text, escape, class, named group.
 
 Each part begins where the previous one ended, also after a class without an end, so the time is linear in the pattern.

@@ -81,7 +81,8 @@ def compile_origin(pattern: str) -> re.Pattern[bytes]:
     origin. No match is missed: text that a wildcard cannot match can be in only one place.
     """
     first, *middle, last = (re.escape(part) for part in pattern.split("*"))
-    return re.compile((first + "".join([f"(?>{WILDCARD}?{part})" for part in middle]) + WILDCARD + last).encode())
+    written = first + "".join([f"(?>{WILDCARD}?{part})" for part in middle]) + WILDCARD + last
+    return re.compile(written.encode())
 
 
 def text_header(name: bytes, value: str) -> Headers:

@@ -7,7 +7,7 @@ import re
 NEEDED = "a backend token is needed (also called client token), `project:environment.secret`"
 
 FORMS: tuple[tuple[str, str], ...] = (
-    (r"([\"']).*\1", f"the token stands in quotes, which are sent with it: leave them out; {NEEDED}"),
+    (r"\".*\"|'.*'", f"the token stands in quotes, which are sent with it: leave them out; {NEEDED}"),
     (r"user:.*", f"the token has the form of a personal access token, `user:secret`; {NEEDED}"),
     (r"\*:\*\..*", f"the token has the form of an admin token, `*:*.secret`; {NEEDED}"),
     (

@@ -20,13 +20,17 @@ OURS = ("http:", "https:", "file:")
 BEGINNING = re.compile(r"(?:\w+:)?//", re.ASCII)
 RELATIVE = re.compile(r"\.*/")
 DATA = re.compile(r"data:([^,]*?),([^#]*?)(?:#(.*))?\Z", re.DOTALL)
-TEXT_FRAGMENT = re.compile(r"#?:~:text.*?\Z", re.IGNORECASE)
+TEXT_FRAGMENT = re.compile(r"#?:~:text.*", re.IGNORECASE)
 CAMPAIGN = re.compile(r"utm_\w+", re.IGNORECASE | re.ASCII)
 WWW = re.compile(r"www\.(?!www\.)[a-z\-\d]{1,63}\.[a-z.\-\d]{2,63}\Z", re.ASCII)
 INNER = re.compile(r"(\b[a-z][a-z\d+\-.]{1,50}://)", re.ASCII)
 OCTETS = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 SPECIAL = re.compile(r"(\$[$&`])")
 NOT_DECODED = ";/?:@&=+$,#"
+MAX_BARE = 1000
+"""The most parameters without an equals sign: the query is searched for each."""
+MAX_GROWTH = 1000
+"""The most characters by which one of them may lengthen the query: a "$`" in a name repeats all that precedes the name."""
 
 
 class BadUrl(ValueError):  # noqa: N818  (a verdict on the text)
@@ -155,19 +159,28 @@ def _sort_query(url: URL) -> None:
     url.search = _form(sorted(left, key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass")))
     with suppress(BadUrl):
         url.search = decoded(url.search)
-    for part in before.split("&"):
-        if part and "=" not in part:
-            url.search = _without_equals(url.search, decoded(part))
+    bare = [part for part in before.split("&") if part and "=" not in part]
+    if len(bare) > MAX_BARE:
+        raise BadUrl(query)
+    search = url.search
+    for part in bare:
+        search = _without_equals(search, decoded(part))
+    url.search = search
 
 
 def _without_equals(search: str, name: str) -> str:
-    """Return a query in which one name has no equals sign. A `$` in the name means what it does in JavaScript's `replace`."""
+    """Return a query in which one name has no equals sign. A `$` in the name means what it does in JavaScript's `replace`.
+
+    Raises `BadUrl` if the query grows by more than MAX_GROWTH.
+    """
     for mark in "?&":
         before, found, after = search.partition(f"{mark}{name}=")
         if found:
             meant = {"$$": "$", "$&": found, "$`": before}
-            name_there = "".join(meant.get(each, each) for each in SPECIAL.split(name))
-            search = before + mark + name_there + after
+            pieces = [before, mark, *(meant.get(each, each) for each in SPECIAL.split(name)), after]
+            if sum(map(len, pieces)) > len(search) + MAX_GROWTH:
+                raise BadUrl(name)
+            search = "".join(pieces)
     return search
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from flagsvc.server.store.urls import BadUrl, normalized
+from flagsvc.server.store.urls import MAX_BARE, BadUrl, normalized
 from support import peers
 from support.spelled_addresses import address
 
@@ -89,6 +89,21 @@ def test_what_is_no_address(given: str) -> None:
     """A URL that browsers do not accept raises BadUrl."""
     with pytest.raises(BadUrl):
         normalized(given)
+
+
+def test_a_name_does_not_repeat_the_query_without_end() -> None:
+    """A "$`" in a name repeats all that precedes the name, in JavaScript. Names that lengthen the query a lot are refused."""
+    assert ours("https://a.b/?!&$`c") == "https://a.b/?!&?!c"
+    assert ours("https://a.b/?z&" + "&".join("$`" * 20 + letter for letter in "abcdef")) is None
+    assert ours("https://a.b/?long&z" + "$`" * 100_000) is None
+
+
+def test_parameters_without_equals_signs_are_bounded() -> None:
+    """The query is searched once for each parameter without an equals sign, so an address has at most MAX_BARE of them."""
+    names = sorted(f"x{number}" for number in range(MAX_BARE))
+    assert ours("https://a.b/?" + "&".join(names)) == "https://a.b/?" + "&".join(names)
+    assert ours("https://a.b/?" + "&".join([*names, "y"])) is None
+    assert ours("https://a.b/?" + "&".join([*names, "y=1"])) is not None
 
 
 def of_the_real_server(cases: list[str]) -> list[str | None]:

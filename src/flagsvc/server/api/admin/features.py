@@ -13,7 +13,7 @@ from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.resources import feature_archive, feature_views, features
 
 TRUE = "true"
-TAGGED = re.compile(r"\w+:.+", re.ASCII)
+TAGGED = re.compile(r"\w:.", re.ASCII)
 
 
 def list_all(call: ApiCall) -> ApiAnswer:

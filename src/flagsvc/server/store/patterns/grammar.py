@@ -30,7 +30,7 @@ from flagsvc.server.store.patterns.units import (
 )
 
 COUNT: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
-GROUP_OPENING: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+(?:\]|\Z)|\((?!\?)|\(\?<(?![=!])", re.DOTALL)
+GROUP_OPENING: Final = re.compile(r"\\.|\[(?:\\(?:.|\Z)|[^\]\\])*(?:\]|\Z)|\((?!\?)|\(\?<(?![=!])", re.DOTALL)
 """Candidates for the opening of a numbered group. Matches do not overlap, so the time is linear in the pattern."""
 DIGITS: Final = re.compile(r"[1-9][0-9]*")
 QUANTIFIERS: Final = {"*": (0, None), "+": (1, None), "?": (0, 1)}
