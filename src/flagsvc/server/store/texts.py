@@ -54,8 +54,9 @@ def split_list(text: str, label: str, most: int) -> list[str]:
 
 def split_words(text: str, label: str = "query") -> list[str]:
     """Return the comma-separated words of a search, without repeats. Raises CallerError (400) for too many or too long ones."""
-    check_searched(text, label)
-    return [word for word in split_list(text, label, MAX_WORDS) if word]
+    found = [word for word in split_list(text, label, MAX_WORDS) if word]
+    check_searched("".join(found), label)
+    return found
 
 
 def check_searched(text: str, label: str) -> None:
