@@ -113,3 +113,9 @@ def test_an_import_has_its_way(client: AppClient) -> None:
     body = {"project": "default", "environment": "development", "data": data}
     assert client.post("/api/admin/features-batch/import", body).status == 200
     assert {each["way"] for each in client.get("/api/admin/events/new").json()["events"]} == {"import"}
+
+
+def test_a_text_to_search_for_is_bounded(client: AppClient) -> None:
+    """A long text is refused: to look for one takes time for each of its characters."""
+    assert client.get(f"{SEARCH}?query={'x' * 1000}").status == 200
+    assert "1000 characters" in client.get(f"{SEARCH}?query={'x' * 1001}").body.decode()

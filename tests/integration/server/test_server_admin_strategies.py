@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 
@@ -188,3 +189,12 @@ def test_sorting(client: AppClient) -> None:
     assert client.post(f"{URL}/set-sort-order", [{"id": ids[0], "sortOrder": "1e400"}]).status == 400
     assert client.post(f"{URL.replace('development', 'nosuch')}/set-sort-order", []).status == 404
     assert client.post(f"{URL.replace('default', 'other')}/set-sort-order", []).status == 404
+
+
+def test_sorting_takes_few_statements(client: AppClient) -> None:
+    """Strategies that the feature does not have cost nothing, however many there are."""
+    sent: list[str] = []
+    event.listen(client.server.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+    orders = [{"id": f"{NOBODY}{number}", "sortOrder": number} for number in range(5000)]
+    assert client.post(f"{URL}/set-sort-order", orders).status == 200
+    assert len(sent) < 50

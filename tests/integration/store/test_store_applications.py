@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.applications import (
@@ -182,3 +182,17 @@ def test_instances_of_an_environment(store: Store) -> None:
         assert [row["instanceId"] for row in instances_of(tx, "app", "production")] == ["p"]
     with after(store, days=2).reading() as tx:
         assert instances_of(tx, "app", "production") == []
+
+
+def test_many_registrations_take_few_statements(store: Store) -> None:
+    """A report of thousands of instances, each of them different, does not keep writers waiting."""
+    sent: list[str] = []
+    event.listen(store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+    several = [
+        Registration(f"app-{number % 50}", "e", str(number), strategies=("s",) * (number % 2) or None, sdk_type="t")
+        for number in range(2000)
+    ]
+    tell(store, *several)
+    assert len(sent) < 50
+    assert all_of(store)["total"] == 50
+    assert [len(one(store, name)["strategies"]) for name in ("app-1", "app-2")] == [1, 0]

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.batch import importing
 from flagsvc.server.store.errors import BAD_DATA
 from flagsvc.server.store.schema import state
 from support.batch_scene import (
@@ -248,3 +249,50 @@ def test_a_large_import_takes_few_statements(scene: Scene) -> None:
         return scene.counted(lambda: scene.load(request))
 
     assert statements("more", 1000) <= statements("few", 10) + 20
+
+
+def test_events_of_an_import_are_bounded(scene: Scene) -> None:
+    """Each event of a flag holds all its tags and parents: a thousand of them at once would store a million."""
+    many = [f"many-{number}" for number in range(1000)]
+    scene.load(body(features=[feature(each) for each in many]))
+    tagged = body(features=[feature("new")], featureTags=[tag("new", each) for each in many])
+    assert "would hold 1,001,000 tags" in scene.refusal(tagged).message
+    depending: Json = {"features": [feature("new", project="default")], "dependencies": [depends("new", *many)]}
+    assert "too many parents" in scene.refusal(body(**depending)).message
+    once_more = depends("new", *many[:10], *[many[0]] * 1000)
+    scene.load(body(**depending | {"dependencies": [once_more]}))
+
+
+def test_an_import_sends_as_many_statements_for_many_entries_as_for_few(scene: Scene) -> None:
+    """Context fields and dependencies are read and written together."""
+
+    def attempt(prefix: str, count: int) -> int:
+        names = [f"{prefix}-{number}" for number in range(count)]
+        fields = [{"name": each} for each in names]
+        flags = [feature(each, project="default") for each in names]
+        parents = [depends(each, "here") for each in names]
+        request = body(features=flags, contextFields=fields, dependencies=parents)
+        return scene.counted(lambda: scene.attempt(request))
+
+    assert attempt("many", 300) == attempt("few", 3)
+
+
+class Counted(str):
+    """A name that counts how often names are compared with it."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_archived_flags_are_not_searched_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import of many archived flags looks each of them up: the time is linear."""
+    names = [f"gone-{number}" for number in range(1000)]
+    scene.load(body(features=[feature(each, archived=True) for each in names]))
+    monkeypatch.setattr(importing, "archived_features", lambda *given: [Counted(each) for each in names])
+    scene.load(body(features=[feature(each) for each in names]))
+    assert Counted.compared < 10 * len(names)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields
 from support.admin_call_rows import STRATEGIES
 from support.seeded_store import NOW, SeededStore, open_seeded_store
@@ -116,3 +117,12 @@ def test_fields_come_by_name(seeded: SeededStore) -> None:
     """The list is sorted by name, not by sort order."""
     names = [each["name"] for each in seeded.read(context_fields.list_fields)]
     assert names == sorted(names)
+
+
+def test_legal_values_are_looked_up(seeded: SeededStore) -> None:
+    """Legal values are in order and in no list, because strategies look thousands of values up among thousands."""
+    several = ("b", "a", "c")
+    seeded.write(context_fields.create, {"name": "many", "legalValues": [{"value": each} for each in several]})
+    found = seeded.read(read_legal_values, ["many"])["many"]
+    assert tuple(found) == several
+    assert not isinstance(found, Sequence)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from flagsvc.server.store.resources import tag_types, tags
 from flagsvc.server.store.schema import feature_tags
@@ -150,3 +151,24 @@ def test_a_deleted_tag_type_takes_its_tags_along(seeded: SeededStore) -> None:
     assert values(seeded) == ["kept"]
     assert seeded.read(tags.list_tags, "team") == []
     assert seeded.refusal(tag_types.remove, "team") == (404, "NotFoundError", ["Could not find tag-type"])
+
+
+def test_many_tags_of_many_features_are_bounded(seeded: SeededStore) -> None:
+    """Adding tags to features is bounded by both together. What is bounded changes nothing."""
+    many = [tag(f"tag-{number}") for number in range(5001)]
+    assert seeded.refusal(tags.change_tags_of_features, "default", ["web", "app"], many, [])[2] == [
+        "5,001 tags for 2 features are more than 10,000 at once"
+    ]
+    assert seeded.refusal(tags.change_tags_of_feature, "web", many[:1000], [])[0] == 400
+    assert seeded.read(tags.list_tags) == []
+
+
+def test_tags_are_read_together(seeded: SeededStore) -> None:
+    """Removing thousands of tags takes a few statements."""
+    sent: list[str] = []
+    event.listen(seeded.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
+    never = [tag(f"tag-{number}") for number in range(5000)]
+    seeded.write(tags.change_tags_of_features, "default", ["web", "app"], [], never)
+    seeded.write(tags.change_tags_of_feature, "web", never[:500], never[:500])
+    assert len(sent) < 100
+    assert values(seeded) == []

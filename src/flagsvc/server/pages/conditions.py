@@ -18,6 +18,8 @@ COUNT: Final = "conditions"
 """The hidden field with the number of conditions. Those of the condition 0 are `c0.field`, `c0.operator`, …"""
 MOST: Final = 200
 """Conditions that a form may have; the store accepts fewer."""
+MOST_BOXES: Final = 500
+"""The most legal values of a field for which a condition has boxes: each condition of a form shows all of them."""
 FIRST: Final = "IN"
 ADD, REMOVE, UP, DOWN = "add-condition", "remove-condition", "condition-up", "condition-down"
 KINDS: Final = {
@@ -102,22 +104,26 @@ def press(rows: list[Json], button: str) -> None:
         rows.insert(at + 1, rows.pop(at))
 
 
-def show_rows(rows: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return conditions with the legal values of their fields: those are boxes to tick, and the others stay in the text."""
+def show_rows(rows: Sequence[Json], legal: Mapping[str, Mapping[str, None]]) -> list[Json]:
+    """Return conditions with the legal values of their fields: those are boxes to tick, and the others stay in the text.
+
+    A field with more than MOST_BOXES legal values has no boxes.
+    """
     shown = []
     for row in rows:
-        offered = legal.get(row["field"], ())
+        known = legal.get(row["field"], {})
+        offered = known if len(known) <= MOST_BOXES else {}
         boxes: list[Json] = []
         text = row["text"]
         if offered and has_list(row["operator"]):
-            given = read_values(text)
+            given = dict.fromkeys(read_values(text))
             boxes = [{"value": each, "ticked": each in given} for each in offered]
             text = show_values([each for each in given if each not in offered])
         shown.append(row | {"text": text, "boxes": boxes, "offered": list(offered), "list": has_list(row["operator"])})
     return shown
 
 
-def legal_values(tx: Tx, rows: Iterable[Json]) -> dict[str, list[str]]:
+def legal_values(tx: Tx, rows: Iterable[Json]) -> dict[str, dict[str, None]]:
     """Return the legal values of the fields of conditions."""
     return read_legal_values(tx, [each["field"] for each in rows])
 

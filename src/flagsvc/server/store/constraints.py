@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -38,7 +38,7 @@ TOO_LARGE_MESSAGE = "pattern too large - compile failed"
 NOT_PORTABLE_MESSAGE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
 
 
-def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:
+def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Collection[str]]) -> list[Json]:
     """Return constraints, each with a list of values; raise CallerError (400) for the first invalid one.
 
     `legal` maps a context field to its legal values; without any, every value is legal.
@@ -48,7 +48,7 @@ def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[
     return checked
 
 
-def check_constraint(constraint: Json, legal: Mapping[str, Sequence[str]]) -> Json:
+def check_constraint(constraint: Json, legal: Mapping[str, Collection[str]]) -> Json:
     """Return one constraint with a list of values, or raise CallerError (400), like `check_constraints`."""
     return check_constraints([constraint], legal)[0]
 
@@ -63,7 +63,7 @@ def check_values(constraints: Sequence[Json]) -> list[Json]:
     return checked
 
 
-def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> None:
+def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Collection[str]]) -> None:
     """Raise CallerError (400) for the first constraint with a value that is not legal in its context field."""
     for each in _in_check_order(constraints):
         allowed = legal.get(each["contextName"])
@@ -195,7 +195,7 @@ def translate_re2_error(error: Any) -> str:
     return f"{RE2_MESSAGES.get(problem, problem)}{mark}" + (f"`{spot}`" if mark else "")
 
 
-def _check_legal(constraint: Json, legal: Sequence[str], *, single_value: bool) -> None:
+def _check_legal(constraint: Json, legal: Collection[str], *, single_value: bool) -> None:
     value = constraint.get("value")
     if single_value and value not in legal:
         shown = "undefined" if value is None else as_string(value)

@@ -32,7 +32,9 @@ class NamingPattern:
         try:
             return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
         except UncheckedNameError as unchecked:
-            return unchecked
+            return UncheckedNameError(
+                unchecked.reason, unchecked.remedy
+            )  # without the traceback, which holds the search
 
     def check(self, name: str) -> None:
         """Raise CallerError (400) for a name that does not match, or that takes too many steps to check."""

@@ -7,16 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final
 
 from flagsvc.server.store.errors import bad_data
 
 END = "-"
 """The step of a pointer that means the position after the last item of an array."""
+MOST_COPIED: Final = 1_000_000
+"""The most characters that all `copy` operations of a patch copy together: a copy of the whole into itself doubles it."""
+VALUE_SIZE: Final = 10
+"""The characters that a value counts besides those of a text."""
 
 
 class InapplicableOperationError(Exception):
     """An operation cannot be applied to the document."""
+
+
+class Held(list[Any]):
+    """The document, as the only item, and how many characters may still be copied in it."""
+
+    left = MOST_COPIED
+
+    def copied(self, value: Any) -> Any:
+        """Return a copy of a JSON value. Raises InapplicableOperationError once too much is copied."""
+        digits = value.bit_length() if isinstance(value, int) else 0
+        self.left -= VALUE_SIZE + (len(value) if isinstance(value, str) else digits)
+        if self.left < 0:
+            raise InapplicableOperationError(f"the patch copies more than {MOST_COPIED:,} characters")
+        if isinstance(value, dict):
+            return {self.copied(key): self.copied(each) for key, each in value.items()}
+        return [self.copied(each) for each in value] if isinstance(value, list) else value
 
 
 def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
@@ -24,7 +44,7 @@ def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 
     The given document does not change. Raises CallerError (400) if one cannot be applied.
     """
-    held = [deepcopy(document)]
+    held = Held([deepcopy(document)])
     for number, operation in enumerate(operations):
         try:
             OPERATIONS[operation["op"]](held, operation)
@@ -96,15 +116,15 @@ def _given(operation: Mapping[str, Any], name: str) -> Any:
     return operation[name]
 
 
-def _add(held: list[Any], operation: Mapping[str, Any]) -> None:
+def _add(held: Held, operation: Mapping[str, Any]) -> None:
     _put(held, operation["path"], _given(operation, "value"), insert=True)
 
 
-def _replace(held: list[Any], operation: Mapping[str, Any]) -> None:
+def _replace(held: Held, operation: Mapping[str, Any]) -> None:
     _put(held, operation["path"], _given(operation, "value"), insert=False)
 
 
-def _remove(held: list[Any], operation: Mapping[str, Any]) -> None:
+def _remove(held: Held, operation: Mapping[str, Any]) -> None:
     holder, key = _place(held, operation["path"])
     if holder is held:
         raise InapplicableOperationError("the whole document cannot be removed")
@@ -115,13 +135,13 @@ def _remove(held: list[Any], operation: Mapping[str, Any]) -> None:
     del holder[place : place + 1]
 
 
-def _copy(held: list[Any], operation: Mapping[str, Any]) -> None:
-    _put(held, operation["path"], deepcopy(_find(held, _given(operation, "from"))), insert=True)
+def _copy(held: Held, operation: Mapping[str, Any]) -> None:
+    _put(held, operation["path"], held.copied(_find(held, _given(operation, "from"))), insert=True)
 
 
-def _move(held: list[Any], operation: Mapping[str, Any]) -> None:
+def _move(held: Held, operation: Mapping[str, Any]) -> None:
     source = _given(operation, "from")
-    value = deepcopy(_find(held, source))
+    value = _find(held, source)
     _remove(held, {"path": source})
     _put(held, operation["path"], value, insert=True)
 
@@ -135,7 +155,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _test(held: list[Any], operation: Mapping[str, Any]) -> None:
+def _test(held: Held, operation: Mapping[str, Any]) -> None:
     if not _is_equal(_find(held, operation["path"]), _given(operation, "value")):
         raise InapplicableOperationError(f"the value at `{operation['path']}` is another")
 

@@ -16,6 +16,8 @@ JS_SPACE = (
 """The white space that JavaScript's `trim` removes."""
 MAX_WORDS = 50
 """The most words of one search."""
+MAX_SEARCHED = 1000
+"""The most characters of one search: comparing takes up to as many steps for each stored character."""
 
 
 def utf16_length(text: str) -> int:
@@ -51,8 +53,16 @@ def split_list(text: str, label: str, most: int) -> list[str]:
 
 
 def split_words(text: str, label: str = "query") -> list[str]:
-    """Return the comma-separated words of a search, without repeats. Raises CallerError (400) for too many."""
-    return [word for word in split_list(text, label, MAX_WORDS) if word]
+    """Return the comma-separated words of a search, without repeats. Raises CallerError (400) for too many or too long ones."""
+    found = [word for word in split_list(text, label, MAX_WORDS) if word]
+    check_searched("".join(found), label)
+    return found
+
+
+def check_searched(text: str, label: str) -> None:
+    """Raise CallerError (400) for a text that is too long to be searched for."""
+    if len(text) > MAX_SEARCHED:
+        raise invalid(make_detail(f'"{label}" length must be less than or equal to {MAX_SEARCHED} characters long'))
 
 
 def strip_whitespace(text: str) -> str:

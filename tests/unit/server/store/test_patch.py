@@ -81,3 +81,21 @@ def test_what_does_not_fit(operation: dict[str, Any]) -> None:
     with pytest.raises(CallerError, match="Could not apply provided patch: operation 1: ") as caught:
         apply_patch(DOCUMENT, [{"op": "replace", "path": "/a", "value": 1}, operation])
     assert caught.value.status == 400
+
+
+def test_copies_are_bounded() -> None:
+    """Each copy of the whole doubles a document. The bound stops the operation that copies too much, of any kind of value."""
+    whole = [{"op": "copy", "from": "", "path": f"/{number}"} for number in range(40)]
+    text = [{"op": "copy", "from": "/text", "path": f"/{number}"} for number in range(40)]
+    digits = [{"op": "copy", "from": "/digits", "path": f"/{number}"} for number in range(400)]
+    document = {"text": "x" * 100_000, "digits": 10**4000}
+    for operations in (whole, text, digits):
+        with pytest.raises(CallerError, match=r"operation \d+: the patch copies more than 1,000,000 characters"):
+            apply_patch(document, operations)
+
+
+def test_moving_copies_nothing() -> None:
+    """Any number of moves is allowed: they copy nothing."""
+    there, back = ({"op": "move", "from": f"/{one}", "path": f"/{other}"} for one, other in (("a", "b"), ("b", "a")))
+    document = {"a": ["x" * 100_000]}
+    assert apply_patch(document, [there, back] * 1000) == document

@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 
+from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
 from flagsvc.server.store.patterns.budget import NAME_STEPS, REQUEST_STEPS
 from flagsvc.server.store.patterns.grammar import MAX_CHARACTERS, MAX_DEPTH, parse
@@ -284,3 +285,16 @@ def test_what_re2_would_take_long_to_read_is_left_out() -> None:
     assert not matches("a{0,1000}" * 2, "b")
     with pytest.raises(TooLargeForRe2):
         LinearPattern(parse("(?:[^a]{0,1000}){9}"))
+
+
+def test_what_was_not_checked_holds_no_search() -> None:
+    """The verdicts of a request keep none of the states of searches that were given up, each of which has megabytes."""
+    naming = NamingPattern("(){2147483647}", None, None)
+    tracemalloc.start()
+    try:
+        verdicts = [naming.verdict(f"name-{number}") for number in range(20)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert all(isinstance(each, UncheckedNameError) for each in verdicts)
+    assert held < 2_000_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem, utf16_length
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.texts import split_words, strip_whitespace, text_problem, url_problem, utf16_length
 
 FACE = "\N{GRINNING FACE}"
 
@@ -48,3 +49,13 @@ def test_white_space_is_javascripts() -> None:
     """A byte order mark is white space. An information separator is not."""
     assert strip_whitespace("\ufeff \t\n\u3000x\u2029") == "x"
     assert strip_whitespace("\x1fx\x85") == "\x1fx\x85"
+
+
+def test_searches_are_bounded() -> None:
+    """The words of a search are few, and together short."""
+    assert split_words("a, b,,a" + " " * 900) == ["a", "b"]
+    with pytest.raises(CallerError) as found:
+        split_words("a" * 1001)
+    assert [each["message"] for each in found.value.details] == [
+        '"query" length must be less than or equal to 1000 characters long.'
+    ]

@@ -5,7 +5,7 @@ The functions expect a body whose shape was checked, and do not change it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -70,7 +70,7 @@ def read_data_set(body: Mapping[str, Any]) -> DataSet:
     return DataSet(project=body["project"], environment=body["environment"], **lists)
 
 
-def clean_data_set(data: DataSet, archived: Collection[str]) -> DataSet:
+def clean_data_set(data: DataSet, archived: Set[str]) -> DataSet:
     """Return a data set without archived features and their entries, entries without a feature, and unused tag types.
     Links and dependencies stay (import validation 6.1).
     """
@@ -86,7 +86,7 @@ def clean_data_set(data: DataSet, archived: Collection[str]) -> DataSet:
     )
 
 
-def _of_features(entries: list[Json], archived: Collection[str]) -> list[Json]:
+def _of_features(entries: list[Json], archived: Set[str]) -> list[Json]:
     return [each for each in entries if each.get("featureName") and each["featureName"] not in archived]
 
 

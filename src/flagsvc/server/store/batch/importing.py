@@ -44,7 +44,7 @@ def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str
     """
     data = read_data_set(body)
     known = read_database_facts(tx, data)
-    archived = archived_features(data, known)
+    archived = set(archived_features(data, known))
     clean = clean_data_set(data, archived)
     if len(clean.features) < len(data.features):
         known = read_database_facts(tx, clean)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from typing import Final
 
 from sqlalchemy import delete, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json, RequestedDependency, list_requested_dependencies
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.errors import CallerError, not_found
-from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all
 from flagsvc.server.store.schema import dependencies
 from flagsvc.server.store.upsert import chunks, upsert
 
+MOST_PARENTS: Final = 200_000
+"""The most parents that the events of an import hold together: each event of a new parent holds all parents of its child."""
 OTHER_PROJECT = 'Cannot add the dependency. Both the parent and the child feature must belong to project "{}".'
 
 
@@ -23,26 +26,24 @@ def write_dependencies(work: ImportWork) -> None:
     All are checked against the state before, so one import can create a chain. Raises CallerError (403, 404).
     """
     requested = list_requested_dependencies(work.data)
+    parents = Counter(child for child, _ in {(each.child, each.requirement["feature"]) for each in requested})
+    if sum(parents[each.child] for each in requested) > MOST_PARENTS:
+        raise bad_data("The dependencies have too many parents for one feature: each event of one holds all of them.")
     for project in dict.fromkeys(each.project for each in requested):
         check_change_request_not_required(work.tx, work.actor, project)
     _check(work, requested)
     children = dict.fromkeys(each.child for each in requested)
-    before = _parents_before(work, list(children))
+    before = parents_of_all(work.tx, children)
     for chunk in chunks(children):
         work.tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
     wanted = {(each.child, each.requirement["feature"]): _dependency_columns(each.requirement) for each in requested}
     rows = [{"child": child, "parent": parent} | values for (child, parent), values in wanted.items()]
     upsert(work.tx, dependencies, rows, ["enabled", "variants"])
-    for each in requested:
-        if before.get((each.child, each.requirement["feature"])) != _dependency_columns(each.requirement):
-            _record(work, each, before)
-
-
-def _record(work: ImportWork, added: RequestedDependency, before: Mapping[tuple[str, str], Json]) -> None:
-    """Record the event of a new dependency, with all parents of the child before and after."""
-    parents = [{"feature": parent, **held} for (child, parent), held in before.items() if child == added.child]
-    after = added.requirement | {"dependencies": parents_of(work.tx, added.child)}
-    work.record_event("feature-dependency-added", added.child, before={"dependencies": parents}, data=after)
+    after = parents_of_all(work.tx, children)
+    for child, _, requirement in requested:
+        if {"feature": requirement["feature"], **_dependency_columns(requirement)} not in before[child]:
+            data = requirement | {"dependencies": after[child]}
+            work.record_event("feature-dependency-added", child, before={"dependencies": before[child]}, data=data)
 
 
 def _dependency_columns(requirement: Json) -> Json:
@@ -80,12 +81,4 @@ def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]
         name
         for chunk in chunks(dict.fromkeys(names))
         for name in work.tx.db.execute(select(which).where(which.in_(chunk))).scalars()
-    }
-
-
-def _parents_before(work: ImportWork, children: list[str]) -> dict[tuple[str, str], Json]:
-    return {
-        (row.child, row.parent): {"enabled": row.enabled, "variants": row.variants or []}
-        for chunk in chunks(children)
-        for row in work.tx.db.execute(select(dependencies).where(dependencies.c.child.in_(chunk)))
     }

@@ -17,7 +17,7 @@ from flagsvc.server.store.batch.tag_and_field_checks import (
 )
 from flagsvc.server.store.checks import invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources.context_fields import find as find_field
+from flagsvc.server.store.resources.context_fields import find_several as find_fields
 from flagsvc.server.store.resources.features import NO_FLAG
 from flagsvc.server.store.schema import context_fields, feature_tags, tag_types, tags
 from flagsvc.server.store.upsert import chunks, upsert
@@ -110,8 +110,9 @@ def write_context_fields(work: ImportWork) -> None:
     rows = [_context_field(work, each) for each in new]
     if rows:
         work.tx.db.execute(insert(context_fields), rows)
-    for each, row in zip(new, rows, strict=True):
-        work.tx.record_event("context-field-created", project=row["project"], data=find_field(work.tx, each["name"]))
+    for chunk in chunks(row["name"] for row in rows):
+        for made in find_fields(work.tx, chunk):
+            work.tx.record_event("context-field-created", project=made.get("project"), data=made)
 
 
 def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:

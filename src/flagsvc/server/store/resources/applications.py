@@ -5,12 +5,12 @@ An application is deleted 30 days after its last report, an instance after one d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, asc, delete, desc, func, or_, select, true
+from sqlalchemy import ColumnElement, Row, asc, bindparam, delete, desc, func, or_, select, true, update
 
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources.features import metadata
@@ -19,7 +19,7 @@ from flagsvc.server.store.schema import application_instances as instances
 from flagsvc.server.store.schema import application_usage, applications, features, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import chunks, insert_into, upsert
 
 APPLICATION_DAYS = 30
 INSTANCE_DAYS = 1
@@ -27,6 +27,8 @@ MAX_INSTANCES = 1000
 """The most instances in an answer."""
 ALL = "*"
 INSTANCE_KEY = ("app_name", "environment", "instance_id")
+INSTANCE_FACTS = ("sdk_version", "sdk_type", "started", "client_ip")
+"""What an instance reports of itself; what a report leaves out stays."""
 SYSTEM_USER = "unleash_system_user"
 """The creator of an application that registered itself: the name that clients of the admin API expect."""
 
@@ -47,29 +49,33 @@ class Registration:
     registered: bool = True
 
     def instance(self, now: datetime) -> dict[str, Any]:
-        """Return the row of the instance, only with what it reported."""
-        registration = {
-            "sdk_version": self.sdk_version,
-            "sdk_type": self.sdk_type,
-            "started": self.started,
-            "client_ip": self.client_ip,
-        }
-        key = {"app_name": self.app_name, "environment": self.environment, "instance_id": self.instance_id}
-        return key | {name: value for name, value in registration.items() if value is not None} | {"seen_at": now}
+        """Return the row of the instance."""
+        facts = {name: getattr(self, name) for name in (*INSTANCE_KEY, *INSTANCE_FACTS)}
+        return facts | {"seen_at": now, "created_at": now}
 
 
 def register(tx: Tx, registrations: Sequence[Registration]) -> None:
     """Store applications and their instances, and delete those without a recent report."""
     delete_unseen(tx)
-    for registration in sorted(registrations, key=lambda each: (each.app_name, each.environment, each.instance_id)):
-        values: dict[str, Any] = {"seen_at": tx.now}
-        if registration.strategies is not None:
-            values |= {"strategies": list(registration.strategies)}
-        by = {"created_by": SYSTEM_USER} if registration.registered else {}
-        save(tx, registration.app_name, values, by)
-        row = registration.instance(tx.now)
-        upsert(tx, instances, [row | {"created_at": tx.now}], [name for name in row if name not in INSTANCE_KEY])
-        save_usage(tx, registration.app_name, registration.projects or (ALL,), registration.environment)
+    ordered = sorted(registrations, key=lambda each: (each.app_name, each.environment, each.instance_id))
+    new = {each.app_name: SYSTEM_USER if each.registered else None for each in reversed(ordered)}
+    fixed = {"created_at": tx.now, "seen_at": tx.now, "strategies": [], "announced": False}
+    rows = [fixed | {"app_name": name, "created_by": new[name]} for name in sorted(new)]
+    upsert(tx, applications, rows, ["seen_at"])
+    _save_strategies(tx, {each.app_name: each.strategies for each in ordered if each.strategies is not None})
+    merged = insert_into(tx, instances).excluded
+    changes = {name: func.coalesce(merged[name], instances.c[name]) for name in INSTANCE_FACTS} | {"seen_at": tx.now}
+    upsert(tx, instances, [each.instance(tx.now) for each in ordered], changes)
+    read = {(each.app_name, name, each.environment) for each in ordered for name in each.projects or (ALL,)}
+    _save_usage(tx, read)
+
+
+def _save_strategies(tx: Tx, known: Mapping[str, Sequence[str]]) -> None:
+    """Store the strategies of applications that exist, by application."""
+    if known:
+        changed = update(applications).where(applications.c.app_name == bindparam("which"))
+        rows = [{"which": name, "known": list(names)} for name, names in known.items()]
+        tx.db.execute(changed.values(strategies=bindparam("known")), rows)
 
 
 def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
@@ -85,8 +91,10 @@ def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
 
 def create(tx: Tx, app_name: str, values: dict[str, Any]) -> None:
     """Create or change an application; `values` are `strategies`, `description`, `url`, `color`, `icon`."""
-    save(tx, app_name, values | {"seen_at": tx.now}, {})
-    save_usage(tx, app_name, (ALL,), ALL)
+    values |= {"seen_at": tx.now}
+    new = {"strategies": [], "announced": False, "app_name": app_name, "created_at": tx.now}
+    upsert(tx, applications, [new | values], list(values))
+    _save_usage(tx, [(app_name, ALL, ALL)])
 
 
 def remove(tx: Tx, app_name: str) -> None:
@@ -95,16 +103,10 @@ def remove(tx: Tx, app_name: str) -> None:
         tx.db.execute(delete(table).where(table.c.app_name == app_name))
 
 
-def save(tx: Tx, app_name: str, values: dict[str, Any], new: dict[str, Any]) -> None:
-    """Create an application with `values` and `new`, or change the `values` of an existing one."""
-    row = {"strategies": [], "announced": False} | values | new | {"app_name": app_name, "created_at": tx.now}
-    upsert(tx, applications, [row], list(values))
-
-
-def save_usage(tx: Tx, app_name: str, projects: Iterable[str], environment: str) -> None:
-    """Store the projects and the environment that an application reads."""
-    rows = [{"app_name": app_name, "project": each, "environment": environment} for each in sorted(set(projects))]
-    upsert(tx, application_usage, rows, ())
+def _save_usage(tx: Tx, read: Iterable[tuple[str, str, str]]) -> None:
+    """Store which applications read which projects and environments: tuples of all three."""
+    names = ("app_name", "project", "environment")
+    upsert(tx, application_usage, [dict(zip(names, each, strict=True)) for each in sorted(read)], ())
 
 
 def delete_unseen(tx: Tx) -> None:

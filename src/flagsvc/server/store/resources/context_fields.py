@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Text, cast, delete, insert, select, update
@@ -68,6 +68,12 @@ def find(tx: Tx, name: str) -> Json:
     if row is None:
         raise not_found(f"Could not find Context field with name {name}")
     return to_json(row)
+
+
+def find_several(tx: Tx, names: Sequence[str]) -> list[Json]:
+    """Return the context fields of these names, by name."""
+    found = select(context_fields).where(context_fields.c.name.in_(names)).order_by(context_fields.c.name)
+    return [to_json(row) for row in tx.db.execute(found)]
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import and_, delete, exists, insert, or_, select
@@ -19,10 +19,18 @@ TRANSITIVE = "Transitive dependency detected. Cannot add a dependency to the fea
 
 def parents_of(tx: Tx, child: str) -> list[Json]:
     """Return the parents of a feature, with their required state."""
-    query = select(dependencies).where(dependencies.c.child == child).order_by(dependencies.c.parent)
-    return [
-        {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []} for row in tx.db.execute(query)
-    ]
+    return parents_of_all(tx, [child])[child]
+
+
+def parents_of_all(tx: Tx, children: Iterable[str]) -> dict[str, list[Json]]:
+    """Return the parents of features, with their required state, by feature."""
+    found: dict[str, list[Json]] = {child: [] for child in children}
+    for chunk in chunks(found):
+        query = select(dependencies).where(dependencies.c.child.in_(chunk)).order_by(dependencies.c.parent)
+        for row in tx.db.execute(query):
+            parent = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
+            found[row.child].append(parent)
+    return found
 
 
 def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
@@ -137,10 +145,12 @@ def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
     """Remove all dependencies of features."""
     for chunk in chunks(children):
         query = select(dependencies.c.child).where(dependencies.c.child.in_(chunk)).distinct()
-        before = {name: {"dependencies": parents_of(tx, name)} for name in sorted(tx.db.execute(query).scalars())}
+        before = parents_of_all(tx, sorted(tx.db.execute(query).scalars()))
         tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
         for name, parents in before.items():
-            tx.record_event("feature-dependencies-removed", project=project, feature=name, before=parents)
+            tx.record_event(
+                "feature-dependencies-removed", project=project, feature=name, before={"dependencies": parents}
+            )
 
 
 def possible_parents(tx: Tx, child: str) -> list[str]:

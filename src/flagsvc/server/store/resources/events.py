@@ -12,9 +12,11 @@ from sqlalchemy import ColumnElement, Row, Text, cast, func, or_, select
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import Side, kind_of, words_of
+from flagsvc.server.store.resources.feature_search import contains
 from flagsvc.server.store.resources.people import names_of
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import check_searched
 from flagsvc.server.store.timestamps import format_time
 
 LAST, LAST_OF_ONE = 100, 50
@@ -114,8 +116,9 @@ def _conditions(tx: Tx, wanted: EventSearch) -> list[ColumnElement[bool]]:
     if not wanted.all_projects:
         found.append(events.c.project.is_not(None))
     if wanted.text:
+        check_searched(wanted.text, "query")
         text = _stored(wanted.text) if tx.db.dialect.name == "sqlite" else wanted.text
-        found.append(or_(*(cast(column, Text).icontains(text, autoescape=True) for column in SEARCHED)))
+        found.append(or_(*(contains(tx, cast(column, Text), text) for column in SEARCHED)))
     return found
 
 

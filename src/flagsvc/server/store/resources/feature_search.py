@@ -94,19 +94,25 @@ def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
         since = tx.now - timedelta(days=wanted.unseen_days)
         yield ~exists().where(SEEN.feature == features.c.name, SEEN.last_seen_at > since)
     if wanted.words:
-        yield or_(*(_contains_word(word) for word in wanted.words))
+        yield or_(*(_contains_word(tx, word) for word in wanted.words))
     for name, text in (wanted.filters or {}).items():
         operator, _, values = text.partition(":")
         condition = FILTERS[name]
         yield SEARCH_OPERATORS[operator](condition, split_list(values, name, MAX_VALUES))
 
 
-def _contains_word(word: str) -> Condition:
+def contains(tx: Tx, column: ColumnElement[str], text: str) -> Condition:
+    """Return the condition that a column contains a text, in any letter case. LIKE takes 30 times as long for the worst texts."""
+    find = func.instr if tx.db.dialect.name == "sqlite" else func.strpos
+    return find(func.lower(column), func.lower(text)) > 0
+
+
+def _contains_word(tx: Tx, word: str) -> Condition:
     """Return the condition that a feature's name, description or tag contains a word."""
     tag = feature_tags.c.type + ":" + feature_tags.c.value
-    tagged = exists().where(feature_tags.c.feature == features.c.name, tag.icontains(word, autoescape=True))
+    tagged = exists().where(feature_tags.c.feature == features.c.name, contains(tx, tag, word))
     texts = (features.c.name, features.c.description)
-    return or_(*(column.icontains(word, autoescape=True) for column in texts), tagged)
+    return or_(*(contains(tx, column, word) for column in texts), tagged)
 
 
 def _equals(column: ColumnElement[Any]) -> FilterCondition:

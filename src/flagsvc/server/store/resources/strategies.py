@@ -339,9 +339,10 @@ def sort(tx: Tx, place: StrategyPlace, orders: Sequence[Mapping[str, Any]]) -> N
     require(tx, place.project, place.feature)
     here = strategies.c.feature == place.feature, strategies.c.environment == place.environment
     before = order_of(tx, place)
-    for each in orders:
-        changed = update(strategies).where(strategies.c.id == each["id"], *here)
-        tx.db.execute(changed.values(sort_order=read_sort_order(each, 0)))
+    wanted = {each["id"]: read_sort_order(each, 0) for each in orders}
+    for strategy in before["sortOrders"].keys() & wanted.keys():
+        changed = update(strategies).where(strategies.c.id == strategy, *here)
+        tx.db.execute(changed.values(sort_order=wanted[strategy]))
     place.record_event(tx, "strategy-order-changed", before=before, data=order_of(tx, place))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from flagsvc.server.store.checks import Json, invalid
-from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.owners import project_of_feature
 from flagsvc.server.store.resources.tag_types import (
     MAX_LENGTH,
@@ -23,6 +23,8 @@ from flagsvc.server.store.texts import strip_whitespace, text_problem, url_probl
 from flagsvc.server.store.upsert import chunks, upsert
 
 NO_FEATURE = "No feature flag found"
+MOST_ADDED = 10_000
+"""The most tags that are added at once, those of all features counted."""
 
 
 def list_tags(tx: Tx, kind: str | None = None) -> list[Json]:
@@ -137,7 +139,9 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
     """Add tags to features; `projects` maps a feature to its project. Raises CallerError (400) for an unknown type."""
     check_types_exist(tx, (tag["type"] for tag in added))
     wanted = _distinct(added)
-    new = [tag for tag in wanted if not _exists(tx, tag["type"], tag["value"])]
+    if len(projects) * len(wanted) > MOST_ADDED:
+        raise bad_data(f"{len(wanted):,} tags for {len(projects):,} features are more than {MOST_ADDED:,} at once")
+    new = _without_stored(tx, wanted)
     upsert(tx, tags, [tag | {"created_at": tx.now} for tag in new], ())
     for tag in new:
         tx.record_event("tag-created", data=tag)
@@ -153,16 +157,25 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
             tx.record_event("feature-tagged", project=projects[name], feature=name, data=given)
 
 
+def _without_stored(tx: Tx, wanted: Sequence[Json]) -> list[Json]:
+    """Return those of the tags that do not exist yet."""
+    stored: set[tuple[str, str]] = set()
+    for chunk in chunks(tag["value"] for tag in wanted):
+        found = tx.db.execute(select(tags.c.type, tags.c.value).where(tags.c.value.in_(chunk)))
+        stored |= {(kind, value) for kind, value in found}
+    return [tag for tag in wanted if (tag["type"], tag["value"]) not in stored]
+
+
 def _held(tx: Tx, names: Iterable[str], wanted: Sequence[Json]) -> set[tuple[str, str, str]]:
     """Return which features have which of these tags: feature, type, value."""
-    found: set[tuple[str, str, str]] = set()
-    tag = feature_tags.c
-    for each in wanted:
-        for chunk in chunks(names):
-            same = tag.type == each["type"], tag.value == each["value"]
-            holders = tx.db.execute(select(tag.feature).where(tag.feature.in_(chunk), *same)).scalars()
-            found |= {(name, each["type"], each["value"]) for name in holders}
-    return found
+    asked = {(tag["type"], tag["value"]) for tag in wanted}
+    query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
+    return {
+        (name, kind, value)
+        for chunk in chunks(dict.fromkeys(names) if asked else ())
+        for name, kind, value in tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
+        if (kind, value) in asked
+    }
 
 
 def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
@@ -172,14 +185,15 @@ def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
 
 def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[str, Any]]) -> None:
     """Remove tags from features; a tag that a feature does not have is not an error."""
-    for tag in _distinct(removed):
-        for chunk in chunks(projects):
-            same_tag = (feature_tags.c.type == tag["type"], feature_tags.c.value == tag["value"])
-            query = select(feature_tags.c.feature).where(feature_tags.c.feature.in_(chunk), *same_tag)
-            holders = tx.db.execute(query).scalars().all()
-            tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(holders), *same_tag))
-            for feature in holders:
-                tx.record_event("feature-untagged", project=projects[feature], feature=feature, before=tag)
+    held = sorted(_held(tx, projects, _distinct(removed)))
+    tag = feature_tags.c
+    here = tag.feature == bindparam("name"), tag.type == bindparam("kind"), tag.value == bindparam("text")
+    if held:
+        rows = [{"name": name, "kind": kind, "text": value} for name, kind, value in held]
+        tx.db.execute(delete(feature_tags).where(*here), rows)
+    for name, kind, value in held:
+        before = {"type": kind, "value": value}
+        tx.record_event("feature-untagged", project=projects[name], feature=name, before=before)
 
 
 def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:
