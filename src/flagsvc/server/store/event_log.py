@@ -14,7 +14,7 @@ from flagsvc.server.store.schema import events, feature_tags
 
 AT_ONCE = 500
 """The most flags of one query."""
-MOST_TAGS = 300_000
+MOST_TAGS = 1_000_000
 """The most tags that the events of a transaction hold together: each event holds all tags of its flag."""
 
 
