@@ -8,13 +8,12 @@ import math
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from flagsvc.cli.documents import read_file
+from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
 from flagsvc.settings.kinds import printable
 
@@ -50,7 +49,7 @@ def read_flags(where: str, format_: str | None = None) -> FlagFile:
     Raises ConfigurationError when it cannot be read or parsed, or contains something else.
     """
     name = "standard input" if where == "-" else printable(where, 300)
-    content = sys.stdin.buffer.read() if where == "-" else read_file(where)
+    content = read_input() if where == "-" else read_file(where)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
