@@ -15,10 +15,13 @@ from typing import Any, BinaryIO
 
 from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
+from flagsvc.http.json_text import deeper
 from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 """Suffix → format."""
+MAX_DEPTH = 100
+"""The most levels of a data set, so that it can be copied and searched. YAML has the same bound."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def read_json(text: str, name: str) -> object:
     if not text.strip():
         raise ConfigurationError([f"`{name}` is empty"])
     try:
-        return json.loads(text, parse_constant=parse_number, parse_float=parse_number)
+        value = json.loads(text, parse_constant=parse_number, parse_float=parse_number)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigurationError([f"`{name}` is not JSON: {error.msg.lower()} at {place}"]) from None
@@ -84,6 +87,9 @@ def read_json(text: str, name: str) -> object:
         raise ConfigurationError([f"`{name}` is not JSON: {number_problem(error)}"]) from None
     except RecursionError:
         raise ConfigurationError([f"`{name}` is not JSON: nested too deeply"]) from None
+    if deeper(value, MAX_DEPTH):
+        raise ConfigurationError([f"`{name}` is nested too deeply: more than {MAX_DEPTH} levels"])
+    return value
 
 
 def parse_number(word: str) -> float:

@@ -72,6 +72,7 @@ def test_a_whole_request(tmp_path: Path) -> None:
         ("a.json", '{"features": 1e999}', "is not JSON: `1e999` is no JSON number"),
         ("a.json", '{"features": ' + "9" * 5000 + "}", "is not JSON: a number has too many digits"),
         ("a.json", "[" * 200_000, "is not JSON: nested too deeply"),
+        ("a.json", f'{{"features": {"[" * 200}{"]" * 200}}}', "is nested too deeply: more than 100 levels"),
         ("a.json", b'{"features":\n"\xff"}', "is not UTF-8: line 2"),
         ("a.json", "[]", "holds neither a data set"),
         ("a.json", '{"version": 2, "features": []}', "is a client-features document"),
