@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.cli.batch.client import encode_json
-from flagsvc.cli.batch.pieces import FLAG_FIELDS, MAX_FLAGS, TooLargeError, split_request
+from flagsvc.cli.batch.pieces import FLAG_FIELDS, MAX_FLAGS, TooLargeError, parents_first, split_request
 
 TEXTS = st.text(st.characters(codec=None), max_size=40)
 """Texts of any characters, also halves of surrogate pairs."""
@@ -74,3 +75,14 @@ def test_as_few_as_can_be() -> None:
     assert [piece.names for piece in split_request(request, names[5:7])] == [names[5:7]], (
         "only those that are asked for"
     )
+
+
+def test_long_chains_and_many_parents() -> None:
+    """Parents are before their children, also in a circle; the time grows with the data set, not with its square."""
+    names = [f"flag-{number}" for number in range(30_000)]
+    chain = [{"feature": child, "dependencies": [{"feature": parent}]} for child, parent in pairwise(names)]
+    assert list(parents_first({"dependencies": chain}, names)) == names[::-1]
+    circle = [*chain, {"feature": names[-1], "dependencies": [{"feature": names[0]}]}]
+    assert list(parents_first({"dependencies": circle}, names)) == names[::-1]
+    family = [{"feature": names[0], "dependencies": [{"feature": parent} for parent in names[1:]]}]
+    assert list(parents_first({"dependencies": family}, names)) == [*names[1:], names[0]]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from urllib.parse import unquote
 
+from flagsvc.core import files
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.extras import require
+from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
 from flagsvc.core.version import VERSION
 from flagsvc.settings.network import hide_credentials
 
@@ -33,7 +35,7 @@ def read_document(where: str, *, token: str, header: str) -> object:
     if scheme in URL_SCHEMES:
         content = fetch(where, token, header)
     elif where == "-":
-        content = sys.stdin.buffer.read()
+        content = read_input()
     else:
         content = read_file(unquote(where[7:]) if scheme == "file" else where)
     return decode_document(content, describe_source(where))
@@ -46,19 +48,28 @@ def describe_source(where: str) -> str:
     return hide_credentials(where) if where.partition("://")[0].lower() in URL_SCHEMES else where
 
 
-def read_file(path: str) -> bytes:
-    """Return the bytes of a file."""
+def read_input() -> bytes:
+    """Return the bytes of standard input. Raises ConfigurationError."""
+    return _read("standard input", lambda: read_bounded(sys.stdin.buffer, LARGEST_DOCUMENT))
+
+
+def read_file(path: str, most: int = LARGEST_DOCUMENT, *, pipes: bool = True) -> bytes:
+    """Return the bytes of a file, at most `most`. Raises ConfigurationError. Without `pipes` a pipe is refused."""
+    return _read(path, lambda: files.read_file(path, most, pipes=pipes))
+
+
+def _read(name: str, read: Callable[[], bytes]) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read()
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        raise ConfigurationError([f"cannot read `{path}`: {reason.lower()}"]) from None
+        raise ConfigurationError([f"cannot read `{name}`: {reason.lower()}"]) from None
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, most: int, *, pipes: bool = True) -> str:
     """Return the text of a file. Raises ConfigurationError if it cannot be read, or is not UTF-8."""
     try:
-        return read_file(path).decode("utf-8-sig")
+        return read_file(path, most, pipes=pipes).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError([f"`{path}` is not UTF-8"]) from None
 

@@ -34,6 +34,7 @@ from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.settings.defaults import host_name
+from flagsvc.settings.kinds import MOST_HINTS
 from flagsvc.settings.load import resolve
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME
@@ -195,10 +196,10 @@ def percent_encode(text: str, safe: str = "") -> str:
 
 def check_toggles(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
     """Return the requested toggles, None for all; raises ConfigurationError for an unknown one."""
-    problems = []
+    problems: list[str] = []
     for name in names:
         if name not in snapshot.names:
-            near = get_close_matches(name, snapshot.names, n=1)
+            near = get_close_matches(name, snapshot.names if len(problems) < MOST_HINTS else (), n=1)
             problems.append(f"no toggle `{name}`" + (f", did you mean `{near[0]}`?" if near else ""))
     if problems:
         raise ConfigurationError(problems)

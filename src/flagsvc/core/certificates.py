@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from flagsvc.core import files
 from flagsvc.core.errors import ConfigurationError
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -107,10 +108,12 @@ def load_authorities(context: ssl.SSLContext, name: str, path: str) -> None:
 
 
 def read_file(name: str, path: str) -> bytes:
-    """Return the content of a file; `name` is the option that gives the path. Raises ConfigurationError."""
+    """Return the content of a file; `name` is the option that gives the path.
+
+    Raises ConfigurationError, also for a pipe: OpenSSL reads the file once more.
+    """
     try:
-        with open(path, "rb") as file:
-            return file.read(MAX_BYTES)
+        return files.read_file(path, MAX_BYTES, pipes=False)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "it is not a valid path").lower()
         raise ConfigurationError([f"{name}: cannot read `{path}`: {reason}"]) from None

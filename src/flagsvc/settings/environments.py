@@ -29,7 +29,8 @@ NAMES: Option = option(
 )
 """The row of the variable that names the environments. It is no option: its value is not that of an option."""
 VARIABLES = tuple(variable.name for variable in NAMES.variables)
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LONGEST_NAME = 64
+NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 EXPECTED = "expected letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or a digit"
 MAX_ENVIRONMENTS = 1000
 INHERITED = frozenset(row.name for row in OPTIONS if row.scope is not Scope.OWN)

@@ -7,7 +7,9 @@ from hashlib import sha256
 from stat import S_ISREG
 from typing import TypeAlias
 
-LARGEST = 16 * 1024 * 1024
+from flagsvc.core.files import MIB, read_bounded
+
+LARGEST = 16 * MIB
 """The most bytes that are read of a file."""
 
 Files: TypeAlias = dict[str, bytes | None]
@@ -22,10 +24,13 @@ def fingerprint(data: bytes) -> bytes:
 
 
 def read_file(path: str, files: Files) -> bytes:
-    """Return the content of a file, and note its fingerprint in `files`. Raises OSError, or ValueError if `path` is no path."""
+    """Return the content of a file, and note its fingerprint in `files`.
+
+    Raises OSError, also for more than LARGEST bytes, and ValueError if `path` is no path.
+    """
     files[path] = NOTHING
     with open(path, "rb") as file:
-        data = file.read(LARGEST)
+        data = read_bounded(file, LARGEST)
         files[path] = fingerprint(data) if S_ISREG(os.fstat(file.fileno()).st_mode) else None
     return data
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 Parser: TypeAlias = Callable[[object], Any]
 
 AUTO = "auto"
+MOST_HINTS, LONGEST_NEAR = 20, 200
+"""Of a list, so many unknown names get a hint, and no longer ones: to find the nearest known name takes milliseconds."""
 LARGEST = 2**31 - 1
 """The largest number of milliseconds, seconds or bytes an option takes."""
 
@@ -262,7 +264,7 @@ def nearest_name(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
     from difflib import get_close_matches
 
     names = {item.lower(): item for item in known}
-    found = get_close_matches(name.lower(), names, n=1, cutoff=0.7)
+    found = get_close_matches(name.lower(), names, n=1, cutoff=0.7) if len(name) <= LONGEST_NEAR else []
     if not found:
         return ""
     match = names[found[0]]

@@ -7,6 +7,7 @@ blanks is not given.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,13 @@ HOLDS_TABLE = (SETTABLE | TABLES) - {"environment"}
 
 LONGEST_PATH = 4096
 """The most characters of a path that a message shows. The end of a path says most, so the limit is higher than for a value."""
+
+
+MOST_PARTS = 100
+LONG_KEY = re.compile(
+    rf"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}""", re.ASCII
+)
+"""A key `a.b.c…` with more than MOST_PARTS parts. `tomllib` needs time and memory that grow with their square."""
 
 
 class Loaded(NamedTuple):
@@ -167,6 +175,8 @@ def _parse_toml(path: str, files: Files) -> dict[str, object]:
         text = read_file(path, files).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read it: {reason(error)}") from None
+    if LONG_KEY.search(text):
+        raise ValueError(f"not TOML for options: a key has more than {MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

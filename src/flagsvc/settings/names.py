@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from flagsvc.settings.kinds import ask_for, nearest_name, quoted
+from flagsvc.settings.kinds import MOST_HINTS, ask_for, nearest_name, quoted
 from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option, Scope
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
@@ -64,17 +64,20 @@ def flatten(tree: Mapping[str, object], source: str, names: Collection[str] = SE
         elif name in names and name not in TABLES:
             found.values[name] = value
         else:
-            problem, meant = _wrong_key(name, source, names)
+            problem, meant = _wrong_key(name, source, names, hint=len(found.problems) < MOST_HINTS)
             found.problems.append(problem)
             found.meant.update(meant)
     return found
 
 
-def _wrong_key(name: str, source: str, names: Collection[str]) -> tuple[str, set[str]]:
-    """Return what is wrong with a key that holds no option's value, and the option that it probably means, if any."""
+def _wrong_key(name: str, source: str, names: Collection[str], *, hint: bool) -> tuple[str, set[str]]:
+    """Return what is wrong with a key that holds no option's value, and the option that it probably means, if any.
+
+    Without `hint` the nearest option is not looked for.
+    """
     if names is SERVER_SETTABLE:
         elsewhere = f"it is the proxy's, and stands outside of [{SERVER_TABLE}]" if name in SETTABLE else ""
-        return _unknown(name, source, elsewhere, _spellings(SERVER_OPTIONS, names))
+        return _unknown(name, source, elsewhere, _spellings(SERVER_OPTIONS, names) if hint else {})
     if names is DIVIDED_SETTABLE and name in SETTABLE:
         return _unknown(
             name, source, "it holds for the whole process, and stands outside of the tables of environments", {}
@@ -85,7 +88,7 @@ def _wrong_key(name: str, source: str, names: Collection[str]) -> tuple[str, set
     if name in BY_NAME:
         return f"{name} ({source}) can be given in code only", set()
     elsewhere = f"it is the flag server's, and stands in [{SERVER_TABLE}]" if name in SERVER_SETTABLE else ""
-    return _unknown(name, source, elsewhere, _spellings(OPTIONS, names))
+    return _unknown(name, source, elsewhere, _spellings(OPTIONS, names) if hint else {})
 
 
 def _unknown(name: str, source: str, elsewhere: str, spellings: Mapping[str, str]) -> tuple[str, set[str]]:

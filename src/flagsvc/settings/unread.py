@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from flagsvc.settings.environments import NAME, TABLE, VARIABLES, Written, middle_of, rows_for
-from flagsvc.settings.kinds import nearest, quoted
+from flagsvc.settings.environments import LONGEST_NAME, NAME, TABLE, VARIABLES, Written, middle_of, rows_for
+from flagsvc.settings.kinds import MOST_HINTS, nearest, quoted
 from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.option import ALIAS, PREFIX, Option, Scope, is_injected
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
@@ -45,14 +45,17 @@ def unread(environment: Mapping[str, str], written: Written | None = None, *, al
     known |= {*CONFIG_VARIABLES, *COMMAND_VARIABLES, *VARIABLES}
     meant = {f"{prefix}{name}": name for name in known if not name.startswith(PREFIXES) for prefix in PREFIXES}
     meant |= {name: name for name in known}
+    told = 0
     for name in sorted(environment):
         if not name.startswith(PREFIXES) or name in known or is_injected(name, environment[name]):
             continue
         other = "" if name in meant else _other_environment(name, names)
         if other and not all_known:
             continue
-        hints = [_missing(other, written), nearest(other, names)] if other else [_of_process(name, names)]
-        hints += [] if names and any(hints) else [nearest(name, meant)]
+        told += 1
+        near = nearest if told <= MOST_HINTS else lambda name, known: ""
+        hints = [_missing(other, written), near(other, names)] if other else [_of_process(name, names)]
+        hints += [] if names and any(hints) else [near(name, meant)]
         shown = (quoted(name) or "").strip("`")
         yield "; ".join([f"environment {shown}: no option reads this variable", *filter(None, hints)])
 
@@ -73,7 +76,7 @@ def _other_environment(name: str, environments: Iterable[str]) -> str:
     parts = rest.split("_")
     if rest.startswith(tuple(f"{middle_of(each)}_" for each in environments)):
         return ""
-    for length in range(1, len(parts)):
+    for length in range(1, min(len(parts), LONGEST_NAME + 2)):
         middle = "_".join(parts[:length])
         if "_".join(parts[length:]) in DIVIDED_ENDINGS and NAME.fullmatch(middle):
             return middle.lower()

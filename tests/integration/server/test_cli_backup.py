@@ -63,12 +63,15 @@ def test_a_file(store: Store, run: Run, tmp_path: Path) -> None:
 
 
 def test_pipes(store: Store, database_url: str, tmp_path: Path) -> None:
-    """`-` is standard output, and standard input: one command feeds the other."""
+    """`-` is standard output, and standard input: one command feeds the other. What is no backup is not read to its end."""
     command = f"{sys.executable} -m flagsvc server"
     line = f"{command} backup - | {command} restore - --database {tmp_path / 'new.db'}"
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "FLAGSVC_DATABASE_URL": database_url}
     done = subprocess.run(["sh", "-ec", line], env=variables, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith("restored 3 flags"), done.stderr
+    line = f"{command} restore - < /dev/zero; cat /dev/zero | {command} restore -"
+    done = subprocess.run(["sh", "-c", line], env=variables, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("this is no backup of flagsvc") == 2, done.stderr
 
 
 def test_no_terminal(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from flagsvc.cli import main
+from flagsvc.settings.kinds import MOST_HINTS
 from support.fake_upstream import FEATURES, Reply, fake_upstream
 from support.processes import SERVER_SIDE_TOKEN, free_port, our_proxy
 
@@ -146,6 +147,12 @@ def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], argument
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: {problem}")
     assert run.err.count("\n") == 1
+
+
+def test_many_unknown_toggles(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every unknown toggle is a problem, and the first ones have a hint: to look for the nearest name takes milliseconds."""
+    run = Run(capsys, path, *(f"--toggle=alwys{number}" for number in range(2000)))
+    assert run.err.count("no toggle `alwys") == 2000 and run.err.count("did you mean `always`") == MOST_HINTS
 
 
 def test_several_problems_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.core.files import MIB
 from flagsvc.settings.load import UNREADABLE, Loaded, load, resolve
 from flagsvc.settings.options import advice
 from flagsvc.settings.places import LARGEST_SECRET
@@ -235,6 +236,10 @@ def test_values_of_another_type(value: str, got: str, file: Path) -> None:
         (b"a = " + b"[" * 100_000, "not TOML: nested too deeply"),
         (b"port = \xff", "cannot read it: it is not UTF-8"),
         (b"port = " + b"9" * 5000, "not TOML: a number is too long"),
+        (b"a." * 50_000 + b"a = 1", "not TOML for options: a key has more than 100 parts"),
+        (b"x = { " + b"a . " * 50_000 + b"a = 1 }", "not TOML for options: a key has more than 100 parts"),
+        (b'["\\"".' + b"'a'." * 50_000 + b"a]", "not TOML for options: a key has more than 100 parts"),
+        (b"#" * (16 * MIB + 1), f"cannot read it: it has more than {16 * MIB} bytes"),
     ],
 )
 def test_a_file_that_is_not_toml(content: bytes, reason: str, file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flagsvc.settings.kinds import MOST_HINTS
 from flagsvc.settings.names import DIVIDED_SETTABLE, SETTABLE, TABLES, flatten
 from flagsvc.settings.table import OPTIONS
 
@@ -94,3 +95,11 @@ def test_the_table_of_environments_is_a_name(name: str) -> None:
     assert problem == f"unknown option `{name}` (file f); did you mean `environments`?"
     [problem] = flatten({name: {}}, "file f", DIVIDED_SETTABLE)[1]
     assert "did you mean `environments`" not in problem
+
+
+def test_a_list_of_unknown_keys() -> None:
+    """Every unknown key is a problem, and the first ones have a hint: to look for the nearest name takes milliseconds."""
+    found = flatten({f"ports{number}": 1 for number in range(20_000)}, "file")
+    assert len(found.problems) == 20_000
+    assert sum("did you mean" in each for each in found.problems) == MOST_HINTS
+    assert flatten({"port" * 100_000: 1}, "file").meant == set()

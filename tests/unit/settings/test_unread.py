@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.cli.batch.target import FROM, ONE, TO
+from flagsvc.settings.kinds import MOST_HINTS
 from flagsvc.settings.load import resolve
 from flagsvc.settings.server import resolve_server
 from flagsvc.settings.unread import unread
@@ -96,3 +97,16 @@ def test_environments_that_could_not_be_read(names: str, tmp_path: Path) -> None
 def test_the_flag_server_knows_no_environments() -> None:
     """Both programs may share a file of variables, so it says nothing of those of environments."""
     assert resolve_server(ENVIRONMENTS, None, {}).warnings == []
+
+
+def test_a_list_of_unknown_names() -> None:
+    """Every unknown variable gives a warning, and the first ones a hint: to look for the nearest name takes milliseconds."""
+    warnings = list(unread({f"UNLEASH_URLS{number}": "x" for number in range(20_000)}))
+    assert len(warnings) == 20_000
+    assert sum("did you mean" in each for each in warnings) == MOST_HINTS
+
+
+def test_a_name_of_many_parts() -> None:
+    """The time for a long name grows with its length, not with its square."""
+    (warning,) = unread({"UNLEASH_" + "A_" * 300_000: "x"})
+    assert warning.endswith("no option reads this variable")

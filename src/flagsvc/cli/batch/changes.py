@@ -145,7 +145,8 @@ def compare(
 
 def list_new(names: Iterable[str], known: Iterable[str] | None) -> list[str]:
     """Return the unknown names, once each; an empty list where `known` is None."""
-    return [] if known is None else [name for name in dict.fromkeys(names) if name not in set(known)]
+    there = None if known is None else set(known)
+    return [] if there is None else [name for name in dict.fromkeys(names) if name not in there]
 
 
 def compare_flag(name: str, wanted: FlagEntry, there: FlagEntry | None) -> Change:

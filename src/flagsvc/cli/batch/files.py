@@ -8,18 +8,20 @@ import math
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from flagsvc.cli.documents import read_file
+from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
+from flagsvc.http.json_text import deeper
 from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 """Suffix → format."""
+MAX_DEPTH = 100
+"""The most levels of a data set, so that it can be copied and searched. YAML has the same bound."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def read_flags(where: str, format_: str | None = None) -> FlagFile:
     Raises ConfigurationError when it cannot be read or parsed, or contains something else.
     """
     name = "standard input" if where == "-" else printable(where, 300)
-    content = sys.stdin.buffer.read() if where == "-" else read_file(where)
+    content = read_input() if where == "-" else read_file(where)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -77,7 +79,7 @@ def read_json(text: str, name: str) -> object:
     if not text.strip():
         raise ConfigurationError([f"`{name}` is empty"])
     try:
-        return json.loads(text, parse_constant=parse_number, parse_float=parse_number)
+        value = json.loads(text, parse_constant=parse_number, parse_float=parse_number)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigurationError([f"`{name}` is not JSON: {error.msg.lower()} at {place}"]) from None
@@ -85,6 +87,9 @@ def read_json(text: str, name: str) -> object:
         raise ConfigurationError([f"`{name}` is not JSON: {number_problem(error)}"]) from None
     except RecursionError:
         raise ConfigurationError([f"`{name}` is not JSON: nested too deeply"]) from None
+    if deeper(value, MAX_DEPTH):
+        raise ConfigurationError([f"`{name}` is nested too deeply: more than {MAX_DEPTH} levels"])
+    return value
 
 
 def parse_number(word: str) -> float:

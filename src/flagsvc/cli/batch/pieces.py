@@ -112,13 +112,14 @@ def parents_first(data: Mapping[str, Any], names: Iterable[str]) -> Iterator[str
     }
     left = dict.fromkeys(names)
     for name in list(left):
-        stack = [name]
+        stack = {name: iter(asked.get(name, ()))}
         while stack:
-            waiting = [parent for parent in asked.get(stack[-1], ()) if parent in left and parent not in stack]
-            if waiting:
-                stack.append(waiting[0])
+            parents = next(reversed(stack.values()))
+            waiting = next((parent for parent in parents if parent in left and parent not in stack), None)
+            if waiting is not None:
+                stack[waiting] = iter(asked.get(waiting, ()))
                 continue
-            done = stack.pop()
+            done, _ = stack.popitem()
             if done in left:
                 del left[done]
                 yield done

@@ -8,10 +8,10 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.files import read_file
 from flagsvc.http.client.addresses import shown, web_parts
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.load import resolve
@@ -241,8 +241,7 @@ def read_token(args: Namespace, side: Side, environ: Mapping[str, str]) -> str:
 def read_secret_file(name: str, path: str) -> str:
     """Return the text of a file with a secret."""
     try:
-        with Path(path).open("rb") as file:
-            return file.read(LARGEST_SECRET).decode()
+        return read_file(path, LARGEST_SECRET).decode()
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a text").lower()
         raise ConfigurationError([f"{name}: cannot read `{printable(path)}`: {reason}"]) from None

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import yaml
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.yaml_text import BoundedReader, YamlError, load_yaml
+from flagsvc.settings.kinds import printable
 
-MAX_VALUES = 2_000_000
-"""The most values of a file with expanded aliases: a few lines of nested aliases could fill the memory."""
-MAX_DEPTH = 200
 SCALARS = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("bool", r"true|True|TRUE|false|False|FALSE", ("t", "T", "f", "F")),
@@ -25,6 +25,8 @@ SCALARS = (
 )
 """Tag, pattern of its plain scalars, and their first characters."""
 
+Parts: TypeAlias = "tuple[()] | tuple[Parts, str]"
+"""The last part of a path behind the parts before it; the empty tuple for the document."""
 Resolvers: TypeAlias = dict[Any, list[tuple[str, re.Pattern[str]]]]
 
 
@@ -37,12 +39,12 @@ def resolvers(others: Resolvers) -> Resolvers:
     return found
 
 
-class YamlReader(yaml.SafeLoader):
-    """PyYAML's safe loader with our scalars."""
+class YamlReader(BoundedReader):
+    """The safe loader with our scalars."""
 
     yaml_implicit_resolvers = resolvers({})
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own form
-        **yaml.SafeLoader.yaml_constructors,
+        **BoundedReader.yaml_constructors,
         "tag:yaml.org,2002:int": lambda reader, node: int(reader.construct_scalar(node)),
         "tag:yaml.org,2002:float": lambda reader, node: float(reader.construct_scalar(node)),
     }
@@ -61,43 +63,41 @@ class YamlWriter(yaml.SafeDumper):
 def read_yaml(text: str, where: str) -> object:
     """Return the value of a YAML document, with JSON's types only; raises ConfigurationError with the position."""
     try:
-        value = yaml.load(text, YamlReader)  # noqa: S506 - a subclass of the safe one
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigurationError([f"`{where}` is not YAML: {(error.problem or 'malformed').lower()}{place}"]) from None
-    except yaml.YAMLError as error:
-        raise ConfigurationError([f"`{where}` is not YAML: {str(error).splitlines()[0].lower()}"]) from None
-    except (RecursionError, ValueError):
-        raise ConfigurationError(
-            [f"`{where}` is not YAML: nested too deeply, or a number has too many digits"]
-        ) from None
+        value = load_yaml(text, YamlReader)
+    except YamlError as error:
+        place = f" at {error.place}" if error.place else ""
+        raise ConfigurationError([f"`{where}` is not YAML: {error.reason}{place}"]) from None
     problem = next(find_non_json(value), "")
     if problem:
         raise ConfigurationError([f"`{where}` cannot be JSON: {problem}"])
     return value
 
 
-def find_non_json(value: object) -> Any:
-    """Yield what JSON cannot represent: keys that are not texts, values of other types, too many or too deep values."""
-    pending, count = [(value, "", 0)], 0
+def find_non_json(value: object) -> Iterator[str]:
+    """Yield what JSON cannot represent: keys that are not texts, and values of other types."""
+    pending: list[tuple[object, Parts]] = [(value, ())]
     while pending:
-        item, path, depth = pending.pop()
-        count += 1
-        if count > MAX_VALUES or depth > MAX_DEPTH:
-            yield f"it holds more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels, when aliases are written out"
-            return
+        item, parts = pending.pop()
         if isinstance(item, dict):
-            yield from (
-                f"the key `{key}` in `{path or 'the document'}` is no text" for key in item if type(key) is not str
-            )
-            pending += [(below, f"{path}.{key}".lstrip("."), depth + 1) for key, below in item.items()]
+            for key in item:
+                if type(key) is not str:
+                    yield f"the key `{printable(str(key))}` in `{path_of(parts) or 'the document'}` is no text"
+            pending += [(below, (parts, f".{key}")) for key, below in item.items()]
         elif isinstance(item, list):
-            pending += [(below, f"{path}[{number}]", depth + 1) for number, below in enumerate(item)]
+            pending += [(below, (parts, f"[{number}]")) for number, below in enumerate(item)]
         elif isinstance(item, float) and not math.isfinite(item):
-            yield f"`{path}` is a number too large"
+            yield f"`{path_of(parts)}` is a number too large"
         elif item is not None and type(item) not in (str, int, float, bool):
-            yield f"`{path}` is a {type(item).__name__}"
+            yield f"`{path_of(parts)}` is a {type(item).__name__}"
+
+
+def path_of(parts: Parts) -> str:
+    """Return a path for messages. It is made of its parts only here: with a long key, the paths of all values are large."""
+    found: list[str] = []
+    while parts:
+        parts, part = parts
+        found.append(printable(part))
+    return "".join(reversed(found)).removeprefix(".")
 
 
 def write_yaml(value: object) -> str:

@@ -10,13 +10,21 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from flagsvc.cli.documents import read_text
+from flagsvc.cli.migrating import env_files
 from flagsvc.cli.migrating.env_files import parse_env
-from flagsvc.cli.migrating.interpolation import Lookup, fill
+from flagsvc.cli.migrating.interpolation import Lookup, Meter, fill
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.files import MIB
 from flagsvc.settings.kinds import printable
 
 Tree: TypeAlias = Mapping[str, object]
 
+LARGEST, MOST_ADDED = 16 * MIB, 4 * MIB
+"""The most bytes of a compose file, and the most characters of its env files and of its variables' values together."""
+PER_FILE = 1024
+"""The characters that an env file counts for beside its own."""
+LONGEST_COMMAND = 128 * 1024
+"""The most characters of a text that is split as a shell does. Linux has the same bound, and `shlex` needs quadratic time."""
 SHELL_FLAGS = ("-c", "-ec", "-lc")
 PORT = re.compile(r"(?:^|:)(\d{1,5})(?:/\w+)?$")
 
@@ -42,12 +50,15 @@ def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
     """
     from flagsvc.cli.batch.yaml_files import read_yaml
 
-    tree = read_yaml(text, printable(where, 300))
+    shown = printable(where, 300)
+    tree = read_yaml(text, shown)
     services = tree.get("services") if isinstance(tree, dict) else None
     if not isinstance(services, dict) or not services:
-        raise ConfigurationError([f"`{printable(where, 300)}` is no compose file: it has no `services`"])
-    folder = os.path.dirname(where)
-    return [_ServiceReader(name, body, folder, lookup).read() for name, body in services.items() if is_tree(body)]
+        raise ConfigurationError([f"`{shown}` is no compose file: it has no `services`"])
+    folder, meter = os.path.dirname(where), Meter(shown, MOST_ADDED)
+    return [
+        _ServiceReader(name, body, folder, lookup, meter).read() for name, body in services.items() if is_tree(body)
+    ]
 
 
 def is_tree(value: object) -> bool:
@@ -58,11 +69,12 @@ def is_tree(value: object) -> bool:
 class _ServiceReader:
     """Reads one service."""
 
-    def __init__(self, name: str, body: Tree, folder: str, lookup: Lookup) -> None:
+    def __init__(self, name: str, body: Tree, folder: str, lookup: Lookup, meter: Meter) -> None:
         self._service = Service(printable(name))
         self._body = body
         self._folder = folder
-        self._lookup = lookup
+        self._meter = meter
+        self._lookup = meter.metered(lookup)
 
     def read(self) -> Service:
         """Return the service. Raises ConfigurationError for an env file that cannot be read."""
@@ -123,10 +135,11 @@ class _ServiceReader:
 
     def _read_env_file(self, path: str, raw: bool) -> None:
         """Add the variables of an env file."""
-        found = parse_env(read_text(path), self._lookup, raw=raw)
+        text, shown = read_text(path, env_files.LARGEST, pipes=False), printable(path, 300)
+        self._meter.count(PER_FILE + len(text), path)
+        found = parse_env(text, self._lookup, shown, raw=raw)
         self._service.variables |= found.values
         self._service.missing += found.missing
-        shown = printable(path, 300)
         self._service.odd += [f"line {number} of `{shown}` is no `NAME=value`" for number in found.odd_lines]
 
     def _words(self, key: str) -> list[str]:
@@ -134,10 +147,13 @@ class _ServiceReader:
         given = self._body.get(key)
         words = self._list(given) if isinstance(given, list) else self._split(key, self._text(given))
         if len(words) > 2 and words[1] in SHELL_FLAGS:
-            return self._split(key, fill(words[2], self._service.variables.get).text)
+            return self._split(key, fill(words[2], self._meter.metered(self._service.variables.get)).text)
         return words
 
     def _split(self, key: str, text: str) -> list[str]:
+        if len(text) > LONGEST_COMMAND:
+            self._service.odd.append(f"`{key}` has more than {LONGEST_COMMAND} characters")
+            return []
         try:
             return shlex.split(text)
         except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,11 +62,12 @@ def is_edge_command(words: Sequence[str]) -> bool:
 def read_edge_command(words: Sequence[str]) -> EdgeCommand:
     """Return what a command line of Edge says. The program's name may stand before it, and what starts it."""
     programs = [number for number, word in enumerate(words) if is_program(word)]
-    rest = list(words[programs[-1] + 1 :] if programs else words)
+    rest = deque(words[programs[-1] + 1 :] if programs else words)
     reader = _CommandReader()
     while rest:
         reader.take(rest)
-    return EdgeCommand(reader.subcommand, reader.variables, tuple(dict.fromkeys(reader.unknown)), reader.stray)
+    variables = {name: ",".join(values) for name, values in reader.variables.items()}
+    return EdgeCommand(reader.subcommand, variables, tuple(dict.fromkeys(reader.unknown)), reader.stray)
 
 
 def is_program(word: str) -> bool:
@@ -78,13 +80,13 @@ class _CommandReader:
 
     def __init__(self) -> None:
         self.subcommand = ""
-        self.variables: dict[str, str] = {}
+        self.variables: dict[str, list[str]] = {}
         self.unknown: list[str] = []
         self.stray = 0
 
-    def take(self, rest: list[str]) -> None:
+    def take(self, rest: deque[str]) -> None:
         """Read the next word, and the one behind it that is its value. Both are removed from `rest`."""
-        word = rest.pop(0)
+        word = rest.popleft()
         if word in SUBCOMMANDS and not self.subcommand:
             self.subcommand = word
         elif word.startswith("--"):
@@ -96,15 +98,16 @@ class _CommandReader:
         else:
             self.stray += 1
 
-    def _set(self, row: EdgeVariable | None, flag: str, value: str | None, rest: list[str]) -> None:
+    def _set(self, row: EdgeVariable | None, flag: str, value: str | None, rest: deque[str]) -> None:
         """Keep the value of a flag: the one attached to it, or the next word unless the flag is a switch."""
         if row is None:
             self.unknown.append(printable(flag))
         if row is not None and row.takes is Takes.NOTHING:
-            self.variables[row.name] = value or "true"
+            self.variables[row.name] = [value or "true"]
             return
         if value is None and rest and not rest[0].startswith("--") and rest[0] not in SUBCOMMANDS:
-            value = rest.pop(0)
+            value = rest.popleft()
         if row is not None and value is not None:
-            before = self.variables.get(row.name, "") if row.takes is Takes.LIST else ""
-            self.variables[row.name] = f"{before},{value}" if before else value
+            before = self.variables.get(row.name, []) if row.takes is Takes.LIST else []
+            self.variables[row.name] = before
+            before.append(value)

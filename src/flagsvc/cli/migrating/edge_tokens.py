@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from flagsvc.cli.migrating.migration import About, Migration
-from flagsvc.settings.environments import middle_of
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.environments import MAX_ENVIRONMENTS, middle_of
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.tokens import EVERY_PROJECT, SEVERAL_PROJECTS
 
@@ -54,8 +55,13 @@ def split_list(text: str) -> list[str]:
 
 
 def translate_tokens(given: Mapping[str, str], migration: Migration) -> None:
-    """Set the tokens for the upstream, one of them alone or each in its environment, and the keys that Edge trusts."""
+    """Set the tokens for the upstream, one of them alone or each in its environment, and the keys that Edge trusts.
+
+    Raises ConfigurationError for more environments than a process can have.
+    """
     tokens = distinct(split_list(given.get("TOKENS", "")), migration)
+    if len(tokens) > MAX_ENVIRONMENTS:
+        raise ConfigurationError([f"TOKENS: expected at most {MAX_ENVIRONMENTS} environments, found {len(tokens)}"])
     names = name_environments(tokens) if len(tokens) > 1 else dict(zip(("",), tokens, strict=False))
     for name, token in names.items():
         migration.set("flagsvcApiToken", token.text, "TOKENS", environment=name)
@@ -138,11 +144,15 @@ class Assigned(NamedTuple):
 def assign_keys(keys: Iterable[EdgeToken], names: Mapping[str, EdgeToken]) -> Assigned:
     """Return where keys belong, by the tokens of the tables: to their environment, and there to their project if it has a table."""
     found = Assigned({}, [])
+    tables: dict[tuple[str, ...], tuple[int, str]] = {}
+    for place, (name, token) in enumerate(names.items()):
+        tables.setdefault((token.environment,), (place, name))
+        tables.setdefault((token.environment, token.project), (place, name))
     for key in keys:
-        fitting = [name for name, token in names.items() if token.environment in (key.environment, "")]
-        same = [name for name in fitting if names[name].project == key.project]
+        fitting = [tables[each,] for each in (key.environment, "") if (each,) in tables]
+        same = [tables[each, key.project] for each in (key.environment, "") if (each, key.project) in tables]
         if fitting:
-            found.keys.setdefault((same or fitting)[0], []).append(key.text)
+            found.keys.setdefault(min(same or fitting)[1], []).append(key.text)
         else:
             found.homeless.append(key)
     return found

@@ -1,11 +1,18 @@
-"""The text of env files as people write them: for docker, for compose, for a shell. No text raises an error."""
+"""The text of env files as people write them: for docker, for compose, for a shell.
+
+Only a text that grows too large raises an error.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-from flagsvc.cli.migrating.interpolation import Lookup, fill
+from flagsvc.cli.migrating.interpolation import Lookup, Meter, fill
+from flagsvc.core.files import MIB
+
+LARGEST = MIB
+"""The most bytes of an env file."""
 
 ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?([^\s=#'\"]+)[ \t]*=")
 NAME_ALONE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*$")
@@ -26,21 +33,24 @@ class EnvText:
     missing: list[str] = field(default_factory=list)
 
 
-def parse_env(text: str, lookup: Lookup, *, braces_only: bool = False, raw: bool = False) -> EnvText:
-    """Return the variables of the text of an env file.
+def parse_env(
+    text: str, lookup: Lookup, where: str = "the file", *, braces_only: bool = False, raw: bool = False
+) -> EnvText:
+    """Return the variables of the text of an env file. Raises ConfigurationError if the variables in its values make it too large.
 
     A value may be in quotes, also over several lines. A comment ends a value without quotes if there is a blank before it. A
     name alone takes the value that `lookup` has. `braces_only` is that of `fill`. `raw` takes every value as it is.
     """
-    return _EnvReader(text, lookup, braces_only, raw).read()
+    return _EnvReader(text, lookup, where, braces_only, raw).read()
 
 
 class _EnvReader:
     """Reads one text, line by line."""
 
-    def __init__(self, text: str, lookup: Lookup, braces_only: bool, raw: bool) -> None:
+    def __init__(self, text: str, lookup: Lookup, where: str, braces_only: bool, raw: bool) -> None:
         self._text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         self._lookup = lookup
+        self._metered = Meter(where).metered(self._look)
         self._braces_only = braces_only
         self._raw = raw
         self._found = EnvText()
@@ -78,7 +88,7 @@ class _EnvReader:
 
     def _fill(self, value: str) -> str:
         """Return a value with its variables replaced."""
-        filled = fill(value, self._look, braces_only=self._braces_only)
+        filled = fill(value, self._metered, braces_only=self._braces_only)
         self._found.missing += filled.missing
         return filled.text
 

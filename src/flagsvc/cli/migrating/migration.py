@@ -66,11 +66,13 @@ class Migration:
     environments: dict[str, dict[str, Value]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    noted: set[Note] = field(default_factory=set)
 
     def note(self, about: About, name: str, text: str) -> None:
         """Add a note, unless it is there."""
         note = Note(about, name, text)
-        if note not in self.notes:
+        if note not in self.noted:
+            self.noted.add(note)
             self.notes.append(note)
 
     def set(self, option: str, value: Value, source: str, *, environment: str = "") -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 from flagsvc.cli.documents import read_text
+from flagsvc.cli.migrating import compose_files, env_files
 from flagsvc.cli.migrating.compose_files import Service, read_services
 from flagsvc.cli.migrating.detection import IMAGES, check_chosen, describe_marks, find_peer, looks_like_peer
 from flagsvc.cli.migrating.edge_commands import EDGE, OFFLINE, PROBES, is_edge_command, read_edge_command
@@ -68,10 +69,11 @@ def _read_env_files(paths: Sequence[str], environment: Mapping[str, str], source
     """Return the variables of env files, of which later ones win. What could not be read becomes a note."""
     found: dict[str, str] = {}
     for path in paths:
-        text = parse_env(read_text(path), environment.get, braces_only=True)
+        shown = printable(path, 300)
+        text = parse_env(read_text(path, env_files.LARGEST), environment.get, shown, braces_only=True)
         found |= text.values
         lines = [f"line {number} is no `NAME=value`" for number in text.odd_lines]
-        source.notes += [Note(About.IGNORED, printable(path, 300), line) for line in lines]
+        source.notes += [Note(About.IGNORED, shown, line) for line in lines]
         source.notes += [_missing(name) for name in text.missing]
     return found
 
@@ -89,7 +91,8 @@ def _read_compose(args: Namespace, environment: Mapping[str, str]) -> Source:
     beside = os.path.join(os.path.dirname(args.compose), ".env")
     paths = args.env_file or ([beside] if os.path.isfile(beside) else [])
     values = _read_env_files(paths, environment, source) | dict(environment)
-    service = choose_service(read_services(read_text(args.compose), args.compose, values.get), args)
+    text = read_text(args.compose, compose_files.LARGEST)
+    service = choose_service(read_services(text, args.compose, values.get), args)
     source.where = f"service `{service.name}` of `{printable(args.compose, 300)}`"
     source.variables, source.service = service.variables, service
     if is_edge_command(service.words) and IMAGES[Peer.PROXY] not in service.image:

@@ -31,6 +31,8 @@ MODE = 0o600
 """Only the owner of a backup may read it: it has names, mail addresses and the hashes of secrets."""
 IN_MEMORY = 16 * 1024 * 1024
 """The most bytes of standard input that are held in memory; more go into a temporary file."""
+GZIP = b"\x1f\x8b"
+"""What every file of gzip begins with."""
 BACKUP_TEXT = """Write the whole database into a file, consistent while servers run.
 
 It has flags, segments, projects, environments, users, tokens, events, applications and usage. Sessions of the pages and sign-in
@@ -127,9 +129,11 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def copy_of(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a temporary copy of what a pipe gives."""
+    """Yield a temporary copy of what a pipe gives; only of its beginning if that is not of gzip, so that it is no backup."""
     with SpooledTemporaryFile(IN_MEMORY) as copy:
-        shutil.copyfileobj(file, copy)
+        copy.write(start := file.read(len(GZIP)))
+        if start == GZIP:
+            shutil.copyfileobj(file, copy)
         yield cast("BinaryIO", copy)
 
 

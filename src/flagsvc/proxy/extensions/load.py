@@ -18,6 +18,7 @@ from types import ModuleType, TracebackType
 from typing import TypeAlias
 
 from flagsvc.core.errors import ExtensionError
+from flagsvc.core.files import LARGEST_CODE, read_file
 from flagsvc.engine.strategies import CustomStrategy
 from flagsvc.proxy.extensions import check
 from flagsvc.proxy.extensions.enricher import ContextEnricher
@@ -151,7 +152,7 @@ def _nearest(module: ModuleType, wanted: str) -> str:
 def _read(kind: _Kind, path: Path) -> bytes:
     """Return the bytes of the file at `path`."""
     try:
-        return path.read_bytes()
+        return read_file(path, LARGEST_CODE)
     except FileNotFoundError:
         raise ExtensionError(f"{kind.title} file `{path}` does not exist") from None
     except OSError as error:

@@ -212,3 +212,6 @@ def test_what_else_is_created() -> None:
     there = data(features=[{"name": "gone", "archived": True}])
     assert compare(wanted, there, {"userId"}, {"simple"}).others == ("context field region", "tag type team")
     assert compare(wanted, there, None, None).others == ()
+    names = {f"field {number}" for number in range(20_000)}
+    many = data(contextFields=[{"name": name} for name in (*sorted(names), "new")])
+    assert compare(many, data(), names, None).others == ("context field new",)  # in a time that grows with the file

@@ -72,11 +72,12 @@ def test_a_whole_request(tmp_path: Path) -> None:
         ("a.json", '{"features": 1e999}', "is not JSON: `1e999` is no JSON number"),
         ("a.json", '{"features": ' + "9" * 5000 + "}", "is not JSON: a number has too many digits"),
         ("a.json", "[" * 200_000, "is not JSON: nested too deeply"),
+        ("a.json", f'{{"features": {"[" * 200}{"]" * 200}}}', "is nested too deeply: more than 100 levels"),
         ("a.json", b'{"features":\n"\xff"}', "is not UTF-8: line 2"),
         ("a.json", "[]", "holds neither a data set"),
         ("a.json", '{"version": 2, "features": []}', "is a client-features document"),
         ("a.yaml", "features: [\n  a: b: c", "is not YAML: "),
-        ("a.yaml", "features: &a [*a]", "more than 200 levels"),
+        ("a.yaml", "features: &a [*a]", "is not YAML: an alias is inside of what it stands for at line 1"),
         ("a.yaml", "features:\n  1: x", "cannot be JSON: the key `1` in `features` is no text"),
         ("a.yaml", "features: !!set {a}", "cannot be JSON: `features` is a set"),
         ("a.yaml", "features: 1e999", "cannot be JSON: `features` is a number too large"),
@@ -149,3 +150,10 @@ def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
     """Half a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
     assert json.loads(encode_file({"a": "\ud800"}, "json")) == {"a": "\ud800"}
     assert math.isfinite(len(encode_file({"a": "\ud800"}, "yaml")))
+
+
+def test_a_long_key(tmp_path: Path) -> None:
+    """The paths of values are made for a message alone: with a long key, those of all values would fill the memory."""
+    text = f"? {'k' * 1_000_000}\n: [{'1, ' * 20_000}.inf]\nfeatures: 1e999"
+    with pytest.raises(ConfigurationError, match="`features` is a number too large"):
+        read_flags(file(tmp_path, text, "a.yaml"))

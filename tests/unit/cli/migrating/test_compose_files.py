@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,26 @@ def test_no_compose_file(text: str) -> None:
     """A file without services is refused by name."""
     with pytest.raises(ConfigurationError, match=r"`compose.yaml` is no compose file: it has no `services`"):
         read_services(text, "compose.yaml", VALUES.get)
+
+
+def test_what_an_env_file_may_be(tmp_path: Path) -> None:
+    """A pipe would wait for a writer, so it is refused; a device that is empty is an empty file."""
+    assert only("env_file: /dev/null").variables == {}
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ConfigurationError, match="fifo`: it is a pipe"):
+        only("env_file: fifo", str(tmp_path / "compose.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text", [f"env_file: [{'e, ' * 5000}]", f"environment: {{A: {'x' * 5000}}}\ncommand: [sh, -c, '{'$$A' * 5000}']"]
+)
+def test_what_grows(text: str, tmp_path: Path) -> None:
+    """Env files that are named again and again, and variables of a command for the shell, are refused when they are too much."""
+    (tmp_path / "e").write_text("A=" + "x" * 5000)
+    with pytest.raises(ConfigurationError, match=r"compose.yaml`: with `.*` it gets more than 4194304 characters"):
+        only(text, str(tmp_path / "compose.yaml"))
+
+
+def test_long_commands() -> None:
+    """A text that is longer than a command can be is not split, which takes a time that grows with its square."""
+    assert only(f"command: {'x' * 2_000_000}").odd == ["`command` has more than 131072 characters"]

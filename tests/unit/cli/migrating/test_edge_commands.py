@@ -42,3 +42,9 @@ def test_what_it_says(line: str, command: EdgeCommand) -> None:
 def test_which_command_is_edges(line: str, is_edge: bool) -> None:
     """The name of the program, or a subcommand, says that a command line is Edge's."""
     assert is_edge_command(shlex.split(line)) is is_edge
+
+
+def test_many_words() -> None:
+    """The time for a command line grows with its length, not with its square."""
+    found = read_edge_command(["edge", *["-t", "a"] * 200_000, *["x"] * 200_000])
+    assert found.variables["TOKENS"].count("a") == found.stray == 200_000

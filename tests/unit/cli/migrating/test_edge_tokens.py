@@ -6,6 +6,7 @@ import pytest
 
 from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens, unique
 from flagsvc.cli.migrating.migration import About, Migration, Peer
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.environments import middle_of
 
 
@@ -123,3 +124,9 @@ def test_keys_beside_one_token() -> None:
 def test_unique() -> None:
     """A number is added until the name is free."""
     assert unique("a", ["a", "a-2", "A_3"]) == "a-4"
+
+
+def test_more_environments_than_a_process_can_have() -> None:
+    """Each token has a name that differs from all others, so many tokens would take a time that grows with their square."""
+    with pytest.raises(ConfigurationError, match=r"^TOKENS: expected at most 1000 environments, found 40000$"):
+        tables(",".join(f"*:e{number}.s" for number in range(40_000)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.cli.migrating.env_files import parse_env
+from flagsvc.core.errors import ConfigurationError
 
 SHELL = {"HOME": "/root", "TOKEN": "from the shell"}
 LINES = [
@@ -49,3 +50,11 @@ def test_what_is_missing() -> None:
 def test_raw() -> None:
     """Compose's format `raw` takes every value as it is."""
     assert parse_env('A="x" # y\nB=$C', SHELL.get, raw=True).values == {"A": '"x" # y', "B": "$C"}
+
+
+def test_values_that_double() -> None:
+    """Variables that each name the one before twice are refused; the error names the file and the variable."""
+    text = "A0=0123456789\n" + "\n".join(f"A{n + 1}=${{A{n}}}$A{n}" for n in range(40))
+    with pytest.raises(ConfigurationError, match=r"^`a.env`: with `A15` it gets more than 1048576 characters$"):
+        parse_env(text, SHELL.get, "a.env")
+    assert len(parse_env(text.partition("A15")[0], SHELL.get).values["A14"]) == 10 * 2**14

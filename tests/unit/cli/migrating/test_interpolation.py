@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.cli.migrating.interpolation import Filled, fill
+from flagsvc.cli.migrating.interpolation import Filled, Meter, fill
+from flagsvc.core.errors import ConfigurationError
 
 VALUES = {"A": "1", "EMPTY": "", "NAME": "A"}
 FILLED = [
@@ -20,6 +21,8 @@ FILLED = [
     ("${NONE:-${NIX}}", "", ("NIX",)),
     ("a $ b $1 ${} ${1} ${A", "a $ b $1 ${} ${1} ${A", ()),
     ("${A!x}$", "${A!x}$", ()),
+    ("${${A}} ${A:-${B}", "${1} ${A:-", ("B",)),
+    ("}${A}}{}", "}1}{}", ()),
 ]
 
 
@@ -38,3 +41,17 @@ def test_nesting_has_an_end() -> None:
     """Defaults that are nested deeper than anybody writes stay as they are."""
     deep = "${X:-" * 5000 + "}" * 5000
     assert "${X:-" in fill(deep, VALUES.get).text
+
+
+@pytest.mark.parametrize("text", ["${" * 300_000, "${" * 300_000 + "}" * 300_000, "${A:-" * 100_000])
+def test_braces_without_end(text: str) -> None:
+    """The time grows with the text, not with its square: each brace is looked at once, whether it is closed or not."""
+    assert fill(text, VALUES.get).text == text
+
+
+def test_a_meter() -> None:
+    """A lookup that counts gives values until they have too many characters together; the error names file and variable."""
+    look = Meter("a.env", 5).metered({"A": "123", "B": "45", "C": "6"}.get)
+    assert (look("A"), look("NONE"), look("B")) == ("123", None, "45")
+    with pytest.raises(ConfigurationError, match=r"^`a.env`: with `C` it gets more than 5 characters$"):
+        look("C")

@@ -79,6 +79,13 @@ async def test_a_file_that_is_not_there_or_cannot_be_read_is_an_upstream_error(t
 
 
 @asynchronous
+async def test_a_file_without_an_end_is_an_upstream_error() -> None:
+    """A device that never ends is read to a bound."""
+    with pytest.raises(UpstreamError, match="`/dev/zero` cannot be read: it has more than 268435456 bytes"):
+        await FileSource(Path("/dev/zero"), clock=FakeClock(), refresh_ms=5000).fetch(None)
+
+
+@asynchronous
 async def test_a_file_that_changes_while_it_is_read_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

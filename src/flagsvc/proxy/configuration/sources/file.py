@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
+from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
 from flagsvc.proxy.upstream import Fetched
 
 WATCH_S = 0.5
@@ -51,7 +52,7 @@ class FileSource:
     def _read(self) -> Fetched:
         with self._path.open("rb") as file:
             before = os.fstat(file.fileno())
-            body = file.read()
+            body = read_bounded(file, LARGEST_DOCUMENT)
             after = os.fstat(file.fileno())
         if signature(before) != signature(after):
             raise UpstreamError("document", f"`{self._path}` changed while it was read")

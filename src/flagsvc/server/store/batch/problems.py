@@ -113,19 +113,22 @@ def find_tag_type_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
 def find_context_field_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
     """Yield problems of new context fields."""
     new = [each for each in checked.data.context_fields if each["name"] not in (checked.facts.context_fields or ())]
-    counts = Counter(each["name"] for each in new)
+    counts, flags = Counter(each["name"] for each in new), flags_by_field(checked.data)
     for each in new:
-        users, place = flags_using(checked.data, each["name"]), f"context field {each['name']}"
+        users, place = flags.get(each["name"], ""), f"context field {each['name']}"
         for detail in context_field_problems(each):
             yield ImportProblem("context-field", users, place, detail["message"])
         if counts[each["name"]] > 1:
             yield ImportProblem("context-field", users, place, "the data has more than one context field of that name")
 
 
-def flags_using(data: DataSet, field: str) -> str:
-    """Return the flags that use a context field, separated by commas."""
-    found = (each["featureName"] for each in data.strategies if field in constrained_fields(each))
-    return ", ".join(dict.fromkeys(found))
+def flags_by_field(data: DataSet) -> dict[str, str]:
+    """Return the flags that use each context field, separated by commas."""
+    found: dict[str, dict[str, None]] = {}
+    for each in data.strategies:
+        for field in constrained_fields(each):
+            found.setdefault(field, {})[each["featureName"]] = None
+    return {field: ", ".join(flags) for field, flags in found.items()}
 
 
 def constrained_fields(strategy: Json) -> set[str]:

@@ -9,18 +9,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from heapq import nsmallest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
 from flagsvc.core.errors import SeedError
+from flagsvc.core.files import read_file
+from flagsvc.core.yaml_text import LARGEST
 from flagsvc.http.shapes import Shape
 from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems, without_nulls
 from flagsvc.server.store.seed.keys import BUILT_IN, CLEARED_BY_NULL, FLAG, IDENTITY, SECTIONS, NameOf
 from flagsvc.server.store.seed.text import read_text
-from flagsvc.settings.kinds import nearest
+from flagsvc.settings.kinds import MOST_HINTS, nearest
 
 MAINTENANCE = "maintenance"
-LARGEST = 64 * 1024 * 1024
+MOST_PROBLEMS = 1000
+"""The most problems that an error names."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,10 @@ class Seed:
 def read_seed(path: str | Path) -> Seed:
     """Read a seed file. Raises SeedError with all its problems."""
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise SeedError([f"the seed file `{path}` cannot be read: {(error.strerror or 'unknown').lower()}"]) from None
-    if len(content) > LARGEST:
-        raise SeedError([f"the seed file `{path}` has more than {LARGEST} bytes"])
+        content = read_file(path, LARGEST)
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or "it is not a valid path").lower()
+        raise SeedError([f"the seed file `{path}` cannot be read: {reason}"]) from None
     try:
         data = read_text(content)
     except ValueError as error:
@@ -62,10 +66,11 @@ def parse_seed(data: object) -> Seed:
     """Return the seed from the value of a file. Raises SeedError with all its problems."""
     if not isinstance(data, dict):
         raise SeedError([f"expected an object with {', '.join(SECTIONS)} and {MAINTENANCE}"])
-    problems = list(_problems(data))
-    problems = problems or [*_repeated(data), *_reference_problems(data), *_tokens(data)]
+    problems = list(islice(_problems(data), MOST_PROBLEMS))
+    problems = problems or list(islice(_problems_of_names(data), MOST_PROBLEMS))
     if problems:
-        raise SeedError(problems)
+        more = [f"these are {MOST_PROBLEMS} problems, and there may be more"] if len(problems) == MOST_PROBLEMS else []
+        raise SeedError([*problems, *more])
     sections = {name: [_entry(name, each) for each in data.get(name) or []] for name in SECTIONS}
     return Seed(sections, data.get(MAINTENANCE), digest=_digest_of(data))
 
@@ -111,6 +116,11 @@ def _unknown_key(name: str, known: list[str], place: str) -> str:
     return f"{place}{name}: is not a key of a seed file: {hint}"
 
 
+def _problems_of_names(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of names, in a file whose shape is right."""
+    return chain(_repeated(data), _reference_problems(data), _tokens(data))
+
+
 def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield repeated entries of a section, without the secrets of tokens."""
     for section, key in IDENTITY.items():
@@ -129,13 +139,21 @@ def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
         for name, key in IDENTITY.items()
         if key
     }
-    for section, shape in SECTIONS.items():
-        for index, entry in enumerate(data.get(section) or []):
-            yield from _unknown_in(entry, shape, known, f"{section}[{index}]")
+    unknown = (
+        each
+        for section, shape in SECTIONS.items()
+        for index, entry in enumerate(data.get(section) or [])
+        for each in _unknown_in(entry, shape, known, f"{section}[{index}]")
+    )
+    for number, (place, name, section) in enumerate(unknown):
+        hint = nearest(name, sorted(known[section])) if number < MOST_HINTS else ""
+        yield f"{place}: `{name}` is not in {section}{f': {hint}' if hint else ''}"
 
 
-def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[str]], place: str) -> Iterator[str]:
-    """Yield the unknown references of an entry. `place` is its position."""
+def _unknown_in(
+    entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[str]], place: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the unknown references of an entry: place, name and section. `place` is its position."""
     for name, each in shape.properties.items():
         value = entry.get(name)
         items = each.items if isinstance(each, List) else each
@@ -148,12 +166,11 @@ def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[
                 yield from _unknown_in(item, items, known, f"{place}.{name}[{index}]")
 
 
-def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[str]:
+def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[tuple[str, str, str]]:
     single = isinstance(value, str)
     for index, name in enumerate([value] if isinstance(value, str) else value):
         if name not in known and name != "*":
-            hint = nearest(name, sorted(known))
-            yield f"{path}{'' if single else f'[{index}]'}: `{name}` is not in {section}{f': {hint}' if hint else ''}"
+            yield f"{path}{'' if single else f'[{index}]'}", name, section
 
 
 def _tokens(data: Mapping[str, Any]) -> Iterator[str]:
@@ -171,7 +188,8 @@ def _tokens(data: Mapping[str, Any]) -> Iterator[str]:
 def _scope(token: Mapping[str, Any], environments: set[str], projects: set[str], path: str) -> Iterator[str]:
     environment, named = scope_of(token)
     if environment not in environments:
-        yield f"{path}.environment: expected one of {', '.join(sorted(environments))}, here or in the secret"
+        shown = ", ".join(nsmallest(MOST_HINTS, environments))
+        yield f"{path}.environment: expected one of {shown}, here or in the secret"
     if not named or any(name not in projects and name != "*" for name in named):
         yield f"{path}.projects: expected `*` or projects of the file, here or in the secret"
 

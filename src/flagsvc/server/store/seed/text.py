@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
+from flagsvc.core.yaml_text import MERGE, BoundedReader, YamlError, load_yaml, place_of
 from flagsvc.settings.kinds import printable
 
-MERGE = "tag:yaml.org,2002:merge"
 TOO_DEEP = "is nested too deeply"
 
 
@@ -19,8 +19,8 @@ class RepeatedKeyError(Exception):
     """A key is repeated in one object. `str` names the key and its position."""
 
 
-class SeedYamlReader(yaml.SafeLoader):
-    """PyYAML's safe loader, which refuses repeated keys. It is not LibYAML's, because there deep nesting crashes the process."""
+class SeedYamlReader(BoundedReader):
+    """The safe loader, which refuses repeated keys."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return the node of an object.
@@ -33,7 +33,7 @@ class SeedYamlReader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if (key.tag, key.value) in seen:
-                raise RepeatedKeyError(f"has the key `{printable(key.value)}` twice{_place(key.start_mark)}")
+                raise RepeatedKeyError(f"has the key `{printable(key.value)}` twice: {place_of(key.start_mark)}")
             seen.add((key.tag, key.value))
         return node
 
@@ -58,9 +58,10 @@ def _read(content: bytes) -> Any:
     with suppress(ValueError):
         return json.loads(content, object_pairs_hook=_record)
     try:
-        return yaml.load(content, SeedYamlReader)  # noqa: S506 - a subclass of the safe one
-    except (yaml.YAMLError, ValueError) as error:
-        raise ValueError(f"is neither JSON nor YAML{_place(getattr(error, 'problem_mark', None))}") from None
+        return load_yaml(content, SeedYamlReader)
+    except YamlError as error:
+        place = f" at {error.place}" if error.place else ""
+        raise ValueError(f"is neither JSON nor YAML: {error.reason}{place}") from None
 
 
 def _record(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -71,7 +72,3 @@ def _record(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
             raise RepeatedKeyError(f"has the key `{printable(key)}` twice in one object")
         record[key] = value
     return record
-
-
-def _place(mark: yaml.Mark | None) -> str:
-    return "" if mark is None else f": line {mark.line + 1}, column {mark.column + 1}"

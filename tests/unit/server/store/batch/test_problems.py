@@ -8,6 +8,7 @@ import pytest
 
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
+from flagsvc.server.store.batch import problems as module
 from flagsvc.server.store.batch.dataset import read_data_set
 from flagsvc.server.store.batch.problems import find_problems
 from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
@@ -74,3 +75,20 @@ def test_wider_columns_are_not_complained_of() -> None:
     """A flagsvc server accepts any sort order, and replaces half a surrogate pair."""
     wide = ServerFacts(FLAGS)
     assert found(wide, featureStrategies=[strategy("here", sortOrder=1.5, parameters={"x": "\ud800"})]) == []
+
+
+def test_many_context_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem of a context field has the flags that use the field, and each strategy is looked at once for all fields."""
+    looked: list[object] = []
+    real = module.constrained_fields
+
+    def look(strategy: dict[str, Any]) -> set[str]:
+        looked.append(strategy)
+        return real(strategy)
+
+    monkeypatch.setattr(module, "constrained_fields", look)
+    uses = [{"contextName": "size", "operator": "IN", "values": ["1"]}]
+    strategies = [strategy("here", constraints=uses), strategy("here"), strategy("far", constraints=uses)]
+    problems = found(contextFields=TWICE * 20, featureStrategies=strategies)
+    assert problems.count(("context-field", "here, far")) == 2
+    assert len(looked) == len(strategies)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import SeedError
+from flagsvc.server.store.seed import file
 from flagsvc.server.store.seed.file import parse_seed, read_seed, scope_of
+from flagsvc.settings.kinds import MOST_HINTS
 
 BACKEND = {"secret": "*:development.x", "type": "backend"}
 
@@ -231,3 +233,30 @@ def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
 def test_a_secret_says_what_it_opens(token: dict[str, Any], scope: tuple[str, list[str]]) -> None:
     """Environment and projects are read from a secret of the usual form, unless they are given."""
     assert scope_of(token) == scope
+
+
+def test_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with many mistakes gives a bounded error, and the nearest name is looked for a few times."""
+    asked: list[str] = []
+
+    def ask(name: str, known: list[str]) -> str:
+        asked.append(name)
+        return ""
+
+    monkeypatch.setattr(file, "nearest", ask)
+    tokens = [{"secret": f"*:e{number}.x", "type": "backend"} for number in range(5000)]
+    entries = [{"name": f"f{number}", "project": f"p{number}"} for number in range(5000)]
+    for data in ({"features": entries}, {"tokens": tokens}, {"features": [{"name": ""}] * 5000}):
+        with pytest.raises(SeedError) as raised:
+            parse_seed(data)
+        assert len(raised.value.problems) == file.MOST_PROBLEMS + 1
+        assert "there may be more" in raised.value.problems[-1]
+    assert len(asked) == MOST_HINTS
+
+
+def test_what_cannot_be_read() -> None:
+    """A file without an end, and a text that is no path, are errors with the path."""
+    with pytest.raises(SeedError, match=r"the seed file `/dev/zero` cannot be read: it has more than 67108864 bytes"):
+        read_seed("/dev/zero")
+    with pytest.raises(SeedError, match="cannot be read: it is not a valid path"):
+        read_seed("a\0b")

@@ -30,8 +30,8 @@ def test_what_is_merged_may_be_said_again() -> None:
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 20_000 + b"a", b'{"a":' * 100_000])
 def test_deep_nesting(content: bytes) -> None:
-    """Deep nesting raises ValueError with its own message."""
-    with pytest.raises(ValueError, match=r"^is nested too deeply$"):
+    """Deep nesting raises ValueError that says so."""
+    with pytest.raises(ValueError, match="nested too deeply"):
         read_text(content)
 
 
