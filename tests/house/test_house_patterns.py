@@ -33,6 +33,7 @@ BOUNDED = {
     "pages/values.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
     "proxy/api/cors.py written.encode()": "a wildcard is lazy in an atomic group: each part of the pattern is found once",
     "server/store/urls.py INNER": "a scheme has at most 51 characters, so each position is left after as many",
+    "settings/load.py KEY": "a reading begins only where a part begins, and a part without a dot is read at most twice",
     "settings/option.py INJECTED": "`is_injected` bounds the name of a variable to 256 characters: less than 1 ms",
 }
 """Pattern → what bounds its time, where the proof does not see it."""

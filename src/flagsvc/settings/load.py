@@ -41,10 +41,9 @@ LONGEST_PATH = 4096
 
 
 MOST_PARTS = 100
-LONG_KEY = re.compile(
-    rf"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}""", re.ASCII
-)
-"""A key `a.b.c…` with more than MOST_PARTS parts. `tomllib` needs time and memory that grow with their square."""
+PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+KEY = re.compile(rf"(?<![\w\\-])(?:{PART}){{1,{MOST_PARTS - 1}}}+({PART})?", re.ASCII)
+"""A dotted key `a.b.c…`, with a group for the part MOST_PARTS. The time and memory of `tomllib` grow with the square of the parts."""
 
 
 class Loaded(NamedTuple):
@@ -175,7 +174,7 @@ def _parse_toml(path: str, files: Files) -> dict[str, object]:
         text = read_file(path, files).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read it: {reason(error)}") from None
-    if LONG_KEY.search(text):
+    if any(key[1] for key in KEY.finditer(text)):
         raise ValueError(f"not TOML for options: a key has more than {MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
