@@ -20,6 +20,9 @@ from flagsvc.server.store.seed.text import read_text
 from flagsvc.settings.kinds import nearest
 
 MAINTENANCE = "maintenance"
+ALL = "*"
+"""What a token names for all of a scope."""
+SCOPES = ("projects", "environments")
 LARGEST = 64 * 1024 * 1024
 
 
@@ -130,8 +133,9 @@ def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
         if key
     }
     for section, shape in SECTIONS.items():
+        held = known | ({name: known[name] | {ALL} for name in SCOPES} if section == "tokens" else {})
         for index, entry in enumerate(data.get(section) or []):
-            yield from _unknown_in(entry, shape, known, f"{section}[{index}]")
+            yield from _unknown_in(entry, shape, held, f"{section}[{index}]")
 
 
 def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[str]], place: str) -> Iterator[str]:
@@ -151,7 +155,7 @@ def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[
 def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[str]:
     single = isinstance(value, str)
     for index, name in enumerate([value] if isinstance(value, str) else value):
-        if name not in known and name != "*":
+        if name not in known:
             hint = nearest(name, sorted(known))
             yield f"{path}{'' if single else f'[{index}]'}: `{name}` is not in {section}{f': {hint}' if hint else ''}"
 
@@ -172,7 +176,7 @@ def _scope(token: Mapping[str, Any], environments: set[str], projects: set[str],
     environment, named = scope_of(token)
     if environment not in environments:
         yield f"{path}.environment: expected one of {', '.join(sorted(environments))}, here or in the secret"
-    if not named or any(name not in projects and name != "*" for name in named):
+    if not named or any(name not in projects and name != ALL for name in named):
         yield f"{path}.projects: expected `*` or projects of the file, here or in the secret"
 
 

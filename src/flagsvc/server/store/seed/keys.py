@@ -95,6 +95,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**53
 
 
+def _is_weight(value: object) -> bool:
+    """Return whether the engine takes a weight: a number of JSON that is whole, in any notation."""
+    return isinstance(value, int | float) and _is_number(value) and value == int(value)
+
+
 def _is_moment(value: object) -> bool:
     if isinstance(value, str):
         try:
@@ -121,6 +126,7 @@ SECRET = Exact(
 WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
 COUNT = Exact("a whole number from 0 up to 2147483647", _is_count, {"type": "integer", "minimum": 0})
 NUMBER = Exact("a number", _is_number, {"type": "number"})
+WEIGHT = Exact("a whole number", _is_weight, {"type": "integer"})
 MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string"})
 OBJECT = Exact(f"an object of at most {DEEPEST} levels, without a NUL", _is_object, {"type": "object"})
 OBJECTS = List(OBJECT)
@@ -135,10 +141,10 @@ VARIANTS = List(
     Entry(
         {
             "name": TEXT,
-            "weight": NUMBER,
+            "weight": WEIGHT,
             "weightType": Choice(*WEIGHT_TYPE.values),
             "stickiness": TEXT,
-            "payload": OBJECT,
+            "payload": Entry({"type": TEXT, "value": PROSE}, required=("type", "value")),
             "overrides": OVERRIDES,
         },
         required=("name", "weight"),
