@@ -16,13 +16,14 @@ from sqlalchemy import insert, select
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.backup.restoring import check_backup, restore_backup
+from flagsvc.server.store.backup.restoring import Restored, check_backup, restore_backup
 from flagsvc.server.store.backup.writing import write_backup
 from flagsvc.server.store.documents import DocumentQuery, Documents
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import sessions
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, Tx
+from flagsvc.server.webhooks.addons import parameters_problem
 from flagsvc.testing import RecordingLog
 
 WHO = Actor(-1, "tester (command line)", root_role="admin")
@@ -137,10 +138,10 @@ def backup_of(store: Store) -> io.BytesIO:
     return made
 
 
-def restored(store: Store, source: io.BytesIO, *, replace: bool = False) -> None:
-    """Restore a backup as the command does."""
+def restored(store: Store, source: io.BytesIO, *, replace: bool = False) -> Restored:
+    """Restore a backup as the command does, and return what was written."""
     check_backup(source)
-    restore_backup(store, source, WHO, replace=replace)
+    return restore_backup(store, source, WHO, parameters_problem, replace=replace)
 
 
 def lines_of(source: io.BytesIO) -> list[Any]:

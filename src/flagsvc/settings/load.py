@@ -43,7 +43,7 @@ LONGEST_PATH = 4096
 MOST_PARTS = 100
 PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 KEY = re.compile(rf"(?<![\w\\-])(?:{PART}){{1,{MOST_PARTS - 1}}}+({PART})?", re.ASCII)
-"""A dotted key `a.b.c…`, with a group for the part MOST_PARTS. The time and memory of `tomllib` grow with the square of the parts."""
+"""A dotted key `a.b.c…`, with a group for the part MOST_PARTS. `tomllib` takes time and memory with the square of the parts."""
 
 
 class Loaded(NamedTuple):

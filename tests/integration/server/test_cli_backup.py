@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.backup import lines
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
-from support.backups import SECRET, backup_of, fill, lines_of, remade, rows_of
+from support.backups import SECRET, backup_of, fill, lines_of, remade, rows_of, with_value
 from support.cli_helpers import Called
 from support.flagservers import BACKEND_SECRET, USER_SECRET, our_flag_server
 from support.processes import ROOT, ask
@@ -109,6 +110,23 @@ def test_refusals(store: Store, run: Run, tmp_path: Path) -> None:
     assert called.code == 2 and not target.exists()
     assert run("restore", tmp_path / "nothing").err.endswith("nothing` cannot be read: no such file or directory\n")
     assert rows_of(backup_of(store)) == before
+
+
+def test_a_value_that_the_server_does_not_write(store: Store, run: Run, tmp_path: Path) -> None:
+    """One line says where it is and what was expected. A webhook that is refused comes back disabled, with a line as well."""
+    file, before = tmp_path / "flags.backup", rows_of(backup_of(store))
+    file.write_bytes(remade(with_value("strategies", constraints=5)(lines_of(backup_of(store)))).getvalue())
+    called = run("restore", file, "--replace")
+    assert (called.code, called.out) == (2, "") and rows_of(backup_of(store)) == before
+    expected = (
+        r"flagsvc server restore: line \d+ of the backup: expected a list as `constraints` of the table `strategies`\n"
+    )
+    assert re.fullmatch(expected, called.err), called.err
+    parameters = {"url": "ftp://s3cret.example"}
+    file.write_bytes(remade(with_value("addons", parameters=parameters)(lines_of(backup_of(store)))).getvalue())
+    called = run("restore", file, "--replace")
+    assert called.code == 0 and "s3cret" not in called.err
+    assert ": the webhook 1 is disabled now: " in called.err and called.err.count("\n") == 1
 
 
 def test_a_header_is_printed_escaped(store: Store, run: Run, tmp_path: Path) -> None:

@@ -237,17 +237,20 @@ def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database:
             "columns are not those of the table `users`",
         ),
         (lambda lines: [*lines[:-1], {"table": "users"}], "expected a row of a table"),
-        (lambda lines: [*lines[:-1], lines[1]], "the database does not take the rows of `addons`"),
-        (lambda lines: without("features", lines), "the database does not take the rows of"),
+        (lambda lines: [*lines[:-1], lines[1]], "the database does not take it as a row of `addons`: .*addons"),
+        (
+            lambda lines: without("features", lines),
+            "expected the key of a row of `features` as `(child|feature)` of the table",
+        ),
         (with_value("users", created_at="soon"), "expected a time as `created_at` of the table `users`"),
         (with_value("users", created_at="0001-01-01T00:00:00+14:00"), "expected a time as `created_at`"),
         (with_value("users", id=2**70), "expected a whole number of at most 64 bits as `id` of the table `users`"),
         (with_last_event(2**63 - 1), "an id of the table `events` that leaves no room for more"),
         (with_value("users", id="1"), "expected a whole number"),
-        (with_value("users", name={"a": 1}), "expected a text as `name` of the table `users`"),
-        (with_value("users", name="\ud800"), "expected a text as `name`"),
-        (with_value("users", root_role="god"), "expected admin or editor or viewer as `root_role`"),
-        (with_value("project_roles", role="god"), "expected owner or member as `role`"),
+        (with_value("users", name={"a": 1}), "expected a text without a NUL and .* as `name` of the table `users`"),
+        (with_value("users", name="\ud800"), "expected a text without a NUL and .* as `name`"),
+        (with_value("users", root_role="god"), "expected one of admin, editor, viewer as `root_role`"),
+        (with_value("project_roles", role="god"), "expected one of owner, member as `role`"),
         (with_value("features", stale=1), "expected true or false as `stale`"),
         (with_value("strategies", sort_order=10**400), "expected a number as `sort_order`"),
         (with_header(sequences={"users": 2**70}), "line 1 of the backup: `sequences` is missing, or is not understood"),
@@ -261,7 +264,7 @@ def test_a_wrong_backup_changes_nothing(store: Store, change: Any, message: str)
     """A backup whose digest fits, but that is of a newer version or does not make sense, is refused with a reason."""
     made = remade(change(lines_of(backup_of(store))))
     before = everything(store)
-    with pytest.raises(BackupError, match=message.replace("(", r"\(")):
+    with pytest.raises(BackupError, match=message):
         restored(store, made, replace=True)
     assert everything(store) == before
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Table, update
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.documents import (
@@ -23,7 +23,7 @@ from flagsvc.server.store.documents import (
     DocumentQuery,
     Documents,
 )
-from flagsvc.server.store.schema import dependencies, features
+from flagsvc.server.store.schema import dependencies, features, segments, strategies
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing.clock import FakeClock
 from flagsvc.testing.log import RecordingLog
@@ -134,6 +134,27 @@ def test_a_document_holds_what_clients_need(store: Store, documents: Documents) 
     assert (free["name"], "dependencies" in free) == ("child-free", False)
     segments = [{"id": 1, "name": "eu", "constraints": [EU]}, {"id": 2, "name": "us", "constraints": [US]}]
     assert (document["version"], document["segments"]) == (2, segments)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "left"),
+    [
+        (strategies, "constraints", 5, ["child", "child-free"]),
+        (strategies, "parameters", [], ["child", "child-free"]),
+        (segments, "constraints", {}, ["child", "child-free"]),
+        (dependencies, "variants", 5, ["full", "child-free"]),
+    ],
+)
+def test_a_broken_row_harms_only_its_flag(
+    store: Store, documents: Documents, log: RecordingLog, table: Table, column: str, value: Any, left: list[str]
+) -> None:
+    """A flag that was edited by hand and cannot be read is left out, with a line in the log; the others are served."""
+    write(store, put=many)
+    with store.writing(None) as tx:
+        tx.db.execute(update(table).values({column: value}))
+    for inline in (False, True):
+        assert names(documents.get(DocumentQuery("development", inline=inline))) == left
+    assert log.at("warn") == ["flags are left out, what is stored of them cannot be read"]
 
 
 def test_another_environment_has_its_own_state(store: Store, documents: Documents) -> None:

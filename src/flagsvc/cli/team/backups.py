@@ -107,11 +107,14 @@ def restore(args: Namespace) -> int:
     resolve_database(args)
     with open_input(args.file) as source:
         from flagsvc.server.store.backup.restoring import check_backup, restore_backup
+        from flagsvc.server.webhooks.addons import parameters_problem
 
         header = check_backup(source)
         with open_database(args, ANY) as store:
-            counts = restore_backup(store, source, command_actor(), replace=args.replace)
-    print(f"restored {summary(counts)}, as of {printable(header.created[:16].replace('T', ' '))} UTC")
+            done = restore_backup(store, source, command_actor(), parameters_problem, replace=args.replace)
+    for note in done.notes:
+        print(f"flagsvc server restore: {note}", file=sys.stderr)
+    print(f"restored {summary(done.counts)}, as of {printable(header.created[:16].replace('T', ' '))} UTC")
     return 0
 
 

@@ -174,7 +174,10 @@ def _check_overrides(overrides: object, label: str) -> None:
         if "contextName" not in each:
             raise invalid(make_detail(f'"{label}[{index}].contextName" is required'))
         _check_text(each["contextName"], f"{label}[{index}].contextName")
-        for number, value in enumerate(each.get("values", [])):
+        values = each.get("values", [])
+        if not isinstance(values, list):
+            raise invalid(make_detail(f'"{label}[{index}].values" must be an array', values))
+        for number, value in enumerate(values):
             _check_text(value, f"{label}[{index}].values[{number}]")
 
 

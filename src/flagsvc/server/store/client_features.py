@@ -44,11 +44,15 @@ class FeatureEntry:
 
 @dataclass(frozen=True)
 class EnvironmentFeatures:
-    """The features of an environment by name, in order of creation, and the segments in use, at one revision."""
+    """The features of an environment by name, in order of creation, and the segments in use, at one revision.
+
+    `broken` are the names of features that are left out, because what is stored of them cannot be read.
+    """
 
     revision: int
     entries: dict[str, FeatureEntry]
     segments: bytes
+    broken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,9 @@ def read_environment_features(tx: Tx, name: str) -> EnvironmentFeatures:
         tags=group_rows(tx, select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)),
         constraints={each["id"]: each["constraints"] for each in used},
     )
-    entries = [build_entry(row, parts) for row in tx.db.execute(features_query(name)).all()]
-    return EnvironmentFeatures(read_revision(tx.db), {each.name: each for each in entries}, encode(used))
+    entries = {row.name: build_entry_or_none(row, parts) for row in tx.db.execute(features_query(name)).all()}
+    whole = {key: each for key, each in entries.items() if each is not None}
+    return EnvironmentFeatures(read_revision(tx.db), whole, encode(used), tuple(sorted(entries.keys() - whole.keys())))
 
 
 def as_json_text(column: ColumnElement[Any]) -> ColumnElement[str]:
@@ -134,11 +139,36 @@ def dependencies_query() -> Select[Any]:
 
 
 def read_segments(tx: Tx) -> list[dict[str, Any]]:
-    """Return the segments that strategies of any environment use."""
+    """Return the segments that strategies of any environment use, without those that cannot be read."""
     used = select(strategy_segments.c.segment_id).distinct()
     rows = select(segments.c.id, segments.c.name, as_json_text(segments.c.constraints)).where(segments.c.id.in_(used))
     found = tx.db.execute(rows.order_by(segments.c.name))
-    return [{"id": number, "name": name, "constraints": read_json(text)} for number, name, text in found]
+    read = [{"id": number, "name": name, "constraints": read_list_or_none(text)} for number, name, text in found]
+    return [each for each in read if each["constraints"] is not None]
+
+
+def read_list(text: str) -> list[Any]:
+    """Return a stored list. Raises ValueError or TypeError for anything else."""
+    value = read_json(text)
+    if not isinstance(value, list):
+        raise TypeError("expected a list")
+    return value
+
+
+def read_list_or_none(text: str) -> list[Any] | None:
+    """Return a stored list; None for anything else."""
+    try:
+        return read_list(text)
+    except (ValueError, TypeError):
+        return None
+
+
+def build_entry_or_none(row: Row[Any], parts: FeatureParts) -> FeatureEntry | None:
+    """Return an encoded feature; None if what is stored of it, or of its segments, was edited by hand and cannot be read."""
+    try:
+        return build_entry(row, parts)
+    except Exception:
+        return None
 
 
 def build_entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
@@ -162,7 +192,7 @@ def build_feature(row: Row[Any], parts: FeatureParts, strategies_json: list[dict
         "project": row.project,
         "stale": row.stale,
         "strategies": strategies_json,
-        "variants": read_json(row.variants) if row.variants else [],
+        "variants": read_list(row.variants) if row.variants else [],
         "description": row.description,
         "impressionData": row.impression_data,
     }
@@ -173,16 +203,16 @@ def build_feature(row: Row[Any], parts: FeatureParts, strategies_json: list[dict
 def build_dependency(row: Row[Any]) -> dict[str, Any]:
     """Return a dependency; it has variants only where the parent must be enabled."""
     dependency = {"feature": row.parent, "enabled": row.enabled}
-    return dependency | {"variants": read_json(row.variants)} if row.enabled else dependency
+    return dependency | {"variants": read_list(row.variants)} if row.enabled else dependency
 
 
 def build_strategy(row: Row[Any], parts: FeatureParts) -> dict[str, Any]:
     """Return a strategy as the API answers it, without id and title."""
     strategy = {
         "name": row.name,
-        "constraints": read_json(row.constraints),
+        "constraints": read_list(row.constraints),
         "parameters": parameters_as_text(read_json(row.parameters)),
-        "variants": read_json(row.variants),
+        "variants": read_list(row.variants),
     }
     used = [number for _, number in parts.uses.get(row.id, ())]
     return strategy | {"segments": used} if used else strategy

@@ -217,6 +217,8 @@ class Documents:
         """Read an environment and cache it."""
         with self._store.reading() as tx:
             found = read_environment_features(tx, name)
+        if found.broken:
+            self._log.warn("flags are left out, what is stored of them cannot be read", flags=found.broken)
         with self._lock:
             self._environments[name] = found
             self._environments.move_to_end(name)

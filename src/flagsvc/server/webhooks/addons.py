@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
 
+from flagsvc.server.store.batch.refusal_text import refusal_text
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, new_delivery, own
@@ -117,6 +118,11 @@ def _values(wanted: Mapping[str, Any], stored: Mapping[str, str]) -> dict[str, A
     text = {"provider": wanted["provider"], "description": wanted.get("description")}
     parameters = check_parameters(wanted["parameters"], stored)
     return text | {"enabled": wanted["enabled"], "parameters": parameters} | lists
+
+
+def parameters_problem(parameters: Mapping[str, Any]) -> str:
+    """Return what this version refuses of the stored parameters of a webhook; empty for nothing. It has no sensitive value."""
+    return refusal_text(check_parameters, parameters, {})
 
 
 def remove(tx: Tx, number: int) -> None:

@@ -138,6 +138,10 @@ def test_variants_are_sorted_as_people_read() -> None:
         ([VARIANT | {"overrides": [1]}], '"[0].overrides[0]" must be of type object. You provided 1.'),
         ([VARIANT | {"overrides": [{}]}], '"[0].overrides[0].contextName" is required.'),
         (
+            [VARIANT | {"overrides": [{"contextName": "x", "values": "y"}]}],
+            '"[0].overrides[0].values" must be an array. You provided "y".',
+        ),
+        (
             [VARIANT | {"overrides": [{"contextName": "x", "values": [""]}]}],
             '"[0].overrides[0].values[0]" is not allowed to be empty.',
         ),

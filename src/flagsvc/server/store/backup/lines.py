@@ -25,6 +25,10 @@ LEVEL = 6
 MIB = 1024 * 1024
 LONGEST = 256 * MIB
 """The most bytes of a line. The largest rows are events: of an import, or of a segment with many users."""
+HEAVIEST = 1024 * MIB
+"""The most bytes that the values of a line take in memory, as `weight_of` estimates them."""
+PIECE = MIB
+"""The most bytes of a line that are unpacked before its bounds are checked again."""
 LARGEST = 2**62
 """The largest number of a header, so that the database can give out more ids and revisions after it."""
 NO_BACKUP = "this is no backup of flagsvc: "
@@ -49,11 +53,21 @@ class Header:
 
 
 class Row(NamedTuple):
-    """A row of a backup: the number of its line, its table, and its values by column."""
+    """A row of a backup: the number of its line, its table, its values by column, and what they weigh in memory (bytes)."""
 
     line: int
     table: str
     values: Json
+    weight: int = 0
+
+
+def weight_of(line: bytes) -> int:
+    """Return about how many bytes the values of a part of a line take in memory, counted without reading them.
+
+    A list or an object takes a few hundred, a small value some dozens. Commas within texts count, too.
+    """
+    characters = len(line) if line.isascii() else 4 * len(line)
+    return characters + 64 * line.count(b",") + 256 * (line.count(b"[") + line.count(b"{"))
 
 
 class LineWriter:
@@ -76,10 +90,9 @@ class LineWriter:
 
     def _write(self, value: Json) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
-        if len(line) > LONGEST:
-            raise BackupError(
-                f"a row of `{value.get('table')}` has more than {LONGEST // MIB} MiB, the most that a backup takes"
-            )
+        too_much = _excess(len(line), weight_of(line))
+        if too_much:
+            raise BackupError(f"a row of `{value.get('table')}` {too_much}, the most that a backup takes")
         self._zipped.write(line)
         self._digest.update(line)
         self._count += 1
@@ -96,6 +109,7 @@ class LineReader:
         self._zipped = gzip.GzipFile(fileobj=source, mode="rb")
         self._digest = sha256()
         self._count = 0
+        self._weight = 0
         self.header = self._read_header()
 
     def rows(self) -> Iterator[Row]:
@@ -104,7 +118,7 @@ class LineReader:
             table, values = value["table"], value.get("row")
             if not isinstance(table, str) or not isinstance(values, dict):
                 raise BackupError(f"line {self._count} of the backup: expected a row of a table")
-            yield Row(self._count, table, values)
+            yield Row(self._count, table, values, self._weight)
         if self._read():
             raise BackupError(f"{ALTERED}there are lines after its last one")
 
@@ -126,7 +140,7 @@ class LineReader:
         self._digest.update(line)
         self._count += 1
         try:
-            value = json.loads(line)
+            value = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
@@ -134,19 +148,30 @@ class LineReader:
         return value
 
     def _read_line(self) -> bytes:
-        """Return the next line; nothing at the end."""
+        """Return the next line; nothing at the end. No more of it is unpacked than its bounds allow."""
+        pieces: list[bytes] = []
+        length = self._weight = 0
+        while not pieces or (pieces[-1] and not pieces[-1].endswith(b"\n")):
+            pieces.append(self._unpack())
+            length += len(pieces[-1])
+            self._weight += weight_of(pieces[-1])
+            too_much = _excess(length, self._weight)
+            if too_much:
+                raise BackupError(f"{ALTERED}line {self._count + 1} {too_much}")
+        if length and not pieces[-1]:
+            raise BackupError(f"{ALTERED}line {self._count + 1} has no end")
+        return b"".join(pieces)
+
+    def _unpack(self) -> bytes:
+        """Return the next piece of a line; nothing at the end."""
         try:
-            line = self._zipped.readline(LONGEST)
+            return self._zipped.readline(PIECE)
         except EOFError:
             raise BackupError(NOT_WHOLE) from None
         except (OSError, zlib.error) as error:
             if self._count == 0 and isinstance(error, gzip.BadGzipFile):
                 raise BackupError(f"{NO_BACKUP}it is not compressed with gzip") from None
             raise BackupError(f"{ALTERED}it cannot be decompressed after line {self._count}") from None
-        if line and not line.endswith(b"\n"):
-            reason = f"has more than {LONGEST // MIB} MiB" if len(line) >= LONGEST else "has no end"
-            raise BackupError(f"{ALTERED}line {self._count + 1} {reason}")
-        return line
 
     def _read_header(self) -> Header:
         value = self._read()
@@ -156,6 +181,17 @@ class LineReader:
             shown = printable(str(value.get("version")))
             raise BackupError(f"the backup has the format {shown}, and this version of flagsvc reads {VERSION}")
         return _header_of(value)
+
+
+def _excess(length: int, weight: int) -> str:
+    """Return in which way a line is too much, by its bytes and what its values weigh; empty if it is not."""
+    if length > LONGEST:
+        return f"has more than {LONGEST // MIB} MiB"
+    return f"takes more than {HEAVIEST // MIB} MiB of memory" if weight > HEAVIEST else ""
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)  # NaN and Infinity are not JSON
 
 
 def _header_of(value: Json) -> Header:

@@ -6,12 +6,12 @@ The schema is first that of the backup, then the newest one, so a backup of an o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, TableClause, delete, insert, inspect, select, update
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.ddl import DropTable
 
 from flagsvc.core.errors import BackupError
@@ -19,7 +19,8 @@ from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.beginnings import describe_use
 from flagsvc.server.store.backup.lines import Header, LineReader, Row
-from flagsvc.server.store.backup.tables import COUNTED, decode_row, read_tables, set_sequences
+from flagsvc.server.store.backup.tables import COUNTED, Values, read_tables, set_sequences
+from flagsvc.server.store.backup.values import decode_row, refused
 from flagsvc.server.store.migrate import (
     NEWEST,
     VERSION_TABLE,
@@ -30,8 +31,12 @@ from flagsvc.server.store.migrate import (
 )
 from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.store import Store, Tx, read_revision
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import CHUNK_SIZE, upsert
 from flagsvc.settings.kinds import printable
+
+WebhookProblem: TypeAlias = Callable[[Mapping[str, Any]], str]
+AT_ONCE = 64 * 1024 * 1024
+"""The most bytes of rows in memory that go into one statement, but for one larger row."""
 
 
 def check_backup(source: BinaryIO) -> Header:
@@ -50,8 +55,19 @@ def check_backup(source: BinaryIO) -> Header:
     return header
 
 
-def restore_backup(store: Store, source: BinaryIO, actor: Actor, *, replace: bool = False) -> Mapping[str, int]:
-    """Make a database what it was when a backup was written, and return the number of rows by table.
+class Restored(NamedTuple):
+    """What a restore has written: the number of rows by table, and a sentence for each row that is not as in the backup."""
+
+    counts: Counter[str]
+    notes: list[str]
+
+
+def restore_backup(
+    store: Store, source: BinaryIO, actor: Actor, webhook_problem: WebhookProblem, *, replace: bool = False
+) -> Restored:
+    """Make a database what it was when a backup was written, and return what was written.
+
+    `webhook_problem` says what this version refuses of the parameters of a webhook, empty for nothing. Such a webhook is disabled.
 
     All sessions end. The revision grows, so proxies and other servers see a change. Raises BackupError, without `replace` also for
     a database in use, and `DatabaseError`. Then nothing has changed.
@@ -60,7 +76,7 @@ def restore_backup(store: Store, source: BinaryIO, actor: Actor, *, replace: boo
         reader = LineReader(source)
         emptied = _empty(tx, reader.header.schema, replace=replace)
         revision = max(emptied.revision, reader.header.revision)
-        counts = _insert_rows(tx.db, reader)
+        done = _insert_rows(tx.db, reader, webhook_problem)
         set_sequences(tx.db, reader.header.sequences.items())
         upgrade(tx.db, NEWEST)
         upsert(tx, schema.used_answers, emptied.used_answers, {})
@@ -69,10 +85,10 @@ def restore_backup(store: Store, source: BinaryIO, actor: Actor, *, replace: boo
         told = {
             "createdAt": printable(header.created),
             "version": printable(header.program),
-            "rows": sum(counts.values()),
+            "rows": done.counts.total(),
         }
         tx.record_event("backup-restored", data=told)
-    return counts
+    return done
 
 
 class Emptied(NamedTuple):
@@ -127,32 +143,65 @@ def _drop_tables(db: Connection) -> None:
     db.exec_driver_sql(f"DROP TABLE IF EXISTS {VERSION_TABLE}")
 
 
-def _insert_rows(db: Connection, reader: LineReader) -> Mapping[str, int]:
-    """Insert every row of a backup, and return their number by table."""
+def _insert_rows(db: Connection, reader: LineReader, webhook_problem: WebhookProblem) -> Restored:
+    """Insert every row of a backup."""
     tables = {table.name: table for table in read_tables(db)}
-    counts: Counter[str] = Counter()
+    done = Restored(Counter(), [])
     for name, rows in groupby(reader.rows(), key=lambda row: row.table):
         if name not in tables:
             raise BackupError(f"the backup has rows of a table that its schema does not have: `{printable(name)}`")
-        for chunk in chunks(rows):
-            _insert(db, tables[name], chunk)
-            counts[name] += len(chunk)
-    return counts
+        for chunk in _chunks(rows):
+            decoded = [(row, decode_row(tables[name], row)) for row in chunk]
+            if name == schema.addons.name:
+                done.notes.extend(_disable_refused(decoded, webhook_problem))
+            _insert(db, tables[name], decoded)
+            done.counts[name] += len(chunk)
+    return done
 
 
-def _insert(db: Connection, table: TableClause, rows: list[Row]) -> None:
-    values = [decode_row(table, row) for row in rows]
+def _disable_refused(rows: Sequence[tuple[Row, Values]], webhook_problem: WebhookProblem) -> Iterator[str]:
+    """Disable the webhooks that an older version took and this one refuses, and yield a sentence for each."""
+    for row, values in rows:
+        problem = webhook_problem(values["parameters"]) if values["enabled"] else ""
+        if problem:
+            values["enabled"] = False
+            yield f"line {row.line} of the backup: the webhook {values['id']} is disabled now: {printable(problem, 300)}"
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield rows in lists that are small in number, and in memory but for one large row."""
+    chunk: list[Row] = []
+    weight = 0
+    for row in rows:
+        chunk.append(row)
+        weight += row.weight
+        if len(chunk) == CHUNK_SIZE or weight > AT_ONCE:
+            yield chunk
+            chunk, weight = [], 0
+    if chunk:
+        yield chunk
+
+
+def _insert(db: Connection, table: TableClause, rows: Sequence[tuple[Row, Values]]) -> None:
+    """Insert rows. Where the database does not take them, insert each alone, so that the error names its line."""
     try:
-        db.execute(insert(table), values)
+        with db.begin_nested():
+            db.execute(insert(table), [values for _, values in rows])
     except (IntegrityError, DataError) as error:
-        reason = str(error.orig).splitlines()[0]
-        raise _not_taken(table, rows, f": {printable(reason, 200)}") from None
-    except DBAPIError:
-        raise
-    except (StatementError, OverflowError, UnicodeError):
-        raise _not_taken(table, rows, "") from None
+        for each in rows if len(rows) > 1 else ():
+            _insert(db, table, [each])
+        raise _not_taken(db, table, *rows[0], error) from None
 
 
-def _not_taken(table: TableClause, rows: list[Row], reason: str) -> BackupError:
-    lines = f"the lines {rows[0].line} to {rows[-1].line} of the backup"
-    return BackupError(f"the database does not take the rows of `{table.name}` in {lines}{reason}")
+def _not_taken(db: Connection, table: TableClause, row: Row, values: Values, error: DBAPIError) -> BackupError:
+    """Return the error for a row that the database does not take."""
+    for key in METADATA.tables[table.name].foreign_key_constraints:
+        held = {each: values.get(each.parent.name) for each in key.elements}
+        found = select(key.referred_table).where(*(each.column == value for each, value in held.items()))
+        if None not in held.values() and db.execute(found).first() is None:
+            place = ", ".join(each.parent.name for each in held)
+            return refused(row, f"expected the key of a row of `{key.referred_table.name}`", place)
+    reason = printable(str(error.orig).splitlines()[0], 200)
+    return BackupError(
+        f"line {row.line} of the backup: the database does not take it as a row of `{table.name}`: {reason}"
+    )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
-from math import isfinite
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     JSON,
-    Boolean,
     Connection,
     DateTime,
-    Float,
-    Integer,
     Select,
     String,
     TableClause,
@@ -28,10 +24,9 @@ from sqlalchemy.types import TypeEngine
 
 from flagsvc.core.errors import BackupError
 from flagsvc.server.store import columns, schema
-from flagsvc.server.store.backup.lines import LARGEST, Row
+from flagsvc.server.store.backup.lines import LARGEST
 from flagsvc.server.store.columns import UtcDateTime
 from flagsvc.server.store.keyring import LINK, SESSION
-from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.schema import METADATA
 
 Values: TypeAlias = dict[str, Any]
@@ -79,77 +74,6 @@ def _order(db: Connection, key: Any) -> Any:
 def encode_row(row: Any) -> Values:
     """Return the values of a row as JSON."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row._mapping.items()}
-
-
-def decode_row(found: TableClause, row: Row) -> Values:
-    """Return the values of a row as the database takes them. Raises BackupError."""
-    if set(row.values) != set(found.c.keys()):
-        raise BackupError(f"line {row.line} of the backup: the columns are not those of the table `{row.table}`")
-    return {name: _decode(found.c[name], value, row) for name, value in row.values.items()}
-
-
-def _decode(key: Any, value: Any, row: Row) -> Any:
-    """Return a value as its column takes it. A NULL, and what is in JSON, is for the database to judge."""
-    choices = CHOICES.get((row.table, key.name))
-    kind = next((each for each in VALUE_KINDS if isinstance(key.type, each.column)), None)
-    if value is None or kind is None:
-        return value
-    try:
-        if isinstance(value, kind.given) and (choices is None or value in choices):
-            return kind.read(value)
-    except (ValueError, OverflowError):
-        pass
-    expected = " or ".join(choices) if choices else kind.expected
-    raise BackupError(f"line {row.line} of the backup: expected {expected} as `{key.name}` of the table `{row.table}`")
-
-
-def _read_time(value: str) -> datetime:
-    """Return a time in UTC; one without a zone is in UTC."""
-    moment = datetime.fromisoformat(value)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def _read_text(value: str) -> str:
-    """Return a text. Raises ValueError where it has half of a surrogate pair."""
-    value.encode()
-    return value
-
-
-def _read_whole(value: int) -> int:
-    """Return a whole number of at most 64 bits. Raises ValueError."""
-    if isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise ValueError
-    return value
-
-
-def _read_float(value: float) -> float:
-    """Return a number. Raises ValueError or OverflowError."""
-    if isinstance(value, bool) or not isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-class ValueKind(NamedTuple):
-    """How the values of a type of column stand in a backup: what JSON gives, what checks and reads it, and what is expected."""
-
-    column: type[TypeEngine[Any]]
-    given: type | tuple[type, ...]
-    read: Callable[[Any], Any]
-    expected: str
-
-
-VALUE_KINDS = (
-    ValueKind(UtcDateTime, str, _read_time, "a time"),
-    ValueKind(Boolean, bool, bool, "true or false"),
-    ValueKind(Integer, int, _read_whole, "a whole number of at most 64 bits"),
-    ValueKind(Float, (int, float), _read_float, "a number"),
-    ValueKind(String, str, _read_text, "a text"),
-)
-CHOICES: Mapping[tuple[str, str], Collection[str]] = {
-    (schema.users.name, schema.users.c.root_role.name): ROOT_ROLES,
-    (schema.project_roles.name, schema.project_roles.c.role.name): PROJECT_ROLES,
-}
-"""The columns that take some words only; with others, requests of the user fail."""
 
 
 def read_sequences(db: Connection) -> dict[str, int]:

@@ -26,6 +26,9 @@ from flagsvc.settings.kinds import MOST_HINTS, nearest
 MAINTENANCE = "maintenance"
 MOST_PROBLEMS = 1000
 """The most problems that an error names."""
+ALL = "*"
+"""What a token names for all projects or environments."""
+SCOPES = ("projects", "environments")
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
         for section, shape in SECTIONS.items()
         for index, entry in enumerate(data.get(section) or [])
         for each in _unknown_in(entry, shape, known, f"{section}[{index}]")
+        if section != "tokens" or each[1] != ALL or each[2] not in SCOPES
     )
     for number, (place, name, section) in enumerate(unknown):
         hint = nearest(name, sorted(known[section])) if number < MOST_HINTS else ""
@@ -169,7 +173,7 @@ def _unknown_in(
 def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[tuple[str, str, str]]:
     single = isinstance(value, str)
     for index, name in enumerate([value] if isinstance(value, str) else value):
-        if name not in known and name != "*":
+        if name not in known:
             yield f"{path}{'' if single else f'[{index}]'}", name, section
 
 
@@ -190,7 +194,7 @@ def _scope(token: Mapping[str, Any], environments: set[str], projects: set[str],
     if environment not in environments:
         shown = ", ".join(nsmallest(MOST_HINTS, environments))
         yield f"{path}.environment: expected one of {shown}, here or in the secret"
-    if not named or any(name not in projects and name != "*" for name in named):
+    if not named or any(name not in projects and name != ALL for name in named):
         yield f"{path}.projects: expected `*` or projects of the file, here or in the secret"
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 
 from flagsvc.engine.operators import OPERATORS
 from flagsvc.http.client_query import MAX_NAME_LENGTH
+from flagsvc.http.json_text import deeper
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
 from flagsvc.server.shapes.strategies import WEIGHT_TYPE
+from flagsvc.server.store.batch.text_problems import contains
 from flagsvc.server.store.checks import name_problem
 from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.texts import utf16_length
@@ -16,6 +19,10 @@ from flagsvc.server.store.texts import utf16_length
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
 LONGEST_LABEL = 255
 """The most UTF-16 code units of a name that is not part of a path; the index of a database has this limit."""
+
+DEEPEST = 100
+"""The most levels of lists and objects in a JSON value."""
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class NameOf(Exact):
@@ -31,8 +38,30 @@ def _is_text(value: object) -> bool:
 
 
 def _is_prose(value: object) -> bool:
-    """Return whether a database can store a text: PostgreSQL refuses NUL, and UTF-8 has no surrogates."""
-    return isinstance(value, str) and "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
+    return isinstance(value, str) and is_storable(value)
+
+
+def is_storable(value: object) -> bool:
+    """Return whether every database can store a text or a JSON value, and read it again.
+
+    PostgreSQL refuses NUL, UTF-8 has no surrogates, and readers fail on lists and objects in too many levels.
+    """
+    return not deeper(value, DEEPEST) and not contains(value, UNSTORABLE)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and is_storable(value)
+
+
+def _is_override(value: object) -> bool:
+    if not isinstance(value, dict) or not _is_text(value.get("contextName")):
+        return False
+    values = value.get("values", [])
+    return isinstance(values, list) and all(_is_prose(each) for each in values) and is_storable(value)
+
+
+def _is_type_parameter(value: object) -> bool:
+    return isinstance(value, dict) and _is_prose(value.get("name")) and is_storable(value)
 
 
 def _are_texts(value: object) -> bool:
@@ -63,7 +92,12 @@ def _is_secret(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**53
+
+
+def _is_weight(value: object) -> bool:
+    """Return whether the engine takes a weight: a number of JSON that is whole, in any notation."""
+    return isinstance(value, int | float) and _is_number(value) and value == int(value)
 
 
 def _is_moment(value: object) -> bool:
@@ -92,22 +126,26 @@ SECRET = Exact(
 WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
 COUNT = Exact("a whole number from 0 up to 2147483647", _is_count, {"type": "integer", "minimum": 0})
 NUMBER = Exact("a number", _is_number, {"type": "number"})
+WEIGHT = Exact("a whole number", _is_weight, {"type": "integer"})
 MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string"})
-OBJECT = Exact("an object", lambda value: isinstance(value, dict), {"type": "object"})
+OBJECT = Exact(f"an object of at most {DEEPEST} levels, without a NUL", _is_object, {"type": "object"})
 OBJECTS = List(OBJECT)
 PARAMETERS = Exact("an object of texts", _are_texts, {"type": "object", "additionalProperties": {"type": "string"}})
 PROJECT = NameOf("projects")
 ENVIRONMENT = NameOf("environments")
 
+OVERRIDES = List(
+    Exact("an object with a text as `contextName` and a list of texts as `values`", _is_override, {"type": "object"})
+)
 VARIANTS = List(
     Entry(
         {
             "name": TEXT,
-            "weight": NUMBER,
+            "weight": WEIGHT,
             "weightType": Choice(*WEIGHT_TYPE.values),
             "stickiness": TEXT,
-            "payload": OBJECT,
-            "overrides": OBJECTS,
+            "payload": Entry({"type": TEXT, "value": PROSE}, required=("type", "value")),
+            "overrides": OVERRIDES,
         },
         required=("name", "weight"),
     )
@@ -127,6 +165,8 @@ CONSTRAINTS = List(
 )
 LEGAL_VALUES = List(Entry({"value": TEXT, "description": PROSE}, required=("value",)))
 NAMING = Entry({"pattern": PROSE, "example": PROSE, "description": PROSE})
+MODE = Choice("open", "protected", "private")
+TYPE_PARAMETERS = List(Exact("an object with a text as `name`", _is_type_parameter, {"type": "object"}))
 PROJECT_ROLE = Entry({"project": PROJECT, "role": Choice(*PROJECT_ROLES)}, required=("project", "role"))
 
 SECTIONS: dict[str, Entry] = {
@@ -140,7 +180,7 @@ SECTIONS: dict[str, Entry] = {
             "description": PROSE,
             "environments": List(ENVIRONMENT),
             "archived": FLAG,
-            "mode": Choice("open", "protected", "private"),
+            "mode": MODE,
             "defaultStickiness": TEXT,
             "featureLimit": COUNT,
             "featureNaming": NAMING,
@@ -162,7 +202,7 @@ SECTIONS: dict[str, Entry] = {
         {"name": LABEL, "description": PROSE, "constraints": CONSTRAINTS, "project": PROJECT}, required=("name",)
     ),
     "strategyTypes": Entry(
-        {"name": NAME, "title": PROSE, "description": PROSE, "parameters": OBJECTS, "deprecated": FLAG},
+        {"name": NAME, "title": PROSE, "description": PROSE, "parameters": TYPE_PARAMETERS, "deprecated": FLAG},
         required=("name",),
     ),
     "tagTypes": Entry({"name": LABEL, "description": PROSE, "icon": PROSE, "color": PROSE}, required=("name",)),

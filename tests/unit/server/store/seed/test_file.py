@@ -15,6 +15,9 @@ from flagsvc.settings.kinds import MOST_HINTS
 
 BACKEND = {"secret": "*:development.x", "type": "backend"}
 
+VARIANT = {"name": "v", "weight": 1000}
+STRATEGY = {"feature": "a", "environment": "development", "name": "default"}
+DEEP = {"name": "a", "b": json.loads("[" * 100 + "]" * 100)}
 WRONG: list[tuple[Any, list[str]]] = [
     ([], ["expected an object with environments, projects"]),
     ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
@@ -106,6 +109,23 @@ WRONG: list[tuple[Any, list[str]]] = [
         ["segments[0].constraints[0].operator: expected one of NOT_IN, IN"],
     ),
     ({"projects": [{"id": "p", "featureLimit": -1}]}, ["projects[0].featureLimit: expected a whole number from 0"]),
+    (
+        {"strategyTypes": [{"name": "t", "parameters": [{}]}]},
+        ["parameters[0]: expected an object with a text as `name`"],
+    ),
+    *(
+        ({"strategies": [STRATEGY | {"variants": [VARIANT | wrong]}]}, [f"strategies[0].variants[0].{expected}"])
+        for wrong, expected in (
+            ({"weight": 1.5}, "weight: expected a whole number"),
+            ({"weight": float("nan")}, "weight: expected a whole number"),
+            ({"weight": 10**400}, "weight: expected a whole number"),
+            ({"payload": {"type": "string", "value": "\0"}}, "payload.value: expected a text"),
+            ({"payload": {"type": "number", "value": 5}}, "payload.value: expected a text"),
+            ({"payload": {"type": "json"}}, "payload.value: is missing"),
+            ({"overrides": [{"contextName": "a", "values": 5}]}, "overrides[0]: expected an object with a text"),
+        )
+    ),
+    ({"features": [{"name": "a", "project": "*"}]}, ["features[0].project: `*` is not in projects"]),
     ({"maintenance": "on"}, ["maintenance: expected true or false"]),
     (
         {"features": [{"name": 1}], "users": [{"x": 1}], "y": 1},
