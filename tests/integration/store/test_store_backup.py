@@ -240,7 +240,7 @@ def test_a_backup_of_an_older_schema(empty_url: str, opened: Open, new_database:
         (lambda lines: [*lines[:-1], lines[1]], "the database does not take it as a row of `addons`: .*addons"),
         (
             lambda lines: without("features", lines),
-            "expected the key of a row of `features` as `(child|feature)` of the table",
+            "expected the key of a row of `features` as `(child|feature|parent)` of the table",
         ),
         (with_value("users", created_at="soon"), "expected a time as `created_at` of the table `users`"),
         (with_value("users", created_at="0001-01-01T00:00:00+14:00"), "expected a time as `created_at`"),

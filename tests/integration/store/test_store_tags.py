@@ -159,7 +159,7 @@ def test_many_tags_of_many_features_are_bounded(seeded: SeededStore) -> None:
     assert seeded.refusal(tags.change_tags_of_features, "default", ["web", "app"], many, [])[2] == [
         "5,001 tags for 2 features are more than 10,000 at once"
     ]
-    assert seeded.refusal(tags.change_tags_of_feature, "web", many[:1000], [])[0] == 400
+    assert seeded.refusal(tags.change_tags_of_feature, "web", many[:1001], [])[0] == 400
     assert seeded.read(tags.list_tags) == []
 
 
