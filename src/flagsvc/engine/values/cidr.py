@@ -18,6 +18,7 @@ NINE: Final = 0x39
 POINT: Final = 0x2E
 
 BITS_4: Final = 32
+POINTS_4: Final = 3
 BITS_6: Final = 128
 GROUPS_6: Final = 8
 LONGEST_6: Final = 45
@@ -46,10 +47,12 @@ def parse_v4(text: str) -> tuple[int, int] | None:
             value = value * 256 + octet
             octet = -1
             points += 1
+            if points > POINTS_4:
+                return None
         else:
             break
         at += 1
-    if points != 3 or octet < 0:
+    if points != POINTS_4 or octet < 0:
         return None
     prefix = BITS_4 if at == size else parse_prefix(text[at:], 2, BITS_4)
     return None if prefix < 0 else (value * 256 + octet, prefix)

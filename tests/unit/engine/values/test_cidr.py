@@ -176,3 +176,9 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
 def test_ranges_are_known(text: str, expected: bool) -> None:
     """An address is a range of one. A text of neither family is not a range."""
     assert cidr.is_range(text) is expected
+
+
+def test_a_text_with_very_many_points_takes_linear_time() -> None:
+    """It is no address after the fourth point: its value would grow, and take minutes."""
+    assert cidr.parse_v4("1." * 2_000_000) is None
+    assert cidr.parse_v6("::" + "1." * 2_000_000) is None
