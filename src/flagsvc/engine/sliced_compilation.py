@@ -30,7 +30,8 @@ from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segm
 from flagsvc.engine.predicates import Predicate
 from flagsvc.engine.sliced_decoding import STEP, PieceReading
 from flagsvc.engine.strategies import CompiledStrategy
-from flagsvc.engine.values.cidr import CidrSet
+from flagsvc.engine.values.cidr import AddressList, CidrSet
+from flagsvc.engine.values.text import split_list
 
 LARGE: Final = 12_288
 """A feature or segment of more bytes is compiled in slices."""
@@ -47,6 +48,8 @@ NETWORK: Final = 20
 PATTERN: Final = 2 * STEP
 VALUES: Final = STEP // VALUE
 """Values of a constraint that are parsed at once."""
+ADDRESSES: Final = STEP // NETWORK
+"""Addresses of a list that are read at once."""
 SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.as_set])
 """Operators whose values become a set."""
 NETWORK_SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.takes == NETWORKS])
@@ -267,6 +270,7 @@ class StepwiseCompiler:
         first = FIRST_VARIANT + len(feature.variants)
         strategies: list[CompiledStrategy] = []
         for spec in feature.strategies:
+            yield from self.addresses(spec)
             strategy = maker.rule(spec, first)
             first += len(spec.variants)
             # a rule hashes its group, and splits its list
@@ -277,6 +281,18 @@ class StepwiseCompiler:
                 yield self.take_cost()
         maker.finish(toggle, strategies)
         yield STEP
+
+    def addresses(self, spec: StrategySpec) -> Iterator[int]:
+        """Read the addresses of a long list."""
+        listed = spec.parameters.get("IPs", "")
+        if spec.name != "remoteAddress" or len(listed) <= STEP:
+            return
+        values = split_list(listed)
+        found = AddressList([])
+        for at in range(0, len(values), ADDRESSES):
+            found.add(values[at : at + ADDRESSES])
+            yield STEP
+        spec.addresses = found
 
     def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of the variants, as `Maker.outcomes` does."""

@@ -250,6 +250,7 @@ SMALL_PIECES: dict[str, Json] = {
     "patterns in few bytes": feature(
         "a", strategy("default", *[constraint("REGEX", value=f"a{n}") for n in range(100)])
     ),
+    "addresses": feature("a", strategy("remoteAddress", parameters={"IPs": ",".join(["10.0.0.0/8"] * 20_000)})),
     "long dates": feature("a", strategy("default", *[constraint("DATE_AFTER", value="-" * 5_000)] * 100)),
 }
 

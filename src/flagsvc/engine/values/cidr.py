@@ -11,8 +11,6 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from flagsvc.engine.values.text import split_list
-
 ZERO: Final = 0x30
 NINE: Final = 0x39
 POINT: Final = 0x2E
@@ -171,10 +169,15 @@ class CidrSet:
 class AddressList:
     """The list of addresses of the strategy remoteAddress: exact texts, and IPv4 ranges."""
 
-    def __init__(self, addresses: str) -> None:
-        self.texts = frozenset(split_list(addresses))
+    def __init__(self, values: list[str]) -> None:
+        self.texts: set[str] = set()
         self.v4 = Ranges(BITS_4)
-        for value in self.texts:
+        self.add(values)
+
+    def add(self, values: list[str]) -> None:
+        """Add values, before the first text is matched."""
+        self.texts.update(values)
+        for value in values:
             parsed = parse_v4(value)
             if parsed is not None:
                 self.v4.add(parsed[0], parsed[1])
