@@ -74,6 +74,8 @@ class ClassCompiler:
         self.rollouts = rollouts
         # its memory gets what the class decides, and nothing else
         self.run = Run(context, memory)
+        # the slots of shared predicates that can differ within the class
+        self.opened: set[int] = set()
         self.at: i64 = 0
         # bytes of the decided runs that were joined first for this program
         self.glued: int = 0
@@ -212,7 +214,7 @@ class ClassCompiler:
             outcome = self.outcome(parent.toggle)
             if outcome < 0:
                 return EVALUATED
-            if parent.accepts[outcome] == 0:
+            if not parent.accepts(outcome):
                 return OFF
         first: CompiledStrategy | None = None
         strategy = toggle.head
@@ -265,6 +267,8 @@ class ClassCompiler:
             known = self.run.predicates[predicate.slot]
             if known >= 0:
                 return known
+            if predicate.slot in self.opened:
+                return OPEN
         found: i64 = YES
         if isinstance(predicate, SegmentPredicate):
             for part in predicate.parts:
@@ -278,7 +282,9 @@ class ClassCompiler:
             found = OPEN
         elif not predicate.test(self.run):
             found = NO
-        if shared and found != OPEN:
+        if shared and found == OPEN:
+            self.opened.add(predicate.slot)
+        elif shared:
             self.run.predicates[predicate.slot] = found
         return found
 

@@ -27,7 +27,7 @@ from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
-from flagsvc.engine.sliced_compilation import LARGE, LargeFeature, LargeSegment, StepwiseCompiler
+from flagsvc.engine.sliced_compilation import LargeFeature, LargeSegment, StepwiseCompiler, is_large
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import DocumentParts, Unusual, source_of, split
 
@@ -164,7 +164,7 @@ class Compilation:
                 place = segments.find(index)
             part = None if place == NOT_THERE else self.known.segment_parts[place]
             cost = REUSE_COST
-            if part is None and size_of(item) > LARGE:
+            if part is None and is_large(item):
                 large = LargeSegment(item)
                 yield from large.steps()
                 part = large.part
@@ -196,7 +196,7 @@ class Compilation:
             part = None if place == NOT_THERE else self.known.parts[place]
             cost = REUSE_COST
             if part is None or not maker.is_current(part):
-                if size_of(item) > LARGE:
+                if is_large(item):
                     large = LargeFeature(maker, item)
                     yield from large.steps()
                     part = large.part

@@ -34,9 +34,8 @@ class DependencyLinker:
                 break
             parent = self.toggle(self.parts[spec.feature])
             if not self.folding or parent.constant == DYNAMIC:
-                toggle.depend(
-                    ParentToggle(self.memoised_copy(parent), [accepts(spec, each) for each in parent.outcomes])
-                )
+                variants = frozenset(spec.variants)
+                toggle.depend(ParentToggle(self.memoised_copy(parent), spec.enabled, variants))
             elif not accepts(spec, parent.outcomes[parent.constant]):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:

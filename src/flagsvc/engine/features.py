@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.run import TOGGLE, Run
@@ -33,15 +32,26 @@ class ToggleOutcome:
 
 @mypyc_attr(acyclic=True)
 class ParentToggle:
-    """A parent of a toggle, and which of its outcomes satisfy the dependency."""
+    """A parent of a toggle. Its outcomes with the state `enabled` satisfy the dependency; with `variants`, only those with these.
 
-    def __init__(self, toggle: Toggle, accepts: list[bool]) -> None:
+    A table of all outcomes would cost as much for each child as the parent has variants.
+    """
+
+    def __init__(self, toggle: Toggle, enabled: bool, variants: frozenset[str]) -> None:
         self.toggle = toggle
-        self.accepts: vec[i64] = vec[i64]([1 if accepted else 0 for accepted in accepts])
+        self.enabled = enabled
+        self.variants: frozenset[str] | None = variants if enabled and variants else None
 
     def satisfied(self, run: Run) -> bool:
         """Return whether the parent's outcome satisfies the dependency."""
-        return self.accepts[self.toggle.outcome(run)] == 1
+        return self.accepts(self.toggle.outcome(run))
+
+    def accepts(self, number: i64) -> bool:
+        """Return whether an outcome of the parent satisfies the dependency (behaviour: Dependencies)."""
+        outcome = self.toggle.outcomes[number]
+        if self.variants is None or not outcome.enabled:
+            return outcome.enabled == self.enabled
+        return ("disabled" if outcome.variant is None else outcome.variant) in self.variants
 
 
 LONG_CHAIN: Final = 16

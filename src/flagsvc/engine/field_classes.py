@@ -122,6 +122,8 @@ class FieldTests:
         self.by_field: dict[str, dict[int, FieldPredicate]] = {}
         self.lists: dict[int, set[str] | frozenset[str]] = {}
         self.identifiers: set[str] = set()
+        # those that were added: many strategies share a segment
+        self.segments: set[int] = set()
 
     def add(self, toggle: Toggle) -> None:
         """Add the constraints of a toggle."""
@@ -138,8 +140,10 @@ class FieldTests:
     def add_predicate(self, predicate: Predicate) -> None:
         """Add a constraint, or those of a segment."""
         if isinstance(predicate, SegmentPredicate):
-            for part in predicate.parts:
-                self.add_predicate(part)
+            if id(predicate) not in self.segments:
+                self.segments.add(id(predicate))
+                for part in predicate.parts:
+                    self.add_predicate(part)
         elif isinstance(predicate, InList) and predicate.kind == USER_ID:
             self.lists[id(predicate.values)] = predicate.values
         elif isinstance(predicate, FieldPredicate):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
-from flagsvc.engine.values.cidr import CidrSet
+from flagsvc.engine.values.cidr import AddressList, CidrSet
 
 
 @mypyc_attr(acyclic=True)
@@ -78,7 +78,10 @@ class VariantSpec:
 
 @mypyc_attr(acyclic=True)
 class StrategySpec:
-    """One strategy of a feature. A null constraint is None. `segments` are the identities of its segments."""
+    """One strategy of a feature. A null constraint is None. `segments` are the identities of its segments.
+
+    For a long list of `addresses` its networks are already made, because that takes time.
+    """
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class StrategySpec:
         self.constraints = constraints
         self.segments = segments
         self.variants = variants
+        self.addresses: AddressList | None = None
 
 
 @mypyc_attr(acyclic=True)

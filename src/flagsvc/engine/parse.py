@@ -32,6 +32,8 @@ KINDS: Final[dict[type, str]] = {
     float: "a number",
 }
 MAX_WEIGHT: Final = 2**31
+MAX_REPEATED: Final = 4 * 1024 * 1024
+"""The most characters that the name of a feature may take in all outcomes together: the answer of each variant repeats it."""
 
 
 def is_included(raw: object, project: str | None, name_prefix: str | None) -> bool:
@@ -58,7 +60,7 @@ def parse_feature(raw: object, path: str) -> FeatureSpec:
     name = feature.get("name")
     if not isinstance(name, str) or not name:
         raise DocumentError(f"{path}.name", wrong("a text", name))
-    return FeatureSpec(
+    parsed = FeatureSpec(
         name,
         as_flag(feature, "enabled", path) and feature.get("strategies") is not None,
         as_flag(feature, "impressionData", path),
@@ -72,6 +74,17 @@ def parse_feature(raw: object, path: str) -> FeatureSpec:
             for at, item in enumerate(as_list(feature, "dependencies", path))
         ],
     )
+    check_repeats(parsed, path)
+    return parsed
+
+
+def check_repeats(feature: FeatureSpec, path: str) -> None:
+    """Raise DocumentError if the outcomes of a feature would repeat its name too often."""
+    count = len(feature.variants) + sum([len(strategy.variants) for strategy in feature.strategies])
+    if count * len(feature.name) > MAX_REPEATED:
+        raise DocumentError(
+            f"{path}.name", f"must be shorter: {count} variants repeat its {len(feature.name)} characters"
+        )
 
 
 def parse_strategy(raw: object, path: str) -> StrategySpec:

@@ -194,10 +194,14 @@ class Maker:
         if toggle.constant >= 0:
             return None
         reads = Reads()
+        # strategies may share a segment, and one may list it many times
+        read: set[int] = set()
         for strategy in toggle.strategies:
             reads.strategy(strategy)
             for condition in strategy.conditions:
-                add_condition_reads(reads, condition)
+                if id(condition) not in read:
+                    read.add(id(condition))
+                    reads.predicate(condition)
             if strategy.choice is not None:
                 reads.choice(strategy.choice)
         if toggle.choice is not None:
@@ -328,12 +332,3 @@ def segment_key(part: SegmentPart) -> tuple[object, ...]:
     """Return the key in the pool of a segment's predicate."""
     assert part.spec is not None
     return ("segment", part.spec.identity, part.digest)
-
-
-def add_condition_reads(reads: Reads, condition: Predicate) -> None:
-    """Add what a condition reads to `reads`. A segment reads what its constraints read."""
-    if isinstance(condition, SegmentPredicate):
-        for part in condition.parts:
-            reads.predicate(part)
-    else:
-        reads.predicate(condition)

@@ -79,13 +79,17 @@ class Never(Predicate):
 
 @mypyc_attr(acyclic=True)
 class SegmentPredicate(Predicate):
-    """Holds when every constraint of the segment holds."""
+    """Holds when every constraint of the segment holds. They read `fields`, and compare the time with `moments`."""
 
     def __init__(self, identity: str, name: str, parts: list[Predicate]) -> None:
         super().__init__()
         self.identity = identity
         self.name = name
         self.parts = parts
+        dates = [part.value for part in parts if isinstance(part, DateComparison)]
+        self.moments: frozenset[float] = frozenset(dates)
+        fields = [part for part in parts if isinstance(part, FieldPredicate) and not isinstance(part, DateComparison)]
+        self.fields: frozenset[str] = frozenset([part.name for part in fields])
 
     def test(self, run: Run) -> bool:
         """Return whether every part holds."""

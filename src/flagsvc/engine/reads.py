@@ -6,7 +6,7 @@ The compiler collects them for each feature and merges them. `canonical.py` deri
 from __future__ import annotations
 
 from flagsvc.engine.context import WIRE_NAMES
-from flagsvc.engine.predicates import DateComparison, FieldPredicate, Predicate
+from flagsvc.engine.predicates import DateComparison, FieldPredicate, Predicate, SegmentPredicate
 from flagsvc.engine.strategies import (
     Addresses,
     CompiledStrategy,
@@ -57,8 +57,11 @@ class Reads:
         self.impure = self.impure or other.impure
 
     def predicate(self, predicate: Predicate) -> None:
-        """Add what a predicate reads. The parts of a segment are added one by one."""
-        if isinstance(predicate, DateComparison):
+        """Add what a predicate reads."""
+        if isinstance(predicate, SegmentPredicate):
+            self.fields |= predicate.fields
+            self.moments |= predicate.moments
+        elif isinstance(predicate, DateComparison):
             self.moments.add(predicate.value)
         elif isinstance(predicate, FieldPredicate):
             self.fields.add(predicate.name)

@@ -18,6 +18,7 @@ from flagsvc.engine.operators import NETWORKS, OPERATORS
 from flagsvc.engine.parse import (
     as_list,
     as_object,
+    check_repeats,
     parse_constraint,
     parse_dependency,
     parse_feature,
@@ -29,19 +30,26 @@ from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segm
 from flagsvc.engine.predicates import Predicate
 from flagsvc.engine.sliced_decoding import STEP, PieceReading
 from flagsvc.engine.strategies import CompiledStrategy
-from flagsvc.engine.values.cidr import CidrSet
+from flagsvc.engine.values.cidr import AddressList, CidrSet
+from flagsvc.engine.values.text import split_list
 
 LARGE: Final = 12_288
 """A feature or segment of more bytes is compiled in slices."""
+PATTERNED: Final = b'"REGEX"'
+"""So is what may have patterns: each can take a quarter of a second."""
 
 # the costs of work, in the unit of STEP
 CONSTRAINT: Final = 60
 VALUE: Final = 5
 STRATEGY: Final = 120
 VARIANT: Final = 60
+SEGMENT: Final = 10
 NETWORK: Final = 20
+PATTERN: Final = 2 * STEP
 VALUES: Final = STEP // VALUE
 """Values of a constraint that are parsed at once."""
+ADDRESSES: Final = STEP // NETWORK
+"""Addresses of a list that are read at once."""
 SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.as_set])
 """Operators whose values become a set."""
 NETWORK_SETS: Final = frozenset([name for name, operator in OPERATORS.items() if operator.takes == NETWORKS])
@@ -83,6 +91,7 @@ class StepwiseParser:
             self.cost += VARIANT
             if self.cost >= STEP:
                 yield self.take_cost()
+        check_repeats(feature, PLACE)
         self.feature = feature
         yield self.take_cost()
 
@@ -110,9 +119,11 @@ class StepwiseParser:
         nothing: list[object] = []
         strategy = parse_strategy({**raw, "constraints": nothing, "variants": nothing}, path)
         found.append(strategy)
-        self.cost += STRATEGY
+        self.cost += STRATEGY + SEGMENT * len(strategy.segments)
         yield from self.constraints(constraints, path, strategy.constraints)
         yield from self.variants(variants, path, strategy.variants)
+        if self.cost >= STEP:
+            yield self.take_cost()
 
     def variants(self, items: list[object], path: str, found: list[VariantSpec]) -> Iterator[int]:
         """Parse variants, one by one."""
@@ -159,6 +170,13 @@ class StepwiseParser:
         constraint.members = members
         constraint.networks = networks
         found.append(constraint)
+
+
+def is_large(item: object) -> bool:
+    """Return whether a feature or segment is compiled in slices. One that is decoded already is not."""
+    if not isinstance(item, msgspec.Raw):
+        return False
+    return len(memoryview(item)) > LARGE or PATTERNED in bytes(item)
 
 
 class LargeFeature:
@@ -252,13 +270,29 @@ class StepwiseCompiler:
         first = FIRST_VARIANT + len(feature.variants)
         strategies: list[CompiledStrategy] = []
         for spec in feature.strategies:
+            yield from self.addresses(spec)
             strategy = maker.rule(spec, first)
             first += len(spec.variants)
-            self.cost += STRATEGY
+            # a rule hashes its group, and splits its list
+            self.cost += STRATEGY + sum([len(text) for text in spec.parameters.values()])
             yield from self.conditions(spec, strategy)
             strategies.append(strategy)
+            if self.cost >= STEP:
+                yield self.take_cost()
         maker.finish(toggle, strategies)
         yield STEP
+
+    def addresses(self, spec: StrategySpec) -> Iterator[int]:
+        """Read the addresses of a long list."""
+        listed = spec.parameters.get("IPs", "")
+        if spec.name != "remoteAddress" or len(listed) <= STEP:
+            return
+        values = split_list(listed)
+        found = AddressList([])
+        for at in range(0, len(values), ADDRESSES):
+            found.add(values[at : at + ADDRESSES])
+            yield STEP
+        spec.addresses = found
 
     def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of the variants, as `Maker.outcomes` does."""
@@ -291,10 +325,16 @@ class StepwiseCompiler:
                 yield self.take_cost()
         for identity in spec.segments:
             self.maker.condition(strategy, self.maker.segment(identity))
+            self.cost += SEGMENT
+            if self.cost >= STEP:
+                yield self.take_cost()
 
     def compile_constraint(self, spec: ConstraintSpec | None) -> Predicate:
         """Return the predicate of a constraint."""
-        self.cost += CONSTRAINT + (0 if spec is None else len(spec.values))
+        if spec is not None:
+            self.cost += len(spec.values) + (PATTERN if spec.operator == "REGEX" else 0)
+            self.cost += len(spec.value) if isinstance(spec.value, str) else 0
+        self.cost += CONSTRAINT
         return self.maker.constraint(spec)
 
     def segment_steps(self, part: SegmentPart) -> Iterator[int]:

@@ -16,6 +16,8 @@ STEP: Final = 2_048
 # the costs of work
 READING: Final = 4
 """Bytes that are decoded for a cost of 1."""
+PIECE: Final = 40
+"""What a piece costs that is decoded alone, beside its bytes."""
 SPLITTING: Final = 64
 """Bytes that are split into pieces, hashed or copied for a cost of 1."""
 HASHED: Final = STEP * SPLITTING
@@ -48,7 +50,7 @@ class PieceReading:
         size = len(memoryview(item))  # type: ignore[arg-type]
         if size <= STEP * READING:
             owner[key] = self.decoded(item)
-            yield size // READING
+            yield PIECE + size // READING
         elif depth == 0 or opening not in ("{", "[{", "[["):
             yield from self.read_whole(item, owner, key)
         elif opening == "{":

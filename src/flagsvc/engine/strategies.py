@@ -255,7 +255,9 @@ def compile_user_ids(spec: StrategySpec, options: StrategyOptions) -> CompiledSt
 def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """remoteAddress: `IPs`, addresses and networks separated by commas."""
     listed = spec.parameters.get("IPs")
-    return Addresses(AddressList(listed)) if listed else NeverEnabled("no `IPs` are given")
+    if not listed:
+        return NeverEnabled("no `IPs` are given")
+    return Addresses(AddressList(split_list(listed)) if spec.addresses is None else spec.addresses)
 
 
 def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:

@@ -234,8 +234,13 @@ def constraint_key(spec: ConstraintSpec | None) -> Key:
     """Return what is equal for equal constraints; the order of values does not matter."""
     if spec is None:
         return ()
-    head = (spec.field, spec.operator, spec.inverted, spec.insensitive)
+    head = constraint_head(spec)
     return (*head, frozenset(spec.values)) if has_list(spec) else (*head, type(spec.value).__name__, spec.value)
+
+
+def constraint_head(spec: ConstraintSpec) -> Key:
+    """Return what is equal for constraints that differ only in what they compare with."""
+    return spec.field, spec.operator, spec.inverted, spec.insensitive
 
 
 def has_list(spec: ConstraintSpec) -> bool:
@@ -245,14 +250,17 @@ def has_list(spec: ConstraintSpec) -> bool:
 
 def differ_in_lists(one: ConstraintSpec | None, other: ConstraintSpec | None) -> bool:
     """Return whether two constraints differ in their lists only."""
-    both = one is not None and other is not None and has_list(one) and has_list(other)
-    return both and constraint_key(one)[:-1] == constraint_key(other)[:-1]
+    if one is None or other is None:
+        return False
+    both = has_list(one) and has_list(other)
+    return both and constraint_head(one) == constraint_head(other)
 
 
 def compare_lists(before: ConstraintSpec, after: ConstraintSpec) -> ConditionChange:
     """Return the change of a list. A longer list admits more users, unless it names those who are left out."""
-    added = [each for each in dict.fromkeys(after.values) if each not in before.values]
-    removed = [each for each in dict.fromkeys(before.values) if each not in after.values]
+    old, new = dict.fromkeys(before.values), dict.fromkeys(after.values)
+    added = [each for each in new if each not in old]
+    removed = [each for each in old if each not in new]
     parts = [f"{len(added)} added ({shorten(added)})"] * bool(added)
     parts += [f"{len(removed)} removed ({shorten(removed)})"] * bool(removed)
     upright = before.inverted is (before.operator == NEGATED)

@@ -110,7 +110,8 @@ def _notes(before: Draw, after: Draw, chances: tuple[bool, bool], *, counted: bo
 
 def shares(draw: Draw) -> dict[str, float]:
     """Return the share of each variant that has one."""
-    return {each.name: each.weight / draw.total for each in draw.variants if each.weight}
+    total = draw.total
+    return {each.name: each.weight / total for each in draw.variants if each.weight}
 
 
 def ranges(draw: Draw) -> list[tuple[int, int]]:
@@ -126,9 +127,10 @@ def ranges(draw: Draw) -> list[tuple[int, int]]:
 def range_words(draw: Draw) -> list[str]:
     """Return the range of each variant as a sentence: `blue: 50 %, buckets 1 to 500 of 1000`."""
     told = []
+    total = draw.total
     for each, (first, last) in zip(draw.variants, ranges(draw), strict=True):
-        share = percent(HUNDRED * each.weight / draw.total) if draw.total else percent(0)
-        buckets = f", buckets {first} to {last} of {draw.total}" if each.weight else ", no user"
+        share = percent(HUNDRED * each.weight / total) if total else percent(0)
+        buckets = f", buckets {first} to {last} of {total}" if each.weight else ", no user"
         told.append(f"{show(each.name)}: {share}{buckets}")
     return told
 
@@ -144,19 +146,25 @@ def overrides_of(draw: Draw) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
 
 def _range_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
     """Return the moves where every user keeps the bucket: the overlaps of the ranges of two variants."""
+    total = before.total
+    old, new = (
+        [(each.name, *place) for each, place in zip(draw.variants, ranges(draw), strict=True) if each.weight]
+        for draw in (before, after)
+    )
     return {
-        (one.name, other.name): HUNDRED * shared / before.total
-        for one, (first, last) in zip(before.variants, ranges(before), strict=True)
-        for other, (low, high) in zip(after.variants, ranges(after), strict=True)
-        if one.name != other.name and (shared := min(last, high) - max(first, low) + 1) > 0
+        (one, other): HUNDRED * shared / total
+        for one, first, last in old
+        for other, low, high in new
+        if one != other and (shared := min(last, high) - max(first, low) + 1) > 0
     }
 
 
 def _drawn_moves(before: Draw, after: Draw) -> dict[tuple[str, str], float]:
     """Return the moves where two draws are independent, or one of them is none: the products of the shares."""
+    old, new = shares(before), shares(after)
     return {
         (one, other): HUNDRED * left * right
-        for one, left in shares(before).items()
-        for other, right in shares(after).items()
+        for one, left in old.items()
+        for other, right in new.items()
         if one != other
     }

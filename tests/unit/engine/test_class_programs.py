@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -209,6 +210,20 @@ LISTS = [
     feature("in", strategy("default", constraint("IN", "userId", values=["u2"]))),
 ]
 """Features with lists of users; `u2` is in all of them."""
+
+
+def test_a_shared_segment_that_is_open_is_followed_once() -> None:
+    """It may differ within the class, so its answer is not kept; that it is open is, for the other toggles with it."""
+    several = [constraint("NOT_IN", values=[f"x{number}"]) for number in range(50_000)]
+    segments: list[object] = [{"id": 1, "constraints": [constraint("IN", "userId", values=["u1"]), *several]}]
+    features = [feature(f"f{number}", {**HALF, "segments": [1]}) for number in range(10_000)]
+    made = snapshot(*features, segments=segments, class_bytes=64_000_000)
+    context = CONTEXTS[2].replace(user_id="u1")
+    started = time.monotonic()
+    for _ in range(25):
+        assert len(made.all(context)) > 10_000
+    assert time.monotonic() - started < 30
+    assert made.classes.counts.hits > 0
 
 
 def test_users_in_lists_are_a_class_of_their_own() -> None:

@@ -97,13 +97,13 @@ def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: 
 
 
 def test_what_a_predicate_reads() -> None:
-    """A field, or a moment; a segment's parts are noted apart."""
+    """A field, or a moment; of a segment what its constraints read."""
     reads = Reads()
     reads.predicate(InList(0, "region", False, {"eu"}))
     reads.predicate(DateComparison(False, 1, 5.0))
     reads.predicate(Always())
-    reads.predicate(SegmentPredicate("1", "", [InList(0, "plan", False, set())]))
-    assert noted(reads) == {"fields": {"region"}, "moments": {5.0}}
+    reads.predicate(SegmentPredicate("1", "", [InList(0, "plan", False, set()), DateComparison(False, 1, 6.0)]))
+    assert noted(reads) == {"fields": {"region", "plan"}, "moments": {5.0, 6.0}}
 
 
 def variants(*weights: int, override: str | None = None) -> list[VariantSpec]:

@@ -20,7 +20,7 @@ from flagsvc.engine.sliced_compilation import LARGE
 from flagsvc.engine.sliced_decoding import STEP, PieceReading
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
-from support.evaluating import constraint, feature, strategy
+from support.evaluating import constraint, feature, rollout, strategy
 
 Json = dict[str, Any]
 
@@ -240,6 +240,36 @@ def test_no_step_is_long(name: str) -> None:
     costs = list(building.steps)
     assert max(costs) <= 4 * STEP < SLICE
     assert sum(costs) > 2 * LARGE
+
+
+SMALL_PIECES: dict[str, Json] = {
+    "strategies without constraints": feature("a", *[strategy("default") for _ in range(4_000)]),
+    "long groups": feature("a", *[rollout(5, groupId="g" * 5_000) for _ in range(100)]),
+    "references to segments": feature("a", *[strategy("default", segments=[1] * 1_000) for _ in range(50)]),
+    "parameters": feature("a", strategy("default", parameters={f"p{number}": "" for number in range(10_000)})),
+    "patterns in few bytes": feature(
+        "a", strategy("default", *[constraint("REGEX", value=f"a{n}") for n in range(100)])
+    ),
+    "addresses": feature("a", strategy("remoteAddress", parameters={"IPs": ",".join(["10.0.0.0/8"] * 20_000)})),
+    "long dates": feature("a", strategy("default", *[constraint("DATE_AFTER", value="-" * 5_000)] * 100)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_PIECES)
+def test_small_pieces_have_costs(name: str) -> None:
+    """What is short in a document and takes long is compiled in many slices."""
+    document = {"features": [SMALL_PIECES[name]], "segments": [segment(1, constraint("IN", values=["x"]))]}
+    slices, building = 1, begun(text(document), CompileOptions())
+    while not building.advance(SLICE):
+        slices += 1
+    assert slices >= 30
+    assert told(building.compiled()) == told(in_one_go(document, CompileOptions()))
+
+
+def test_patterns_of_a_segment_are_compiled_in_slices() -> None:
+    """A segment with a pattern is never compiled at once."""
+    document = {"features": [], "segments": [segment(1, *[constraint("REGEX", value=f"a{n}") for n in range(50)])]}
+    assert sum(begun(text(document), CompileOptions()).steps) > 50 * STEP
 
 
 def test_a_slice_ends_within_a_feature() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from flagsvc.engine.model import OverrideSpec, VariantSpec
@@ -75,3 +77,14 @@ def test_ranges() -> None:
         "b: 0 %, no user",
         "c: 60 %, buckets 401 to 1000 of 1000",
     ]
+
+
+def test_very_many_variants_take_linear_time() -> None:
+    """The sum of the weights is made once, and variants without a weight take no part: a form can have thousands of both."""
+    weights = {f"v{number}": 1 for number in range(100_000)} | {f"w{number}": 0 for number in range(100_000)}
+    many = draw("userId", "g", **weights)
+    started = time.monotonic()
+    assert len(variant_impact(draw("userId", "h", a=1), many).moves) == 100_000
+    assert len(variant_impact(draw(v0=99_999, a=1), many).moves) == 99_999
+    assert len(range_words(many)) == 200_000
+    assert time.monotonic() - started < 20

@@ -11,13 +11,12 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from flagsvc.engine.values.text import split_list
-
 ZERO: Final = 0x30
 NINE: Final = 0x39
 POINT: Final = 0x2E
 
 BITS_4: Final = 32
+POINTS_4: Final = 3
 BITS_6: Final = 128
 GROUPS_6: Final = 8
 LONGEST_6: Final = 45
@@ -46,10 +45,12 @@ def parse_v4(text: str) -> tuple[int, int] | None:
             value = value * 256 + octet
             octet = -1
             points += 1
+            if points > POINTS_4:
+                return None
         else:
             break
         at += 1
-    if points != 3 or octet < 0:
+    if points != POINTS_4 or octet < 0:
         return None
     prefix = BITS_4 if at == size else parse_prefix(text[at:], 2, BITS_4)
     return None if prefix < 0 else (value * 256 + octet, prefix)
@@ -168,10 +169,15 @@ class CidrSet:
 class AddressList:
     """The list of addresses of the strategy remoteAddress: exact texts, and IPv4 ranges."""
 
-    def __init__(self, addresses: str) -> None:
-        self.texts = frozenset(split_list(addresses))
+    def __init__(self, values: list[str]) -> None:
+        self.texts: set[str] = set()
         self.v4 = Ranges(BITS_4)
-        for value in self.texts:
+        self.add(values)
+
+    def add(self, values: list[str]) -> None:
+        """Add values, before the first text is matched."""
+        self.texts.update(values)
+        for value in values:
             parsed = parse_v4(value)
             if parsed is not None:
                 self.v4.add(parsed[0], parsed[1])

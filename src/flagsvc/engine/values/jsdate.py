@@ -12,6 +12,8 @@ from flagsvc.engine.values import datereader
 from flagsvc.engine.values.datefields import CYCLE_DAYS, CYCLE_YEARS, DAY_MS, EPOCH
 from flagsvc.engine.values.datetokens import MONTHS
 
+LONGEST: Final = 65_536
+"""The most characters of a date. Each could be a part of it, which takes a hundred bytes."""
 LIMIT: Final = 8_640_000_000_000_000
 """The limit of a date: 100 million days before or after the epoch."""
 
@@ -23,7 +25,7 @@ def parse(text: str, zone: datetime.tzinfo | None = None) -> float | None:
 
     `zone` applies to a date-time without a zone; None is UTC. A date without a time is always in UTC.
     """
-    fields = datereader.read(text)
+    fields = None if len(text) > LONGEST else datereader.read(text)
     if fields is None:
         return None
     epoch = fields.epoch(zone)

@@ -127,8 +127,8 @@ class Body:
                 "document", f"`{shown}` answered in the content coding `{coding}`, which was not asked for"
             )
         self._inflate = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
-        self._parts: list[bytes] = []
-        self._size = 0
+        # not a list: a chunk of one byte would take sixty
+        self._whole = bytearray()
         self._limit = limit
         self._shown = shown
         self._fed = False
@@ -144,12 +144,11 @@ class Body:
         """Return the whole body. Raises UpstreamError if the gzip data end early."""
         if self._fed and self._inflate is not None and not self._inflate.eof:
             raise UpstreamError("document", f"the gzip stream from `{self._shown}` ended early")
-        return b"".join(self._parts)
+        return bytes(self._whole)
 
     def _keep(self, data: bytes) -> bytes:
-        self._parts.append(data)
-        self._size += len(data)
-        if self._size > self._limit:
+        self._whole += data
+        if len(self._whole) > self._limit:
             raise UpstreamError("document", f"the answer of `{self._shown}` is larger than {self._limit} bytes")
         return b""
 
@@ -160,7 +159,7 @@ class Body:
         if self._members > MOST_MEMBERS:
             raise UpstreamError("document", f"the gzip stream from `{self._shown}` has too many members")
         try:
-            self._keep(inflate.decompress(data, self._limit - self._size + 1))
+            self._keep(inflate.decompress(data, self._limit - len(self._whole) + 1))
         except zlib.error:
             raise UpstreamError("document", f"the gzip stream from `{self._shown}` is wrong") from None
         return inflate.unused_data

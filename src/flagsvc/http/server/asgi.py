@@ -162,15 +162,12 @@ def headers_of(headers: Iterable[Any]) -> Headers:
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
     """Return the body, or its beginning up to one byte over the limit; None if the caller has gone."""
-    parts: list[bytes] = []
-    size = 0
-    while size <= limit:
+    whole = bytearray()
+    while len(whole) <= limit:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
-        part = message.get("body", b"")
-        parts.append(part)
-        size += len(part)
+        whole += message.get("body", b"")
         if not message.get("more_body", False):
             break
-    return b"".join(parts)
+    return bytes(whole)

@@ -6,22 +6,31 @@ proxy).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from flagsvc.engine.fragments import encode
 from flagsvc.engine.parse import is_included
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.ports import ServedDocument
 from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
 
 MAX_KEPT = 16
 """The most documents that are kept. For one more, all are dropped and made again."""
+MAX_BYTES = 128 * 1024 * 1024
+"""The bytes of kept documents above which all are dropped before a further document is made."""
+MAX_INLINED = 256 * 1024 * 1024
+"""The most bytes of segments that a document may have in the place of references to them, which are short."""
+TOO_LARGE = (
+    "the document is too large with the constraints of its segments in their place; use an SDK that knows segments"
+)
 MARK = b'"segments"'
-IMPOSSIBLE: Mapping[str, object] = {"contextName": "userId", "operator": "IN", "values": []}
+IMPOSSIBLE: object = {"contextName": "userId", "operator": "IN", "values": []}
 """The constraint in the place of a segment that the document does not have: it admits no user."""
 
 
@@ -41,7 +50,8 @@ class DocumentFilter(NamedTuple):
 
     def includes(self, feature: object) -> bool:
         """Return whether a feature passes the filters. A feature without a project belongs to any."""
-        return any(is_included(feature, project, self.prefix) for project in self.projects or (None,))
+        project = feature.get("project") if self.projects and isinstance(feature, dict) else None
+        return is_included(feature, None, self.prefix) and (project is None or project in self.projects)
 
     def query(self) -> dict[str, object]:
         """Return the members that the filters add to the document's member `query`."""
@@ -63,6 +73,8 @@ class ClientDocuments:
             self.kept = {}
         found = self.kept.get(wanted)
         if found is None:
+            if sum(len(each.whole) for each in self.kept.values()) > MAX_BYTES:
+                self.kept = {}
             found = self.kept[wanted] = CachedAnswer(make_tag(served, wanted), make_body(served.body, wanted), [])
         return found
 
@@ -85,7 +97,7 @@ def make_body(body: bytes, wanted: DocumentFilter) -> bytes:
     top: dict[str, Any] = {**split(body)}
     features = [raw for raw in items_of(top.get("features")) if wanted.includes(value_of(raw))]
     if wanted.inline:
-        segments = index_segments(items_of(top.pop("segments", None)))
+        segments = SegmentIndex(items_of(top.pop("segments", None)))
         features = [inline_segments(raw, segments) for raw in features]
     query = value_of(top["query"]) if "query" in top else {}
     return encode(top | {"features": features, "query": (query if isinstance(query, dict) else {}) | wanted.query()})
@@ -97,7 +109,7 @@ def find_feature(body: bytes, name: str) -> bytes | None:
     for raw in items_of(top.get("features")):
         feature = value_of(raw)
         if isinstance(feature, dict) and feature.get("name") == name:
-            return bytes(inline_segments(raw, index_segments(items_of(top.get("segments")))))
+            return bytes(inline_segments(raw, SegmentIndex(items_of(top.get("segments")))))
     return None
 
 
@@ -128,25 +140,38 @@ def value_of(raw: msgspec.Raw) -> object:
     return decode(bytes(raw))
 
 
-def index_segments(items: Iterable[msgspec.Raw]) -> dict[object, list[object]]:
-    """Return the constraints of segments by id."""
-    segments = (value_of(item) for item in items)
-    return {
-        each["id"]: each.get("constraints") or []
-        for each in segments
-        if isinstance(each, dict) and isinstance(each.get("id"), int | str)
-    }
+class SegmentIndex:
+    """The constraints of a document's segments by id, to be put into strategies. They may take MAX_INLINED bytes there."""
+
+    def __init__(self, items: Iterable[msgspec.Raw]) -> None:
+        self.room = MAX_INLINED
+        self.known: dict[object, tuple[list[object], int]] = {}
+        for item in items:
+            each = value_of(item)
+            if isinstance(each, dict) and isinstance(each.get("id"), int | str):
+                self.known[each["id"]] = each.get("constraints") or [], len(memoryview(item))
+
+    def take(self, identity: object) -> list[object]:
+        """Return the constraints of a segment; of a missing one the IMPOSSIBLE. Raises HttpError (500) if there is no room left."""
+        constraints, size = self.known.get(identity if isinstance(identity, int | str) else None, ([IMPOSSIBLE], 0))
+        self.room -= size
+        if self.room < 0:
+            raise HttpError(500, TOO_LARGE, [])
+        return constraints
 
 
-def inline_segments(raw: msgspec.Raw, segments: Mapping[object, list[object]]) -> msgspec.Raw:
-    """Return a feature whose strategies hold the constraints of their segments. A segment that is missing admits no user."""
+def inline_segments(raw: msgspec.Raw, segments: SegmentIndex) -> msgspec.Raw:
+    """Return a feature whose strategies hold the constraints of their segments. A segment that is missing admits no user.
+
+    Raises HttpError (500) as `SegmentIndex.take` does.
+    """
     feature = value_of(raw) if MARK in bytes(raw) else None
     strategies = feature.get("strategies") if isinstance(feature, dict) else None
     if not isinstance(strategies, list):
         return raw
     for strategy in strategies:
         named = strategy.pop("segments", None) if isinstance(strategy, dict) else None
-        for identity in named if isinstance(named, list) else ():
-            found = segments.get(identity if isinstance(identity, int | str) else None, [IMPOSSIBLE])
-            strategy["constraints"] = [*(strategy.get("constraints") or []), *found]
+        if isinstance(named, list) and named:
+            own = strategy.get("constraints") or []
+            strategy["constraints"] = [*own, *chain.from_iterable(segments.take(identity) for identity in named)]
     return msgspec.Raw(encode(feature))

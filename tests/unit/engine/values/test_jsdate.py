@@ -283,3 +283,10 @@ def test_local_times_as_node_has_them(name: str) -> None:
     answers = javascript.apply("t => new Date(t).getTime()", texts, zone=name)
     wrong = [(t, answer) for t, answer in zip(texts, answers, strict=True) if jsdate.parse(t, zone) != answer]
     assert not wrong, wrong[:10]
+
+
+def test_a_text_beyond_the_bound_is_no_date() -> None:
+    """Each character could be a part of the date, which takes memory."""
+    date = "2020-01-01 (" + "x" * (jsdate.LONGEST - 13) + ")"
+    assert jsdate.parse(date) is not None
+    assert jsdate.parse(date + " ") is None

@@ -160,3 +160,17 @@ def test_no_bytes_are_no_truncated_stream() -> None:
 def test_documents_are_not_in_any_repr() -> None:
     """No repr shows a document or a header value."""
     assert "secret" not in repr(Fetched(b"secret")) + repr(Answer(200, {"x": "secret"}, b"secret"))
+
+
+def test_a_body_in_single_bytes_takes_its_own_size() -> None:
+    """An upstream that sends each byte alone does not take sixty times as much memory."""
+    body = Body("", 1_000_000, "http://u")
+    tracemalloc.start()
+    try:
+        for number in range(300_000):
+            body.feed(b"%d" % (number % 1_000))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2_000_000
+    assert len(body.finish()) < 1_000_000

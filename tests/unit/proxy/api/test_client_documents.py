@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api import client_documents
 from flagsvc.proxy.api.client_documents import MAX_KEPT, ClientDocuments, DocumentFilter, find_feature, make_body
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 
@@ -97,3 +99,27 @@ def test_documents_are_kept_until_another_is_served() -> None:
     for number in range(3 * MAX_KEPT):
         documents.find(two, DocumentFilter((), str(number)))
         assert len(documents.kept) <= MAX_KEPT
+
+
+def test_kept_documents_have_a_bound_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above it, all are dropped before a further document is made: prefixes of callers could keep the document many times."""
+    monkeypatch.setattr(client_documents, "MAX_BYTES", 2 * len(served().body))
+    documents, now = ClientDocuments(), served()
+    for number in range(6):
+        documents.find(now, DocumentFilter((f"p{number}",)))
+        assert sum(len(each.body) for each in documents.kept.values()) <= 4 * len(now.body)
+    assert len(documents.kept) < 6
+
+
+def test_inlined_segments_have_a_bound_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short list of references to a long segment makes no huge document."""
+    monkeypatch.setattr(client_documents, "MAX_INLINED", 1_000_000)
+    segment = {"id": 1, "constraints": [EU] * 1_000}
+    few, many = ({"name": "a", "strategies": [{"name": "default", "segments": [1] * count}]} for count in (10, 10_000))
+    found = json.loads(make_body(served({"features": [few], "segments": [segment]}).body, DocumentFilter(inline=True)))
+    assert len(found["features"][0]["strategies"][0]["constraints"]) == 10_000
+    body = served({"features": [many], "segments": [segment]}).body
+    with pytest.raises(HttpError, match="too large"):
+        make_body(body, DocumentFilter(inline=True))
+    with pytest.raises(HttpError, match="too large"):
+        find_feature(body, "a")

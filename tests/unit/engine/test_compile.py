@@ -1,0 +1,67 @@
+"""What compiling a document takes: time and memory that grow with the document, whatever its parts multiply."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from flagsvc.engine.compile import Compiled, CompileOptions, Compiler, compile_document
+from flagsvc.engine.features import ParentToggle, Toggle, ToggleOutcome
+from support.evaluating import constraint, feature, strategy
+
+
+def compiled_both_ways(*features: dict[str, Any], segments: list[Any] | None = None) -> list[Compiled]:
+    """Return a document compiled in slices, and at once."""
+    document = {"features": list(features), "segments": segments or []}
+    building = Compiler(CompileOptions()).begin_text(json.dumps(document).encode(), None)
+    assert building is not None
+    while not building.advance(4_096):
+        pass
+    return [building.compiled(), compile_document(document, CompileOptions())]
+
+
+@pytest.mark.parametrize("in_strategies", [False, True])
+@pytest.mark.parametrize("count", [100, 20_000])
+def test_a_long_name_that_many_variants_repeat_is_a_problem(count: int, in_strategies: bool) -> None:
+    """The answer of each variant has the name: a document of a megabyte would take gigabytes. Other features are served."""
+    name = "a" * (5_000_000 // count)
+    variants = [{"name": f"v{number}", "weight": 1} for number in range(count)]
+    long = feature(name, strategy("default", variants=variants)) if in_strategies else feature(name, variants=variants)
+    for compiled in compiled_both_ways(long, feature("b")):
+        assert compiled.snapshot.names.keys() == {"b"}
+        [problem] = compiled.problems
+        told = f"must be shorter: {count} variants repeat its {len(name)} characters"
+        assert (problem.path, problem.message) == ("features[0].name", told)
+
+
+def test_a_shared_segment_is_read_once() -> None:
+    """Strategies that list a segment a hundred thousand times take no longer than its constraints and the lists together."""
+    parts = [constraint("IN", field=f"f{number % 9}", values=[str(number)]) for number in range(20_000)]
+    listed = [strategy("default", segments=[1] * 10_000) for _ in range(10)]
+    started = time.monotonic()
+    found = compiled_both_ways(feature("a", *listed), segments=[{"id": 1, "constraints": parts}])
+    assert time.monotonic() - started < 30
+    assert [compiled.problems for compiled in found] == [[], []]
+
+
+OUTCOMES = [(False, None), (True, None), (True, "a"), (True, "b")]
+
+
+@pytest.mark.parametrize(
+    ("enabled", "variants", "accepted"),
+    [
+        (True, (), [False, True, True, True]),
+        (True, ("a",), [False, False, True, False]),
+        (True, ("disabled", "b", "other"), [False, True, False, True]),
+        (False, (), [True, False, False, False]),
+        (False, ("a",), [True, False, False, False]),
+    ],
+)
+def test_outcomes_of_a_parent(enabled: bool, variants: tuple[str, ...], accepted: list[bool]) -> None:
+    """Each outcome is accepted or not, without a table: thousands of children of as many variants would take gigabytes."""
+    toggle = Toggle("p", [ToggleOutcome(state, variant, b"") for state, variant in OUTCOMES])
+    parent = ParentToggle(toggle, enabled, frozenset(variants))
+    assert [parent.accepts(number) for number in range(len(OUTCOMES))] == accepted
