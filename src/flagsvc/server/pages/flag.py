@@ -23,7 +23,6 @@ from flagsvc.server.store.resources import events, feature_environments, feature
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.flag_sentences import sentences_of
 from flagsvc.server.store.resources.links import SCHEMES
-from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 DEPEND = "UPDATE_FEATURE_DEPENDENCY"
@@ -126,8 +125,8 @@ def switch(*, enabled: bool) -> Handler:
     def handler(call: ApiCall) -> ApiAnswer:
         name, environment = call.params["featureName"], call.params["environment"]
         with call.store.writing(call.actor, "page") as tx:
-            place = StrategyPlace(require_flag(tx, name).project, name, environment)
-            feature_environments.switch(tx, place, enabled=enabled)
+            project = require_flag(tx, name).project
+            feature_environments.switch(tx, project, environment, [name], enabled=enabled)
         back = back_of(call.form.text("back"))
         return go_to(call, back, tx) if back else see_other(call, "flags", name, done=tx)
 

@@ -25,7 +25,7 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
         Raises CallerError (400, 403, 404, 409).
     """
     check_name(new_name)
-    features.check_unused(tx, new_name)
+    features.check_unused(tx, [new_name])
     row = features.find(tx, name)
     if row is None or row.archived_at is not None:
         raise not_found(f"Could not find feature flag with name {name}")
@@ -36,7 +36,7 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
     for state in states_of(tx, [name])[name]:
         place = StrategyPlace(project, new_name, state.environment)
         if state.variants:
-            save_variants(tx, place, state.variants)
+            save_variants(tx, {place: state.variants})
         for strategy in strategies.list_all(tx, name, state.environment):
             strategies.create(tx, place, copy_strategy(strategy, new_name, replace_group=replace_group))
     for parent in dependencies.parents_of(tx, name):

@@ -13,7 +13,6 @@ from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import feature_environments
-from flagsvc.server.store.resources.strategies import StrategyPlace
 
 ACTIVATE = Parameter("shouldActivateDisabledStrategies", "`true`: enable disabled strategies.")
 VARIANTS_PERMISSION = "UPDATE_FEATURE_ENVIRONMENT_VARIANTS"
@@ -29,7 +28,7 @@ def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches a feature on or off in an environment."""
 
     def handler(call: ApiCall) -> ApiAnswer:
-        return _switch(call, [read_place(call)], enabled=enabled)
+        return _switch(call, [call.params["featureName"]], enabled=enabled)
 
     return handler
 
@@ -38,18 +37,16 @@ def switch_all(*, enabled: bool) -> Handler:
     """Return a handler that switches several features on or off in an environment."""
 
     def handler(call: ApiCall) -> ApiAnswer:
-        project, environment = call.params["projectId"], call.params["environment"]
-        places = [StrategyPlace(project, name, environment) for name in dict.fromkeys(call.body["features"])]
-        return _switch(call, places, enabled=enabled)
+        return _switch(call, list(dict.fromkeys(call.body["features"])), enabled=enabled)
 
     return handler
 
 
-def _switch(call: ApiCall, places: Sequence[StrategyPlace], *, enabled: bool) -> ApiAnswer:
+def _switch(call: ApiCall, names: Sequence[str], *, enabled: bool) -> ApiAnswer:
+    project, environment = call.params["projectId"], call.params["environment"]
     activate = call.first_value(ACTIVATE.name) == TRUE
     with call.store.writing(call.actor) as tx:
-        for place in places:
-            feature_environments.switch(tx, place, enabled=enabled, activate=activate)
+        feature_environments.switch(tx, project, environment, names, enabled=enabled, activate=activate)
     return ApiAnswer()
 
 

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from sqlalchemy import select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required, permission_refusal
-from flagsvc.server.store.batch.import_work import FeatureState, ImportWork, read_states, update_states
+from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.write_strategies import insert_strategies
 from flagsvc.server.store.checks import default_strategy, prepare_imported_variants
 from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
+from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.schema import strategies
 from flagsvc.server.store.upsert import chunks
 
@@ -21,15 +23,13 @@ CREATE_STRATEGY = "CREATE_FEATURE_STRATEGY"
 def write_variants(work: ImportWork) -> None:
     """Replace the variants of the features that the data set gives some. Raises CallerError (400, 404)."""
     wanted = {each["featureName"]: prepare_imported_variants(each["variants"]) for each in work.data.with_variants()}
-    states = read_states(work, wanted)
+    states = read_states(work.tx, work.data.environment, wanted)
     for name in wanted:
         if name not in states:
             raise not_found(f"Could not find {name} in {work.data.environment}")
+    project, environment = work.data.project, work.data.environment
     changed = {name: variants for name, variants in wanted.items() if variants != states[name].variants}
-    update_states(work, "variants", changed)
-    for name, variants in changed.items():
-        before, data = {"variants": states[name].variants}, {"variants": variants}
-        work.record_event("feature-environment-variants-updated", name, before=before, data=data, here=True)
+    save_variants(work.tx, {StrategyPlace(project, name, environment): each for name, each in changed.items()})
 
 
 def write_states(work: ImportWork) -> None:
@@ -43,16 +43,13 @@ def write_states(work: ImportWork) -> None:
     if not wanted:
         return
     check_change_request_not_required(work.tx, work.actor, work.data.project, work.data.environment)
-    states = read_states(work, wanted)
+    states = read_states(work.tx, work.data.environment, wanted)
     active_strategies = _read_active_strategies(work, wanted)
     _check_states(work, wanted, states, active_strategies)
     without_strategy = [name for name, on in wanted.items() if on and not any(active_strategies.get(name, ()))]
     insert_strategies(work, [default_strategy(name) | {"featureName": name} for name in without_strategy])
-    changed = {name: on for name, on in wanted.items() if on != states[name].enabled}
-    update_states(work, "enabled", changed)
-    for name, on in changed.items():
-        kind = f"feature-environment-{'enabled' if on else 'disabled'}"
-        work.record_event(kind, name, before={"enabled": not on}, data={"enabled": on}, here=True)
+    project, environment = work.data.project, work.data.environment
+    set_states(work.tx, {StrategyPlace(project, name, environment): on for name, on in wanted.items()})
 
 
 def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str, list[bool]]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-from uuid import uuid4
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json
@@ -16,12 +14,16 @@ from flagsvc.server.store.constraints import check_legal_values, check_limits, c
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources.strategies import (
+    StrategyPlace,
     as_integer_if_whole,
+    insert_rows,
+    new_row,
     read_sort_order,
     segments_of,
+    whole_row,
     whole_strategy,
 )
-from flagsvc.server.store.schema import strategies, strategy_segments
+from flagsvc.server.store.schema import strategies
 from flagsvc.server.store.upsert import chunks
 
 
@@ -52,16 +54,9 @@ def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
         check_segment_count(ids)
     if not work.known.environment:
         raise bad_data("You have not added the current environment to the project")
-    work.tx.db.execute(insert(strategies), rows)
-    uses = [
-        {"strategy_id": row["id"], "segment_id": segment, "position": place}
-        for row, ids in zip(rows, used, strict=True)
-        for place, segment in enumerate(dict.fromkeys(ids))
-    ]
-    if uses:
-        work.tx.db.execute(insert(strategy_segments), uses)
+    insert_rows(work.tx, rows, used)
     for row, ids in zip(rows, used, strict=True):
-        work.record_event("feature-strategy-add", row["feature"], data=_to_json(row, ids), here=True)
+        work.record_event("feature-strategy-add", row["feature"], data=whole_row(row, ids), here=True)
 
 
 def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
@@ -78,40 +73,31 @@ def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
     return found
 
 
-def _rows(work: ImportWork, wanted: Sequence[Json]) -> list[dict[str, Any]]:
+def _rows(work: ImportWork, wanted: Sequence[Json]) -> list[Json]:
     """Return the checked rows of strategies. Like the real server, check the values of all, then whether they are legal."""
     legal = read_legal_values(
         work.tx, (constraint["contextName"] for each in wanted for constraint in each.get("constraints") or ())
     )
     last = _read_last_orders(work, [each["featureName"] for each in wanted])
     places = work.tx.positions(strategies, len(wanted))
-    rows = [
-        _row(work, each, _sort_order_of(each, last)) | {"position": place}
-        for place, each in zip(places, wanted, strict=True)
-    ]
+    rows = [_row(work, each, _sort_order_of(each, last), place) for place, each in zip(places, wanted, strict=True)]
     for row in rows:
         check_legal_values(row["constraints"], legal)
         row["variants"] = prepare_variants(row["variants"])
     return rows
 
 
-def _row(work: ImportWork, wanted: Json, order: float) -> dict[str, Any]:
+def _row(work: ImportWork, wanted: Json, order: float, position: int) -> Json:
     constraints = wanted.get("constraints") or []
     check_limits(constraints)
     feature = wanted["featureName"]
-    return {
-        "id": str(uuid4()),
-        "feature": feature,
-        "environment": work.data.environment,
-        "name": wanted["name"],
-        "title": wanted.get("title"),
+    columns = {
         "parameters": fill_parameters(wanted["name"], wanted.get("parameters"), feature, work.project.stickiness),
         "constraints": check_values(constraints),
         "variants": wanted.get("variants") or [],
-        "disabled": bool(wanted.get("disabled")),
-        "sort_order": order,
-        "created_at": work.tx.now,
     }
+    place = StrategyPlace(work.data.project, feature, work.data.environment)
+    return new_row(work.tx, place, wanted, columns, order=order, position=position)
 
 
 def _read_last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float]:
@@ -135,9 +121,3 @@ def _sort_order_of(wanted: Json, last: dict[str, float]) -> float:
     if wanted.get("sortOrder") is not None:
         last[wanted["featureName"]] = order if before is None else max(before, order)
     return order
-
-
-def _to_json(row: dict[str, Any], used: list[int]) -> Json:
-    """Return a strategy as events hold it."""
-    kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    return {name: row[name] for name in kept} | {"sortOrder": as_integer_if_whole(row["sort_order"]), "segments": used}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Text, cast, delete, insert, select, update
@@ -16,6 +16,7 @@ from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time, read_time
+from flagsvc.server.store.upsert import chunks
 
 LONGEST_DESCRIPTION = 250
 LONGEST_VALUE = 100
@@ -78,8 +79,17 @@ def find_several(tx: Tx, names: Sequence[str]) -> list[Json]:
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
     """Return the strategies of active features that constrain a context field."""
-    rows = tx.db.execute(_constrained_strategies()).all()
-    return strategies_to_json(row for row in rows if any(each["contextName"] == name for each in row.constraints))
+    return strategies_to_json(rows_using(tx, [name]).get(name, ()))
+
+
+def rows_using(tx: Tx, names: Collection[str]) -> dict[str, list[Row[Any]]]:
+    """Return the rows of the strategies of active features that constrain context fields, by field."""
+    wanted = set(names)
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    for row in tx.db.execute(_constrained_strategies()) if wanted else ():
+        for name in wanted.intersection(each["contextName"] for each in row.constraints):
+            found[name].append(row)
+    return found
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -185,24 +195,44 @@ def remove_legal_value(tx: Tx, name: str, value: str) -> None:
     _write(tx, name, {"legal_values": [each for each in values if each["value"] != value]})
 
 
-def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
-    """Make a context field what an event holds: it is changed, or created. Raises CallerError (400) for its project."""
-    name, project = whole["name"], whole.get("project")
-    check_project_exists(tx, project)
-    columns = {"description": whole["description"], "stickiness": whole["stickiness"], "project": project}
-    columns |= {"sort_order": whole["sortOrder"], "legal_values": whole["legalValues"]}
-    if tx.db.execute(select(context_fields.c.name).where(context_fields.c.name == name)).first():
-        _write(tx, name, columns)
-    else:
-        made = {"name": name, "created_at": read_time(whole["createdAt"])}
-        tx.db.execute(insert(context_fields).values(columns | made))
-        tx.record_event("context-field-created", data=find(tx, name))
+def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
+    """Make context fields what events hold: each is changed, or created. Raises CallerError (400) for its project."""
+    for project in dict.fromkeys(whole.get("project") for whole in wholes):
+        check_project_exists(tx, project)
+    for chunk in chunks(wholes):
+        there = {each["name"] for each in find_several(tx, [whole["name"] for whole in chunk])}
+        for whole in chunk:
+            if whole["name"] in there:
+                _write(tx, whole["name"], _whole_columns(whole))
+        new = {whole["name"]: whole for whole in chunk if whole["name"] not in there}
+        rows = [
+            _whole_columns(whole) | {"name": name, "created_at": read_time(whole["createdAt"])}
+            for name, whole in new.items()
+        ]
+        if rows:
+            tx.db.execute(insert(context_fields), rows)
+        for made in find_several(tx, list(new)):
+            tx.record_event("context-field-created", data=made)
+
+
+def _whole_columns(whole: Mapping[str, Any]) -> Json:
+    columns = {"description": whole["description"], "stickiness": whole["stickiness"]}
+    shared = {"project": whole.get("project"), "sort_order": whole["sortOrder"]}
+    return columns | shared | {"legal_values": whole["legalValues"]}
 
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a context field. Raises CallerError: 404, and 409 where strategies of active features constrain it."""
-    before = find(tx, name)
-    if strategies_using(tx, name):
+    find(tx, name)
+    remove_all(tx, [name])
+
+
+def remove_all(tx: Tx, names: Sequence[str]) -> None:
+    """Delete context fields. Raises CallerError (409) where strategies of active features constrain one of them."""
+    if rows_using(tx, names):
         raise CallerError("ConflictError", IN_USE)
-    tx.db.execute(delete(context_fields).where(context_fields.c.name == name))
-    tx.record_event("context-field-deleted", before=before)
+    for chunk in chunks(names):
+        before = find_several(tx, chunk)
+        tx.db.execute(delete(context_fields).where(context_fields.c.name.in_(chunk)))
+        for each in before:
+            tx.record_event("context-field-deleted", before=each)

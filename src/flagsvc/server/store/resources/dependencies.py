@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, insert, or_, select
+from sqlalchemy import and_, delete, exists, insert, select
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -35,10 +36,17 @@ def parents_of_all(tx: Tx, children: Iterable[str]) -> dict[str, list[Json]]:
 
 def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
     """Return the features that depend on any of these, sorted by name."""
-    found: set[str] = set()
+    return sorted({child for children in children_by_parent(tx, parents).values() for child in children})
+
+
+def children_by_parent(tx: Tx, parents: Iterable[str]) -> dict[str, list[str]]:
+    """Return the features that depend on each of these, sorted by name; no entry for a feature on which none depends."""
+    found: dict[str, list[str]] = defaultdict(list)
     for chunk in chunks(parents):
-        found.update(tx.db.execute(select(dependencies.c.child).where(dependencies.c.parent.in_(chunk))).scalars())
-    return sorted(found)
+        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(chunk))
+        for parent, child in tx.db.execute(query):
+            found[parent].append(child)
+    return {parent: sorted(children) for parent, children in found.items()}
 
 
 def parents_of_others(tx: Tx, names: Sequence[str]) -> list[str]:
@@ -51,16 +59,13 @@ def parents_of_others(tx: Tx, names: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-def have_dependencies(tx: Tx, names: Sequence[str]) -> bool:
-    """Return whether any of these features is a parent or a child."""
-    return any(
-        tx.db.execute(
-            select(dependencies.c.child)
-            .where(or_(dependencies.c.parent.in_(chunk), dependencies.c.child.in_(chunk)))
-            .limit(1)
-        ).first()
-        for chunk in chunks(names)
-    )
+def find_related(tx: Tx, names: Sequence[str]) -> set[str]:
+    """Return the features among these that are a parent or a child."""
+    found: set[str] = set()
+    for chunk in chunks(names):
+        for column in (dependencies.c.parent, dependencies.c.child):
+            found.update(tx.db.execute(select(column).where(column.in_(chunk)).distinct()).scalars())
+    return found
 
 
 def any_dependencies(tx: Tx) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.resources.whole_features import OFF
+from flagsvc.server.store.resources.whole_strategies import Placed, insert_all
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -154,15 +156,13 @@ def remove(tx: Tx, name: str) -> None:
 
 def find_whole(tx: Tx, name: str) -> Json:
     """Return an environment with the strategies in it by feature, as the event of its end holds it. Raises CallerError (404)."""
-    names = tx.db.execute(select(strategies_table.c.feature).where(strategies_table.c.environment == name).distinct())
-    left = {feature: _strategies_of(tx, feature, name) for feature in sorted(names.scalars().all())}
-    return get(tx, name) | {"strategies": left}
-
-
-def _strategies_of(tx: Tx, feature: str, name: str) -> list[Json]:
-    rows = strategies.list_rows(tx, feature, name)
+    query = select(strategies_table).where(strategies_table.c.environment == name)
+    rows = tx.db.execute(query.order_by(strategies_table.c.feature, *strategies.ORDER)).all()
     used = strategies.segments_of(tx, (row.id for row in rows))
-    return [strategies.whole_strategy(row, used.get(row.id, ())) for row in rows]
+    left: dict[str, list[Json]] = defaultdict(list)
+    for row in rows:
+        left[row.feature].append(strategies.whole_strategy(row, used.get(row.id, ())))
+    return get(tx, name) | {"strategies": dict(left)}
 
 
 def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
@@ -177,9 +177,12 @@ def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
         return
     tx.db.execute(insert(environments).values({"name": name} | columns))
     owners = {row.name: row.project for row in find_all(tx, list(held["strategies"]))}
-    for feature, project in owners.items():
-        for each in held["strategies"][feature]:
-            strategies.insert_whole(tx, StrategyPlace(project, feature, name), each)
+    left = [
+        Placed(StrategyPlace(project, feature, name), each)
+        for feature, project in owners.items()
+        for each in held["strategies"][feature]
+    ]
+    insert_all(tx, left)
     tx.record_event("environment-created", environment=name, data=find_whole(tx, name))
 
 

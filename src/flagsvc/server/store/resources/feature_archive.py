@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import Row, bindparam, delete, select, update
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources.dependencies import (
     children_of,
-    have_dependencies,
+    find_related,
     parents_of_others,
     remove_dependencies,
 )
@@ -58,7 +58,7 @@ def validate_archiving(tx: Tx, names: Sequence[str]) -> Json:
     """Return how archiving features would affect dependencies."""
     return {
         "parentsWithChildFeatures": parents_of_others(tx, names),
-        "hasDeletedDependencies": have_dependencies(tx, names),
+        "hasDeletedDependencies": bool(find_related(tx, names)),
     }
 
 
@@ -140,27 +140,42 @@ def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]
     return found
 
 
-def archive_state(tx: Tx, row: Row[Any]) -> Json:
-    """Return since when a feature is archived, and in which environments it is on, as events hold it."""
-    enabled = _environments_where_on(tx, [row.name]).get(row.name, [])
-    return {"archivedAt": format_time(row.archived_at), "enabledIn": enabled}
+def archive_states(tx: Tx, rows: Sequence[Row[Any]]) -> dict[str, Json]:
+    """Return since when features are archived, and in which environments they are on, as events hold it, by name."""
+    enabled = _environments_where_on(tx, [row.name for row in rows])
+    return {
+        row.name: {"archivedAt": format_time(row.archived_at), "enabledIn": enabled.get(row.name, [])} for row in rows
+    }
 
 
-def put_back_state(tx: Tx, name: str, held: Mapping[str, Any]) -> None:
-    """Archive or revive a feature as an event holds it. Without `enabledIn` its switches stay. Raises CallerError (404)."""
-    row = find(tx, name)
-    if row is None:
+def put_back_states(tx: Tx, held: Mapping[str, Mapping[str, Any]]) -> None:
+    """Archive or revive features as events hold it, by name. Without `enabledIn` switches stay. Raises CallerError (404)."""
+    rows = {row.name: row for row in find_all(tx, list(held))}
+    if len(rows) < len(held):
         raise not_found(NO_FLAG)
-    require_active_project(tx, row.project)
-    before = archive_state(tx, row)
-    after = before | dict(held)
-    archived_at = read_time(after["archivedAt"])
-    tx.db.execute(update(features).where(features.c.name == name).values(archived_at=archived_at))
+    for project in dict.fromkeys(row.project for row in rows.values()):
+        require_active_project(tx, project)
+    before = archive_states(tx, list(rows.values()))
+    after = {name: before[name] | dict(each) for name, each in held.items()}
+    _write_states(tx, after)
+    for name in held:
+        kind = "feature-revived" if after[name]["archivedAt"] is None else "feature-archived"
+        sides: Json = {"before": before[name], "data": after[name]}
+        tx.record_event(kind, project=rows[name].project, feature=name, **sides)
+
+
+def _write_states(tx: Tx, wanted: Mapping[str, Json]) -> None:
+    """Store since when features are archived, and in which environments they are on, by name."""
+    times = [{"which": name, "time": read_time(each["archivedAt"])} for name, each in wanted.items()]
+    on = [{"which": name, "place": place} for name, each in wanted.items() for place in each["enabledIn"]]
     state = feature_environments.c
-    states = update(feature_environments).where(state.feature == name)
-    tx.db.execute(states.values(enabled=state.environment.in_(after["enabledIn"])))
-    kind = "feature-revived" if archived_at is None else "feature-archived"
-    tx.record_event(kind, project=row.project, feature=name, before=before, data=after)
+    flag = update(features).where(features.c.name == bindparam("which"))
+    here = update(feature_environments).where(state.feature == bindparam("which"))
+    if times:
+        tx.db.execute(flag.values(archived_at=bindparam("time")), times)
+        tx.db.execute(here.values(enabled=False), [{"which": name} for name in wanted])
+    if on:
+        tx.db.execute(here.where(state.environment == bindparam("place")).values(enabled=True), on)
 
 
 def remove_rows(tx: Tx, rows: Sequence[Row[Any]]) -> None:

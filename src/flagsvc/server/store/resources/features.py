@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, bindparam, func, insert, select, update
 
 from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, name_problem
 from flagsvc.server.store.constraints import limit_exceeded
@@ -108,10 +108,9 @@ def metadata(row: Row[Any]) -> Json:
     }
 
 
-def check_unused(tx: Tx, name: str) -> None:
+def check_unused(tx: Tx, names: Sequence[str]) -> None:
     """Raise CallerError (409) for the name of an existing feature, archived or not."""
-    row = find(tx, name)
-    if row is not None:
+    for row in find_all(tx, names):
         raise CallerError(
             "NameExistsError", f"{'A' if row.archived_at is None else 'An archived'} flag with that name already exists"
         )
@@ -120,7 +119,7 @@ def check_unused(tx: Tx, name: str) -> None:
 def check_new_name(tx: Tx, name: str, project: str | None) -> None:
     """Raise CallerError if a new feature cannot have a name: not URL-friendly, in use, or against the project's pattern."""
     check_name(name)
-    check_unused(tx, name)
+    check_unused(tx, [name])
     if project:
         check_pattern(tx, project, name)
 
@@ -132,11 +131,11 @@ def check_pattern(tx: Tx, project: str, name: str) -> None:
         NamingPattern(row.naming_pattern, row.naming_example, row.naming_description).check(name)
 
 
-def check_project_limit(tx: Tx, project: str) -> None:
-    """Raise CallerError (403) if a project has reached its limit of active features."""
+def check_project_limit(tx: Tx, project: str, more: int = 1) -> None:
+    """Raise CallerError (403) if a project cannot have more active features: so many pass its limit."""
     limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
     active = features.c.archived_at.is_(None)
-    if limit is not None and _count(tx, features.c.project == project, active) >= limit:
+    if limit is not None and more and _count(tx, features.c.project == project, active) + more > limit:
         raise CallerError(
             "InvalidOperationError", "You have reached the maximum number of feature flags for this project."
         )
@@ -159,7 +158,7 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     require_active_project(tx, project)
     insert_feature(tx, project, wanted)
     given = sorted({(each["type"], each["value"]) for each in wanted.get("tags") or []})
-    add_tags(tx, name, given)
+    add_tags(tx, {name: given})
     row = find(tx, name)
     assert row is not None
     tags_given = [{"type": kind, "value": value} for kind, value in given]
@@ -189,23 +188,27 @@ def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
         tx.db.execute(insert(feature_environments), states)
 
 
-def add_tags(tx: Tx, name: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Add tags to a new feature, `pairs` of type and value, and create those that do not exist.
+def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Add tags to new features, pairs of type and value by feature, and create those that do not exist.
 
     Raises CallerError (400) for an unknown type.
     """
+    pairs = list(dict.fromkeys(pair for each in wanted.values() for pair in each))
     for kind in dict.fromkeys(kind for kind, _ in pairs):
         if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
             raise bad_data(f"Tag type '{kind}' does not exist")
-    same = tags.c.value.in_([value for _, value in pairs])
-    known = {(kind, value) for kind, value in tx.db.execute(select(tags.c.type, tags.c.value).where(same))}
-    rows = [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs]
-    upsert(tx, tags, rows, [])
+    known = set[tuple[str, str]]()
+    for chunk in chunks(dict.fromkeys(value for _, value in pairs)):
+        query = select(tags.c.type, tags.c.value).where(tags.c.value.in_(chunk))
+        known.update((kind, value) for kind, value in tx.db.execute(query))
+    upsert(tx, tags, [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs], [])
     for kind, value in pairs:
         if (kind, value) not in known:
             tx.record_event("tag-created", data={"type": kind, "value": value})
-    by = None if tx.actor is None else tx.actor.id
-    upsert(tx, feature_tags, [row | {"feature": name, "created_by_id": by} for row in rows], [])
+    now = {"created_at": tx.now, "created_by_id": None if tx.actor is None else tx.actor.id}
+    given = [(name, *pair) for name, each in wanted.items() for pair in each]
+    rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in given]
+    upsert(tx, feature_tags, rows, [])
 
 
 def replace(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
@@ -243,14 +246,24 @@ def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
     return after
 
 
-def put_back(tx: Tx, name: str, held: Mapping[str, Any]) -> None:
-    """Describe a feature as an event holds it; `held` has the members of `metadata`. Raises CallerError (404)."""
-    before = require(tx, held["project"], name)
-    values = {column: held[key] for key, column in DESCRIBED.items()}
-    values["archived_at"] = read_time(held.get("archivedAt"))
-    tx.db.execute(update(features).where(features.c.name == name).values(values))
-    sides: Json = {"before": metadata(before), "data": metadata(require(tx, held["project"], name))}
-    tx.record_event("feature-metadata-updated", project=held["project"], feature=name, **sides)
+def put_back(tx: Tx, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+    """Describe features as events hold them, with the members of `metadata`, by name. Raises CallerError (404)."""
+    before = {row.name: row for row in find_all(tx, list(wanted))}
+    for name, held in wanted.items():
+        row = before.get(name)
+        if row is None or row.project != held["project"]:
+            raise no_feature(name, held["project"], None if row is None else row.project)
+    columns = DESCRIBED | {"archivedAt": "archived_at"}
+    statement = update(features).where(features.c.name == bindparam("which"))
+    rows = [
+        {key: held.get(key) for key in DESCRIBED} | {"which": name, "archivedAt": read_time(held.get("archivedAt"))}
+        for name, held in wanted.items()
+    ]
+    if rows:
+        tx.db.execute(statement.values({column: bindparam(key) for key, column in columns.items()}), rows)
+    for row in find_all(tx, list(wanted)):
+        sides: Json = {"before": metadata(before[row.name]), "data": metadata(row)}
+        tx.record_event("feature-metadata-updated", project=row.project, feature=row.name, **sides)
 
 
 def feature_columns(wanted: Mapping[str, Any]) -> Json:

@@ -34,12 +34,13 @@ def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
     tx.db.execute(insert(links), rows)
 
 
-def set_links(tx: Tx, project: str, feature: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Give a feature these links, with their ids, and record each that is new or gone."""
-    before = links_of(tx, [feature]).get(feature, [])
-    put_back_links(tx, feature, wanted)
-    after = links_of(tx, [feature]).get(feature, [])
-    record_links(tx, project, feature, before, after)
+def set_links(tx: Tx, projects: Mapping[str, str], wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Give features of `projects` these links, with their ids, and record each that is new or gone."""
+    before = links_of(tx, wanted)
+    put_back_links(tx, wanted)
+    after = links_of(tx, wanted)
+    for feature in wanted:
+        record_links(tx, projects[feature], feature, before.get(feature, []), after.get(feature, []))
 
 
 def record_links(
@@ -59,13 +60,13 @@ def record_links(
             tx.record_event("feature-link-added", **place, before=sides[0], data=link | sides[1])
 
 
-def put_back_links(tx: Tx, feature: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Give a feature these links, with their ids, in place of those that it has."""
-    remove_links(tx, [feature])
-    places = tx.positions(links, len(wanted))
+def put_back_links(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Give features these links, with their ids, in place of those that they have."""
+    remove_links(tx, wanted)
+    given = [(feature, each) for feature, held in wanted.items() for each in held]
     rows = [
         {"feature": feature, "position": place} | {name: each[name] for name in ("id", "url", "title")}
-        for place, each in zip(places, wanted, strict=True)
+        for place, (feature, each) in zip(tx.positions(links, len(given)), given, strict=True)
     ]
     if rows:
         tx.db.execute(insert(links), rows)

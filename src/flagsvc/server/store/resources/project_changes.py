@@ -213,5 +213,5 @@ def _remove_segments_and_fields(tx: Tx, project: str) -> None:
     for number, name in tx.db.execute(own).all():
         if not segments.remove(tx, number):
             raise CallerError("ConflictError", f"The segment {name} of the project is used by flags of other projects")
-    for name in tx.db.execute(select(fields_table.c.name).where(fields_table.c.project == project)).scalars().all():
-        context_fields.remove(tx, name)
+    fields = tx.db.execute(select(fields_table.c.name).where(fields_table.c.project == project)).scalars().all()
+    context_fields.remove_all(tx, fields)

@@ -14,7 +14,6 @@ from flagsvc.http.shapes.text import number_text
 from flagsvc.server.store.checks import (
     Json,
     check_segment_count,
-    default_strategy,
     fill_parameters,
     invalid,
     make_detail,
@@ -85,6 +84,15 @@ def read_whole(tx: Tx, strategy: str) -> Json:
     return whole_strategy(_find(tx, strategy, ": "), segments_of(tx, [strategy]).get(strategy, ()))
 
 
+def read_all_whole(tx: Tx, ids: Iterable[str]) -> dict[str, Json]:
+    """Return the strategies of these ids that there are as events hold them, by id."""
+    found: dict[str, Json] = {}
+    for chunk in chunks(dict.fromkeys(ids)):
+        rows, used = tx.db.execute(select(strategies).where(strategies.c.id.in_(chunk))), segments_of(tx, chunk)
+        found |= {row.id: whole_strategy(row, used.get(row.id, ())) for row in rows}
+    return found
+
+
 def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
     """Return the segments of strategies, in order, by strategy."""
     found: dict[str, list[int]] = defaultdict(list)
@@ -98,8 +106,17 @@ def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
 
 def list_rows(tx: Tx, feature: str, environment: str) -> Sequence[Row[Any]]:
     """Return the rows of a feature's strategies in an environment, in order."""
-    query = select(strategies).where(strategies.c.feature == feature, strategies.c.environment == environment)
-    return tx.db.execute(query.order_by(*ORDER)).all()
+    return rows_by_feature(tx, environment, [feature])[feature]
+
+
+def rows_by_feature(tx: Tx, environment: str, names: Iterable[str]) -> dict[str, list[Row[Any]]]:
+    """Return the rows of the strategies of features in an environment, in order, by feature; without any, they are a new list."""
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    query = select(strategies).where(strategies.c.environment == environment).order_by(*ORDER)
+    for chunk in chunks(names):
+        for row in tx.db.execute(query.where(strategies.c.feature.in_(chunk))):
+            found[row.feature].append(row)
+    return found
 
 
 def rows_by_environment(tx: Tx, feature: str) -> dict[str, list[Row[Any]]]:
@@ -135,7 +152,7 @@ def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
     return row
 
 
-def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
+def find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
     """Return the row of a strategy to change. Raises CallerError (403, 404) if it is in another place.
 
     The real server does not check the environment, so there a permission for one environment allows changes in all.
@@ -158,29 +175,50 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
 def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     """Add a strategy to a feature in an environment, and return it. Raises CallerError (400, 404)."""
     require(tx, place.project, place.feature)
-    _check_type(tx, wanted["name"])
-    used = _checked_segments(tx, place.project, wanted.get("segments") or [])
-    values = _checked_columns(tx, place, wanted, before=[])
+    check_type(tx, wanted["name"])
+    used = checked_segments(tx, place.project, wanted.get("segments") or [])
+    columns = _checked_columns(tx, place, wanted, before=[])
     if tx.db.execute(select(environments.c.name).where(environments.c.name == place.environment)).first() is None:
         raise bad_data("You have not added the current environment to the project")
     count, last = _count_and_last_order(tx, place)
     if count >= MAX_STRATEGIES:
         raise limit_exceeded("strategy", MAX_STRATEGIES)
-    row = values | {
+    order = read_sort_order(wanted, last + 1)
+    row = new_row(tx, place, wanted, columns, order=order, position=tx.positions(strategies)[0])
+    insert_rows(tx, [row], [used])
+    place.record_event(tx, "feature-strategy-add", data=read_whole(tx, row["id"]))
+    return get(tx, row["id"])
+
+
+def new_row(
+    tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], columns: Json, *, order: float, position: int
+) -> Json:
+    """Return the row of a new strategy. `columns` are its checked constraints, parameters and variants."""
+    return columns | {
         "id": str(uuid4()),
         "feature": place.feature,
         "environment": place.environment,
         "name": wanted["name"],
         "title": wanted.get("title"),
         "disabled": bool(wanted.get("disabled")),
-        "sort_order": read_sort_order(wanted, last + 1),
+        "sort_order": order,
         "created_at": tx.now,
-        "position": tx.positions(strategies)[0],
+        "position": position,
     }
-    tx.db.execute(insert(strategies).values(row))
-    _set_segments(tx, row["id"], used)
-    place.record_event(tx, "feature-strategy-add", data=read_whole(tx, row["id"]))
-    return get(tx, row["id"])
+
+
+def insert_rows(tx: Tx, rows: Sequence[Json], used: Iterable[Sequence[int]]) -> None:
+    """Insert strategies, each with the segments that it uses, in order."""
+    if rows:
+        tx.db.execute(insert(strategies), list(rows))
+    set_segments(tx, {row["id"]: ids for row, ids in zip(rows, used, strict=True) if ids})
+
+
+def whole_row(row: Json, used: Sequence[int]) -> Json:
+    """Return a strategy that `insert_rows` inserts as events hold it."""
+    kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants", "position")
+    sort_order = as_integer_if_whole(row["sort_order"])
+    return {name: row[name] for name in kept} | {"sortOrder": sort_order, "segments": list(used)}
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
@@ -201,7 +239,8 @@ def read_sort_order(wanted: Mapping[str, Any], default: float) -> float:
     return order
 
 
-def _check_type(tx: Tx, name: str) -> None:
+def check_type(tx: Tx, name: str) -> None:
+    """Raise CallerError (400) for a type of strategies that does not exist."""
     if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first() is None:
         raise bad_data(f"Could not find strategy type with name {name}")
 
@@ -223,7 +262,7 @@ def _checked_columns(
     }
 
 
-def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]:
+def checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]:
     """Return the segments for a strategy.
 
     Raises CallerError for unknown ones (404), for those of another project and for too many (400).
@@ -245,10 +284,15 @@ def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int
     return list(dict.fromkeys(int(number) for number in wanted))
 
 
-def _set_segments(tx: Tx, strategy: str, used: Sequence[int]) -> None:
-    """Replace the segments of a strategy."""
-    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id == strategy))
-    rows = [{"strategy_id": strategy, "segment_id": each, "position": place} for place, each in enumerate(used)]
+def set_segments(tx: Tx, used: Mapping[str, Sequence[int]]) -> None:
+    """Give strategies the segments that they use, in order, in place of those that they have."""
+    for chunk in chunks(used):
+        tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id.in_(chunk)))
+    rows = [
+        {"strategy_id": strategy, "segment_id": segment, "position": place}
+        for strategy, ids in used.items()
+        for place, segment in enumerate(dict.fromkeys(ids))
+    ]
     if rows:
         tx.db.execute(insert(strategy_segments), rows)
 
@@ -258,16 +302,16 @@ def change(tx: Tx, place: StrategyPlace, strategy: str, wanted: Mapping[str, Any
 
     Absent constraints, parameters and variants are removed; absent title, name, state and segments stay. Raises CallerError.
     """
-    row = _find_in(tx, place, strategy)
+    row = find_in(tx, place, strategy)
     before = read_whole(tx, strategy)
     if wanted.get("name") is not None:
-        _check_type(tx, wanted["name"])
-    used = _checked_segments(tx, place.project, wanted.get("segments") or [])
+        check_type(tx, wanted["name"])
+    used = checked_segments(tx, place.project, wanted.get("segments") or [])
     values = _checked_columns(tx, place, wanted, before=row.constraints)
     kept = {name: wanted[name] for name in ("name", "title", "disabled") if wanted.get(name) is not None}
     tx.db.execute(update(strategies).where(strategies.c.id == strategy).values(values | kept))
     if wanted.get("segments") is not None:
-        _set_segments(tx, strategy, used)
+        set_segments(tx, {strategy: used})
     record_change(tx, place, strategy, before)
     switch_off_without_strategies(tx, place)
     return get(tx, strategy)
@@ -278,58 +322,17 @@ def record_change(tx: Tx, place: StrategyPlace, strategy: str, before: Json) -> 
     place.record_event(tx, "feature-strategy-update", before=before, data=read_whole(tx, strategy))
 
 
-def find_whole(tx: Tx, strategy: str) -> Json | None:
-    """Return a strategy as events hold it; None for one that is not there."""
-    row = tx.db.execute(select(strategies).where(strategies.c.id == strategy)).first()
-    return None if row is None else read_whole(tx, strategy)
-
-
-def put_back(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
-    """Make a strategy what an event holds: it is changed, or added with its id and place. Raises CallerError (400, 403, 404)."""
-    require(tx, place.project, place.feature)
-    _check_type(tx, whole["name"])
-    there = find_whole(tx, whole["id"])
-    if there is None:
-        if len(list_rows(tx, place.feature, place.environment)) >= MAX_STRATEGIES:
-            raise limit_exceeded("strategy", MAX_STRATEGIES)
-        insert_whole(tx, place, whole)
-        place.record_event(tx, "feature-strategy-add", data=read_whole(tx, whole["id"]))
-    else:
-        used = _checked_segments(tx, place.project, whole["segments"])
-        _find_in(tx, place, whole["id"])
-        tx.db.execute(update(strategies).where(strategies.c.id == whole["id"]).values(_whole_columns(whole)))
-        _set_segments(tx, whole["id"], used)
-        record_change(tx, place, whole["id"], there)
-
-
-def insert_whole(tx: Tx, place: StrategyPlace, whole: Mapping[str, Any]) -> None:
-    """Insert a strategy as an event holds it, without an event. Raises CallerError (400, 404) for its segments."""
-    used = _checked_segments(tx, place.project, whole["segments"])
-    here = {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
-    tx.db.execute(insert(strategies).values(_whole_columns(whole) | here | {"id": whole["id"]}))
-    _set_segments(tx, whole["id"], used)
-
-
-def _whole_columns(whole: Mapping[str, Any]) -> Json:
-    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
-
-
 def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:
     """Return a strategy after a JSON Patch, without a check of its shape; store nothing. Raises CallerError (400, 404)."""
     return apply_patch(get(tx, strategy), operations)
 
 
-def remove(tx: Tx, place: StrategyPlace, strategy: str, *, keep_state: bool = False) -> None:
-    """Delete a strategy. A feature without another active one is switched off, except with `keep_state`.
-
-    Raises CallerError (403, 404).
-    """
-    _find_in(tx, place, strategy)
+def remove(tx: Tx, place: StrategyPlace, strategy: str) -> None:
+    """Delete a strategy. A feature without another active one is switched off. Raises CallerError (403, 404)."""
+    find_in(tx, place, strategy)
     before = read_whole(tx, strategy)
     tx.db.execute(delete(strategies).where(strategies.c.id == strategy))
-    if not keep_state:
-        switch_off_without_strategies(tx, place)
+    switch_off_without_strategies(tx, place)
     place.record_event(tx, "feature-strategy-remove", before=before)
 
 
@@ -364,17 +367,10 @@ def set_state(tx: Tx, place: StrategyPlace, *, enabled: bool) -> None:
     state = feature_environments
     here = state.c.feature == place.feature, state.c.environment == place.environment
     if tx.db.execute(update(state).where(*here, state.c.enabled != enabled).values(enabled=enabled)).rowcount:
-        kind = "feature-environment-enabled" if enabled else "feature-environment-disabled"
-        place.record_event(tx, kind, before={"enabled": not enabled}, data={"enabled": enabled})
+        record_state(tx, place, enabled=enabled)
 
 
-def ensure_active(tx: Tx, place: StrategyPlace, *, activate: bool) -> None:
-    """Add the default strategy to a feature without an active one; with `activate`, enable its strategies instead."""
-    rows = list_rows(tx, place.feature, place.environment)
-    if activate and any(row.disabled for row in rows):
-        for row in rows:
-            before = read_whole(tx, row.id)
-            tx.db.execute(update(strategies).where(strategies.c.id == row.id).values(disabled=False))
-            record_change(tx, place, row.id, before)
-    elif all(row.disabled for row in rows):
-        create(tx, place, default_strategy(place.feature))
+def record_state(tx: Tx, place: StrategyPlace, *, enabled: bool) -> None:
+    """Record that a feature was switched on or off in an environment."""
+    kind = "feature-environment-enabled" if enabled else "feature-environment-disabled"
+    place.record_event(tx, kind, before={"enabled": not enabled}, data={"enabled": enabled})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources.features import add_tags
 from flagsvc.server.store.resources.owners import project_of_feature
 from flagsvc.server.store.resources.tag_types import (
     MAX_LENGTH,
@@ -101,11 +103,6 @@ def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
     tx.record_event("tag-created", data=find_whole(tx, whole["type"], whole["value"]))
 
 
-def is_tagged(tx: Tx, feature: str, kind: str, value: str) -> bool:
-    """Return whether a feature has a tag."""
-    return bool(_held(tx, [feature], [{"type": kind, "value": value}]))
-
-
 def tags_of(tx: Tx, feature: str) -> list[Json]:
     """Return the tags of a feature, archived or not, with the colors of their types. Raises CallerError (404)."""
     if project_of_feature(tx, feature) is None:
@@ -149,7 +146,7 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
     rows = [
         tag | {"feature": feature, "created_by_id": by, "created_at": tx.now} for feature in projects for tag in wanted
     ]
-    before = _held(tx, projects, wanted)
+    before = find_held(tx, projects, wanted)
     upsert(tx, feature_tags, rows, ())
     for row in rows:
         given, name = _type_and_value(row), row["feature"]
@@ -166,7 +163,7 @@ def _without_stored(tx: Tx, wanted: Sequence[Json]) -> list[Json]:
     return [tag for tag in wanted if (tag["type"], tag["value"]) not in stored]
 
 
-def _held(tx: Tx, names: Iterable[str], wanted: Sequence[Json]) -> set[tuple[str, str, str]]:
+def find_held(tx: Tx, names: Iterable[str], wanted: Sequence[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
     """Return which features have which of these tags: feature, type, value."""
     asked = {(tag["type"], tag["value"]) for tag in wanted}
     query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
@@ -185,7 +182,11 @@ def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
 
 def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[str, Any]]) -> None:
     """Remove tags from features; a tag that a feature does not have is not an error."""
-    held = sorted(_held(tx, projects, _distinct(removed)))
+    remove_held(tx, projects, sorted(find_held(tx, projects, _distinct(removed))))
+
+
+def remove_held(tx: Tx, projects: Mapping[str, str], held: Sequence[tuple[str, str, str]]) -> None:
+    """Remove tags from the features that have them: feature, type, value."""
     tag = feature_tags.c
     here = tag.feature == bindparam("name"), tag.type == bindparam("kind"), tag.value == bindparam("text")
     if held:
@@ -194,6 +195,19 @@ def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[
     for name, kind, value in held:
         before = {"type": kind, "value": value}
         tx.record_event("feature-untagged", project=projects[name], feature=name, before=before)
+
+
+def give_back(tx: Tx, projects: Mapping[str, str], gone: Sequence[tuple[str, str, str]]) -> None:
+    """Add tags to the features that had them: feature, type, value. Raises CallerError (400 for an unknown type, 404)."""
+    wanted: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, kind, value in gone:
+        if name not in projects:
+            raise not_found(NO_FEATURE)
+        wanted[name].append((kind, value))
+    add_tags(tx, wanted)
+    for name, kind, value in gone:
+        data = {"type": kind, "value": value}
+        tx.record_event("feature-tagged", project=projects[name], feature=name, data=data)
 
 
 def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:

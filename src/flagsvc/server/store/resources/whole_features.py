@@ -22,10 +22,10 @@ from flagsvc.server.store.resources.links import links_of, put_back_links
 from flagsvc.server.store.resources.strategies import (
     ORDER,
     StrategyPlace,
-    insert_whole,
     segments_of,
     whole_strategy,
 )
+from flagsvc.server.store.resources.whole_strategies import Placed, insert_all
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -85,23 +85,25 @@ def _tags(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
     return found
 
 
-def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
-    """Create a feature as `read_whole` gave it, with the ids of its strategies and links, in the environments of its project.
+def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
+    """Create features as `read_whole` gave them, with the ids of strategies and links, in the environments of their projects.
 
     Strategies in environments that do not exist are left out. Raises CallerError (400, 403, 404, 409).
     """
-    name, project = whole["name"], whole["project"]
-    check_unused(tx, name)
-    require_active_project(tx, project)
-    if not whole["archived"]:
-        check_project_limit(tx, project)
-    tx.db.execute(insert(features).values(_columns(whole)))
-    _insert_states(tx, whole)
-    _insert_strategies(tx, whole)
-    add_tags(tx, name, [(each["type"], each["value"]) for each in whole["tags"]])
-    put_back_links(tx, name, whole["links"])
-    made = read_whole(tx, find_all(tx, [name]))[name]
-    tx.record_event("feature-created", project=project, feature=name, data=made)
+    names = [whole["name"] for whole in wholes]
+    check_unused(tx, names)
+    for project in dict.fromkeys(whole["project"] for whole in wholes):
+        require_active_project(tx, project)
+        check_project_limit(tx, project, sum(each["project"] == project and not each["archived"] for each in wholes))
+    if wholes:
+        tx.db.execute(insert(features), [_columns(whole) for whole in wholes])
+    _insert_states(tx, wholes)
+    _insert_strategies(tx, wholes)
+    add_tags(tx, {each["name"]: [(tag["type"], tag["value"]) for tag in each["tags"]] for each in wholes})
+    put_back_links(tx, {whole["name"]: whole["links"] for whole in wholes})
+    made = read_whole(tx, find_all(tx, names))
+    for each in wholes:
+        tx.record_event("feature-created", project=each["project"], feature=each["name"], data=made[each["name"]])
 
 
 def _columns(whole: Mapping[str, Any]) -> Json:
@@ -112,17 +114,27 @@ def _columns(whole: Mapping[str, Any]) -> Json:
     return kept | described | times | by
 
 
-def _insert_states(tx: Tx, whole: Mapping[str, Any]) -> None:
-    here = project_environments.c.project == whole["project"]
-    names = tx.db.execute(select(project_environments.c.environment).where(here)).scalars()
-    held = whole["environments"]
-    rows = [{"feature": whole["name"], "environment": each, **held.get(each, OFF)} for each in names]
+def _insert_states(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for project, environment in tx.db.execute(
+        select(project_environments.c.project, project_environments.c.environment)
+    ):
+        places[project].append(environment)
+    rows = [
+        {"feature": whole["name"], "environment": each, **whole["environments"].get(each, OFF)}
+        for whole in wholes
+        for each in places[whole["project"]]
+    ]
     if rows:
         tx.db.execute(insert(feature_environments), rows)
 
 
-def _insert_strategies(tx: Tx, whole: Mapping[str, Any]) -> None:
+def _insert_strategies(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
     known = set(tx.db.execute(select(environments.c.name)).scalars())
-    for name, held in whole["strategies"].items():
-        for each in held if name in known else ():
-            insert_whole(tx, StrategyPlace(whole["project"], whole["name"], name), each)
+    held = [
+        Placed(StrategyPlace(whole["project"], whole["name"], name), each)
+        for whole in wholes
+        for name, rules in whole["strategies"].items()
+        for each in (rules if name in known else ())
+    ]
+    insert_all(tx, held)

@@ -14,6 +14,7 @@ from flagsvc.server.store.checks import Json, fill_parameters
 from flagsvc.server.store.resources import feature_archive, features, strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.resources.whole_features import read_whole
+from flagsvc.server.store.resources.whole_strategies import Placed, put_back, remove_all
 from flagsvc.server.store.seed.apply import Entry
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.refusals import refused_at
@@ -107,8 +108,7 @@ def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: 
     """Make the strategies of a flag in an environment the wanted ones, in their order."""
     kept = list(_matches(place, wanted, held))
     there = {each["id"] for each in kept if each is not None}
-    for gone in (each for each in held if each["id"] not in there):
-        strategies.remove(tx, place, gone["id"], keep_state=True)
+    remove_all(tx, [Placed(place, each) for each in held if each["id"] not in there])
     ids = [_put(tx, place, index, *pair) for index, pair in enumerate(zip(wanted, kept, strict=True))]
     _sort(tx, place, dict(zip(ids, wanted, strict=True)))
 
@@ -146,7 +146,7 @@ def _put(tx: Tx, place: StrategyPlace, index: int, wanted: Json, held: Json | No
         held = {"id": str(uuid4()), "position": tx.positions(schema.strategies)[0], "sortOrder": order}
     elif _content(place, wanted) == _content(place, held):
         return str(held["id"])
-    strategies.put_back(tx, place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})
+    put_back(tx, [Placed(place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})])
     return str(held["id"])
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from typing import Any
+
+from sqlalchemy import Row
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import feature_archive, features, whole_features
-from flagsvc.server.store.resources.dependencies import children_of, have_dependencies
+from flagsvc.server.store.resources.dependencies import children_by_parent, find_related
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
 from flagsvc.server.store.undo.subjects import Path, Subject, of_flag
@@ -15,44 +19,53 @@ from flagsvc.server.store.undo.subjects import Path, Subject, of_flag
 DESCRIPTION = "description"
 
 
-def read_description(tx: Tx, change: Change) -> Side:
-    """Return the description of the flag."""
-    row = features.find(tx, change.feature or "")
-    return None if row is None else features.metadata(row)
+def _rows_of(tx: Tx, changes: Sequence[Change]) -> list[Row[Any] | None]:
+    """Return the rows of the flags of events; None for a flag that is not there."""
+    rows = {row.name: row for row in features.find_all(tx, [each.feature or "" for each in changes])}
+    return [rows.get(each.feature or "") for each in changes]
 
 
-def restore_description(tx: Tx, change: Change) -> None:
-    """Describe the flag as it was."""
-    features.put_back(tx, change.feature or "", change.before or {})
+def read_descriptions(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the descriptions of the flags."""
+    return [None if row is None else features.metadata(row) for row in _rows_of(tx, changes)]
 
 
-def read_stale(tx: Tx, change: Change) -> Side:
-    """Return whether the flag is stale."""
-    row = features.find(tx, change.feature or "")
-    return None if row is None else {"stale": row.stale}
+def restore_descriptions(tx: Tx, changes: Sequence[Change]) -> None:
+    """Describe the flags as they were."""
+    features.put_back(tx, {each.feature or "": each.before or {} for each in changes})
 
 
-def restore_stale(tx: Tx, change: Change) -> None:
-    """Mark the flag as stale or not, as it was."""
-    row = features.find(tx, change.feature or "")
-    if row is not None:
-        features.set_stale(tx, row.project, [row.name], stale=(change.before or {})["stale"])
+def read_stale(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return whether the flags are stale."""
+    return [None if row is None else {"stale": row.stale} for row in _rows_of(tx, changes)]
 
 
-def read_archiving(tx: Tx, change: Change) -> Side:
-    """Return since when the flag is archived and where it is on; and the flags that depend on it if the undo archives it again."""
-    row = features.find(tx, change.feature or "")
-    if row is None:
-        return None
-    state = feature_archive.archive_state(tx, row)
-    found: Json = {name: state[name] for name in change.after or {}}
-    children = children_of(tx, [row.name]) if (change.before or {}).get("archivedAt") else []
-    return found | ({"children": children} if children else {})
+def restore_stale(tx: Tx, changes: Sequence[Change]) -> None:
+    """Mark the flags as stale or not, as they were."""
+    groups: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    for row, change in zip(_rows_of(tx, changes), changes, strict=True):
+        if row is not None:
+            groups[row.project, (change.before or {})["stale"]].append(row.name)
+    for (project, stale), names in groups.items():
+        features.set_stale(tx, project, names, stale=stale)
 
 
-def restore_archiving(tx: Tx, change: Change) -> None:
-    """Archive or revive the flag, as it was; a revived one is on where it was on."""
-    feature_archive.put_back_state(tx, change.feature or "", change.before or {})
+def read_archiving(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return since when flags are archived and where they are on; and which flags depend on those that are archived again."""
+    states = feature_archive.archive_states(tx, [row for row in _rows_of(tx, changes) if row is not None])
+    archived = [each.feature or "" for each in changes if (each.before or {}).get("archivedAt")]
+    children = {name: {"children": each} for name, each in children_by_parent(tx, archived).items()}
+    found: list[Side] = []
+    for change in changes:
+        state = states.get(change.feature or "")
+        needed: Json = children.get(change.feature or "", {})
+        found.append(None if state is None else {name: state[name] for name in change.after or {}} | needed)
+    return found
+
+
+def restore_archiving(tx: Tx, changes: Sequence[Change]) -> None:
+    """Archive or revive the flags, as they were; a revived one is on where it was on."""
+    feature_archive.put_back_states(tx, {each.feature or "": each.before or {} for each in changes})
 
 
 def archiving_paths(change: Change) -> tuple[Path, ...]:
@@ -61,14 +74,19 @@ def archiving_paths(change: Change) -> tuple[Path, ...]:
     return ("flag", flag, DESCRIPTION, "archived"), ("flag", flag, "in")
 
 
-def read_flag(tx: Tx, change: Change) -> Side:
-    """Return the flag with the members that the event holds; with all of it if the flag has more than its event tells."""
-    row = features.find(tx, change.feature or "")
-    if row is None:
+def read_flags(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the flags with the members that their events hold; with all of a flag that has more than its event tells."""
+    rows = [row for row in _rows_of(tx, changes) if row is not None]
+    wholes, related = whole_features.read_whole(tx, rows), find_related(tx, [row.name for row in rows])
+    return [_told(wholes.get(each.feature or ""), each, related) for each in changes]
+
+
+def _told(whole: Json | None, change: Change, related: Collection[str]) -> Side:
+    """Return a flag with the members that its event holds, and those of which the event does not tell that the flag has them."""
+    if whole is None:
         return None
-    whole = whole_features.read_whole(tx, [row])[row.name]
     held = change.after or {}
-    needed: Json = {"hasDependencies": True} if have_dependencies(tx, [row.name]) else {}
+    needed: Json = {"hasDependencies": True} if whole["name"] in related else {}
     more = {name for name in whole if name not in held and not _is_bare(name, whole[name])}
     return {name: value for name, value in whole.items() if name in held or name in more} | needed
 
@@ -80,16 +98,14 @@ def _is_bare(name: str, value: Any) -> bool:
     return name in ("createdBy", "createdById", "position") or not value
 
 
-def restore_flag(tx: Tx, change: Change) -> None:
-    """Delete the flag that was created; else create it as it was."""
-    if change.before is not None:
-        whole_features.put_back(tx, change.before)
-        return
-    row = features.find(tx, change.feature or "")
-    feature_archive.remove_rows(tx, [] if row is None else [row])
+def restore_flags(tx: Tx, changes: Sequence[Change]) -> None:
+    """Delete the flags that were created; create the others as they were."""
+    made = [each.feature or "" for each in changes if each.before is None]
+    feature_archive.remove_rows(tx, features.find_all(tx, made))
+    whole_features.put_back(tx, [each.before for each in changes if each.before is not None])
 
 
-DESCRIBED = Subject("description", read_description, restore_description, of_flag(DESCRIPTION))
+DESCRIBED = Subject("description", read_descriptions, restore_descriptions, of_flag(DESCRIPTION))
 STALE = Subject("mark as stale", read_stale, restore_stale, of_flag(DESCRIPTION, "stale"))
 ARCHIVING = Subject("flag", read_archiving, restore_archiving, archiving_paths)
-FLAG = Subject("flag", read_flag, restore_flag, of_flag())
+FLAG = Subject("flag", read_flags, restore_flags, of_flag())

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flagsvc.server.store.event_kinds import Side
-from flagsvc.server.store.resources import feature_environments, strategies
+from flagsvc.server.store.resources import strategies
+from flagsvc.server.store.resources.feature_environments import FeatureState, save_variants, set_states
+from flagsvc.server.store.resources.feature_environments import read_states as read_states_in
+from flagsvc.server.store.resources.strategies import read_all_whole
+from flagsvc.server.store.resources.whole_strategies import Placed, put_back, remove_all
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Path, Subject, held_of, in_environment, place_of
+from flagsvc.server.store.undo.subjects import Path, Subject, held_of, in_environment, in_turn, place_of, places_of
 
 
-def read_state(tx: Tx, change: Change) -> Side:
-    """Return whether the flag is on in the environment."""
-    row = feature_environments.find_state(tx, place_of(tx, change))
-    return None if row is None else {"enabled": row.enabled}
+def read_states(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return whether the flags are on in the environments."""
+    return [None if state is None else {"enabled": state.enabled} for state in _states_of(tx, changes)]
 
 
-def restore_state(tx: Tx, change: Change) -> None:
-    """Switch the flag back."""
-    before = change.before or {}
-    strategies.set_state(tx, place_of(tx, change), enabled=bool(before.get("enabled")))
+def _states_of(tx: Tx, changes: Sequence[Change]) -> list[FeatureState | None]:
+    held = {
+        name: read_states_in(tx, name or "", [each.feature or "" for each in changes if each.environment == name])
+        for name in dict.fromkeys(each.environment for each in changes)
+    }
+    return [held[each.environment].get(each.feature or "") for each in changes]
 
 
-def read_strategy(tx: Tx, change: Change) -> Side:
-    """Return the strategy."""
-    return strategies.find_whole(tx, _strategy_of(change))
+def restore_states(tx: Tx, changes: Sequence[Change]) -> None:
+    """Switch the flags back."""
+    wanted = [bool((each.before or {}).get("enabled")) for each in changes]
+    set_states(tx, dict(zip(places_of(tx, changes), wanted, strict=True)))
 
 
-def restore_strategy(tx: Tx, change: Change) -> None:
-    """Remove the strategy that was added; else put it back, with its id and its place."""
-    if change.before is None:
-        strategies.remove(tx, place_of(tx, change), _strategy_of(change), keep_state=True)
-    else:
-        strategies.put_back(tx, place_of(tx, change), change.before)
+def read_strategies(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the strategies."""
+    held = read_all_whole(tx, map(_strategy_of, changes))
+    return [held.get(_strategy_of(each)) for each in changes]
+
+
+def restore_strategies(tx: Tx, changes: Sequence[Change]) -> None:
+    """Remove the strategies that were added; put the others back, with their ids and their places."""
+    placed = list(zip(places_of(tx, changes), changes, strict=True))
+    remove_all(tx, [Placed(place, each.after or {}) for place, each in placed if each.before is None])
+    put_back(tx, [Placed(place, each.before) for place, each in placed if each.before is not None])
 
 
 def _strategy_of(change: Change) -> str:
@@ -62,18 +75,18 @@ def restore_order(tx: Tx, change: Change) -> None:
     strategies.sort(tx, place_of(tx, change), [{"id": each, "sortOrder": order} for each, order in orders.items()])
 
 
-def read_variants(tx: Tx, change: Change) -> Side:
-    """Return the variants of the flag in the environment."""
-    row = feature_environments.find_state(tx, place_of(tx, change))
-    return None if row is None else {"variants": row.variants or []}
+def read_variants(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the variants of the flags in the environments."""
+    return [None if state is None else {"variants": state.variants} for state in _states_of(tx, changes)]
 
 
-def restore_variants(tx: Tx, change: Change) -> None:
-    """Give the flag the variants that it had."""
-    feature_environments.save_variants(tx, place_of(tx, change), (change.before or {})["variants"])
+def restore_variants(tx: Tx, changes: Sequence[Change]) -> None:
+    """Give the flags the variants that they had."""
+    wanted = [(each.before or {})["variants"] for each in changes]
+    save_variants(tx, dict(zip(places_of(tx, changes), wanted, strict=True)))
 
 
-STATE = Subject("switch", read_state, restore_state, in_environment("state"))
-STRATEGY = Subject("strategy", read_strategy, restore_strategy, strategy_paths, strategy_uses)
-ORDER = Subject("order of the strategies", read_order, restore_order, in_environment("strategies"))
+STATE = Subject("switch", read_states, restore_states, in_environment("state"))
+STRATEGY = Subject("strategy", read_strategies, restore_strategies, strategy_paths, strategy_uses)
+ORDER = in_turn("order of the strategies", read_order, restore_order, in_environment("strategies"))
 VARIANTS = Subject("list of variants", read_variants, restore_variants, in_environment("variants"))

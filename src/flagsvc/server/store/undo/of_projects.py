@@ -12,7 +12,7 @@ from flagsvc.server.store.resources.project_access import NUMBERS
 from flagsvc.server.store.schema import project_environments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Path, Subject
+from flagsvc.server.store.undo.subjects import Path, in_turn
 
 
 def read_project(tx: Tx, change: Change) -> Side:
@@ -142,8 +142,8 @@ def roles_paths(change: Change) -> tuple[Path, ...]:
     return tuple(("project", change.project or "", "roles", str(each)) for each in _users_of(change))
 
 
-PROJECT = Subject("project", read_project, restore_project, project_paths)
-LINK = Subject("environment in the project", read_link, restore_link, link_paths)
-ENVIRONMENT = Subject("environment", read_environment, restore_environment, environment_paths)
-ROLES = Subject("roles in the project", read_roles, restore_roles, roles_paths)
-ROLE = Subject("role in the project", read_role, restore_role, roles_paths)
+PROJECT = in_turn("project", read_project, restore_project, project_paths)
+LINK = in_turn("environment in the project", read_link, restore_link, link_paths)
+ENVIRONMENT = in_turn("environment", read_environment, restore_environment, environment_paths)
+ROLES = in_turn("roles in the project", read_roles, restore_roles, roles_paths)
+ROLE = in_turn("role in the project", read_role, restore_role, roles_paths)

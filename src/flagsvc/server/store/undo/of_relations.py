@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import select
 
 from flagsvc.server.store.event_kinds import Side
-from flagsvc.server.store.resources import dependencies, links, tag_types, tags
+from flagsvc.server.store.resources import dependencies, features, links, tag_types, tags
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Path, Subject, held_of, named, of_flag, owner_of
+from flagsvc.server.store.undo.subjects import Path, Subject, held_of, in_turn, named, of_flag, owner_of, places_of
 
 
 def read_parents(tx: Tx, change: Change) -> Side:
@@ -29,30 +31,34 @@ def parents_uses(change: Change) -> tuple[Path, ...]:
     return tuple(("flag", each["feature"]) for each in (change.after or {}).get("dependencies", ()))
 
 
-def read_links(tx: Tx, change: Change) -> Side:
-    """Return the event with the links that the flag has now."""
-    name = change.feature or ""
-    return {**(change.after or {}), "links": links.links_of(tx, [name]).get(name, [])}
+def read_links(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the events with the links that the flags have now."""
+    held = links.links_of(tx, (each.feature or "" for each in changes))
+    return [{**(each.after or {}), "links": held.get(each.feature or "", [])} for each in changes]
 
 
-def restore_links(tx: Tx, change: Change) -> None:
-    """Give the flag the links that it had."""
-    links.set_links(tx, owner_of(tx, change) or "", change.feature or "", (change.before or {})["links"])
+def restore_links(tx: Tx, changes: Sequence[Change]) -> None:
+    """Give the flags the links that they had."""
+    projects = {place.feature: place.project for place in places_of(tx, changes)}
+    links.set_links(tx, projects, {each.feature or "": (each.before or {})["links"] for each in changes})
 
 
-def read_tagging(tx: Tx, change: Change) -> Side:
-    """Return the tag if the flag has it."""
+def _tagged(change: Change) -> tuple[str, str, str]:
     held = held_of(change)
-    return held if tags.is_tagged(tx, change.feature or "", held["type"], held["value"]) else None
+    return change.feature or "", held["type"], held["value"]
 
 
-def restore_tagging(tx: Tx, change: Change) -> None:
-    """Take the tag off the flag, or give it back."""
-    held, name = held_of(change), change.feature or ""
-    if change.before is None:
-        tags.remove_from_feature(tx, name, held["type"], held["value"])
-    else:
-        tags.add_to_feature(tx, name, held)
+def read_taggings(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the tags that the flags have."""
+    held = tags.find_held(tx, (each.feature or "" for each in changes), list(map(held_of, changes)))
+    return [held_of(each) if _tagged(each) in held else None for each in changes]
+
+
+def restore_taggings(tx: Tx, changes: Sequence[Change]) -> None:
+    """Take the tags off the flags, or give them back."""
+    projects = {row.name: row.project for row in features.find_all(tx, [each.feature or "" for each in changes])}
+    tags.remove_held(tx, projects, [_tagged(each) for each in changes if each.before is None])
+    tags.give_back(tx, projects, [_tagged(each) for each in changes if each.before is not None])
 
 
 def tagging_paths(change: Change) -> tuple[Path, ...]:
@@ -115,8 +121,8 @@ def restore_tag_type(tx: Tx, change: Change) -> None:
         tag_types.change(tx, held["name"], held)
 
 
-PARENTS = Subject("list of parents", read_parents, restore_parents, of_flag("dependencies"), parents_uses)
+PARENTS = in_turn("list of parents", read_parents, restore_parents, of_flag("dependencies"), parents_uses)
 LINKS = Subject("list of links", read_links, restore_links, of_flag("links"))
-TAGGING = Subject("tag", read_tagging, restore_tagging, tagging_paths)
-TAG = Subject("tag", read_tag, restore_tag, named("tag", "type", "value"))
-TAG_TYPE = Subject("tag type", read_tag_type, restore_tag_type, named("tag", "name"))
+TAGGING = Subject("tag", read_taggings, restore_taggings, tagging_paths)
+TAG = in_turn("tag", read_tag, restore_tag, named("tag", "type", "value"))
+TAG_TYPE = in_turn("tag type", read_tag_type, restore_tag_type, named("tag", "name"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import context_fields, segments, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Path, Subject, held_of, named
+from flagsvc.server.store.undo.subjects import Path, Subject, held_of, in_turn, named
+from flagsvc.server.store.upsert import chunks
 
 
 def read_segment(tx: Tx, change: Change) -> Side:
@@ -36,23 +39,23 @@ def segment_uses(change: Change) -> tuple[Path, ...]:
     return tuple(("context field", each["contextName"]) for each in (change.after or {}).get("constraints", ()))
 
 
-def read_field(tx: Tx, change: Change) -> Side:
-    """Return the context field; with the strategies that constrain it if the event is the one of a new field."""
-    name = held_of(change)["name"]
-    try:
-        found = context_fields.find(tx, name)
-    except CallerError:
-        return None
-    uses = context_fields.strategies_using(tx, name) if change.before is None else []
-    return found | ({"strategies": uses} if uses else {})
+def read_fields(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    """Return the context fields; with the strategies that constrain a field if the event is the one of a new field."""
+    names = [held_of(each)["name"] for each in changes]
+    fields = {each["name"]: each for chunk in chunks(names) for each in context_fields.find_several(tx, chunk)}
+    used = context_fields.rows_using(tx, [each["name"] for each in map(held_of, _made(changes))])
+    uses = {name: {"strategies": segments.strategies_to_json(rows)} for name, rows in used.items()}
+    return [fields[name] | uses.get(name, {}) if name in fields else None for name in names]
 
 
-def restore_field(tx: Tx, change: Change) -> None:
-    """Delete the context field that was created; else make it what it was."""
-    if change.before is None:
-        context_fields.remove(tx, held_of(change)["name"])
-    else:
-        context_fields.put_back(tx, change.before)
+def _made(changes: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change.before is None]
+
+
+def restore_fields(tx: Tx, changes: Sequence[Change]) -> None:
+    """Delete the context fields that were created; make the others what they were."""
+    context_fields.remove_all(tx, [held_of(each)["name"] for each in _made(changes)])
+    context_fields.put_back(tx, [change.before for change in changes if change.before is not None])
 
 
 def read_strategy_type(tx: Tx, change: Change) -> Side:
@@ -74,6 +77,6 @@ def restore_strategy_type(tx: Tx, change: Change) -> None:
         strategy_types.put_back(tx, change.before)
 
 
-SEGMENT = Subject("segment", read_segment, restore_segment, named("segment", "id"), segment_uses)
-FIELD = Subject("context field", read_field, restore_field, named("context field", "name"))
-STRATEGY_TYPE = Subject("strategy type", read_strategy_type, restore_strategy_type, named("strategy type", "name"))
+SEGMENT = in_turn("segment", read_segment, restore_segment, named("segment", "id"), segment_uses)
+FIELD = Subject("context field", read_fields, restore_fields, named("context field", "name"))
+STRATEGY_TYPE = in_turn("strategy type", read_strategy_type, restore_strategy_type, named("strategy type", "name"))

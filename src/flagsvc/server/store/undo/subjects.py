@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.server.store.event_kinds import Side
-from flagsvc.server.store.resources.features import find
+from flagsvc.server.store.resources.features import find, find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change
@@ -25,21 +25,50 @@ def nowhere(change: Change) -> tuple[Path, ...]:
 class Subject(NamedTuple):
     """A part of the database that events change.
 
-    `read` returns what is there now, in the form of the event's `after`. `restore` makes it what the event's `before` is, and
-    records that; it raises CallerError. `word` is what people call it. `paths` are the parts of the database that an event
+    `read` returns for each event what is there now, in the form of its `after`. `restore` makes it what the `before` of each event
+    is, and records that; it raises CallerError. `word` is what people call it. `paths` are the parts of the database that an event
     changes, and `uses` those that must be there for what it adds: they tell which later event stands in the way of an undo.
+    `together` says that an event of a flag touches only that flag, and that events of different paths are undone together.
     """
 
     word: str
-    read: Callable[[Tx, Change], Side]
-    restore: Callable[[Tx, Change], None]
+    read: Callable[[Tx, Sequence[Change]], Sequence[Side]]
+    restore: Callable[[Tx, Sequence[Change]], None]
     paths: Paths = nowhere
     uses: Paths = nowhere
+    together: bool = True
+
+
+def in_turn(
+    word: str,
+    read: Callable[[Tx, Change], Side],
+    restore: Callable[[Tx, Change], None],
+    paths: Paths = nowhere,
+    uses: Paths = nowhere,
+) -> Subject:
+    """Return a subject whose events are read and undone in turn."""
+
+    def restore_each(tx: Tx, changes: Sequence[Change]) -> None:
+        for change in changes:
+            restore(tx, change)
+
+    return Subject(
+        word, lambda tx, changes: [read(tx, each) for each in changes], restore_each, paths, uses, together=False
+    )
 
 
 def place_of(tx: Tx, change: Change) -> StrategyPlace:
     """Return the flag and the environment of an event, with the project that the flag is in now."""
-    return StrategyPlace(owner_of(tx, change) or "", change.feature or "", change.environment or "")
+    return places_of(tx, [change])[0]
+
+
+def places_of(tx: Tx, changes: Sequence[Change]) -> list[StrategyPlace]:
+    """Return the flags and the environments of events, with the projects that the flags are in now."""
+    owners = {row.name: str(row.project) for row in find_all(tx, [change.feature or "" for change in changes])}
+    return [
+        StrategyPlace(owners.get(each.feature or "", each.project or ""), each.feature or "", each.environment or "")
+        for each in changes
+    ]
 
 
 def owner_of(tx: Tx, change: Change) -> str | None:

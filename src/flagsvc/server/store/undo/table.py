@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flagsvc.server.store.event_kinds import Side
@@ -29,11 +29,11 @@ class UndoRow(NamedTuple):
     scope: Scope = owner_of
 
 
-def _read_as_left(tx: Tx, change: Change) -> Side:
-    return change.after
+def _read_as_left(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+    return [change.after for change in changes]
 
 
-def _restore_nothing(tx: Tx, change: Change) -> None:
+def _restore_nothing(tx: Tx, changes: Sequence[Change]) -> None:
     """Change nothing."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from flagsvc.server.store.actors import Actor
@@ -12,7 +12,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.changes import Change, find_action, find_change, may_see, require_action
 from flagsvc.server.store.undo.later import find_later, tell
 from flagsvc.server.store.undo.opening import find_openings
-from flagsvc.server.store.undo.subjects import Subject, owner_of
+from flagsvc.server.store.undo.subjects import Path, Subject, owner_of
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
 REFUSED = "This cannot be undone: "
@@ -79,7 +79,7 @@ def foresee(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle 
     obstacle = find_obstacle(tx, actor, changes)
     if obstacle is not None:
         return obstacle
-    if len(changes) == 1 and not _is_as_left(tx, changes[0]):
+    if len(changes) == 1 and _find_touched(tx, changes):
         return find_later_change(tx, actor, changes[0])
     return _find_opened(tx, actor, changes)
 
@@ -97,23 +97,53 @@ def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
         name = "PermissionError" if obstacle.permissions else "ConflictError"
         raise CallerError(name, f"{REFUSED}{obstacle.reason}")
     opened = _find_opened(tx, tx.actor, changes)
-    untouched = {change.id for change in changes if _is_as_left(tx, change)}
-    for change in reversed(changes):
-        if change.id not in untouched and not _is_as_left(tx, change):
+    touched = {change.id for change in _find_touched(tx, changes)}
+    for together in _group(reversed(changes)):
+        for change in _find_touched(tx, [each for each in together if each.id in touched])[:1]:
             raise CallerError("ConflictError", f"{REFUSED}{find_later_change(tx, tx.actor, change).reason}")
-        _restore(tx, change)
+        _restore(tx, together)
     if opened is not None:
         raise CallerError("ConflictError", f"{REFUSED}{opened.reason}")
     return changes
 
 
-def _is_as_left(tx: Tx, change: Change) -> bool:
-    """Return whether what an event changed is as the event left it.
+def _find_touched(tx: Tx, changes: Sequence[Change]) -> list[Change]:
+    """Return the events of which what they changed is not as they left it.
 
-    This holds for the last event of its kind in an action before its undo begins, and for an earlier one once the later ones are
-    undone.
+    The last event of its kind in an action is not among them before its undo begins, and an earlier one is not once the later ones
+    are undone.
     """
-    return _subject_of(change).read(tx, change) == change.after
+    found: list[Change] = []
+    for subject in dict.fromkeys(map(_subject_of, changes)):
+        of_subject = [change for change in changes if _subject_of(change) is subject]
+        sides = subject.read(tx, of_subject)
+        found += [change for change, side in zip(of_subject, sides, strict=True) if side != change.after]
+    return found
+
+
+def _group(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return changes in groups of a subject that are undone together, each group of different flags.
+
+    The changes of a flag keep their order, and so does a change that may touch more than its flag with all others: such changes are
+    together where they follow each other and have different paths.
+    """
+    groups: dict[tuple[int, Subject], list[Change]] = {}
+    last: dict[str, int] = {}
+    base = highest = 0
+    seen: set[tuple[Path, ...]] = set()
+    for change in changes:
+        subject = _subject_of(change)
+        if subject.together and change.feature is not None:
+            last[change.feature] = level = max(last.get(change.feature, 0), base) + 1
+        else:
+            paths = subject.paths(change)
+            if not subject.together or highest > base or (base, subject) not in groups or paths in seen:
+                base, seen = highest + 1, set()
+            seen.add(paths)
+            level = base
+        highest = max(highest, level)
+        groups.setdefault((level, subject), []).append(change)
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
 
 
 def find_later_change(tx: Tx, actor: Actor | None, change: Change) -> Obstacle:
@@ -134,9 +164,9 @@ def _subject_of(change: Change) -> Subject:
     return subject
 
 
-def _restore(tx: Tx, change: Change) -> None:
-    """Set back what one event changed. Raises CallerError (409) with the reason for which that is not possible."""
+def _restore(tx: Tx, changes: Sequence[Change]) -> None:
+    """Set back what events of a subject changed. Raises CallerError (409) with the reason for which that is not possible."""
     try:
-        _subject_of(change).restore(tx, change)
+        _subject_of(changes[0]).restore(tx, changes)
     except CallerError as error:
         raise CallerError("ConflictError", f"{REFUSED}{error.message}", error.details) from error
