@@ -40,7 +40,9 @@ class Source:
         known = set()
         for each in self.nodes:
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CALLS:
-                again = each.func.attr == "match" and len(each.args) > 1  # at a position, so perhaps at every position
+                again = (
+                    each.func.attr in {"match", "fullmatch"} and len(each.args) > 1
+                )  # at a position, so perhaps at every position
                 self.calls[last_name(each.func.value)].add(WORST if again else each.func.attr)
                 known.add(each.func.value)
         for each in self.nodes:

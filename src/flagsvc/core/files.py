@@ -20,16 +20,21 @@ def read_file(path: str | Path, most: int, *, pipes: bool = True) -> bytes:
 
     Without `pipes` a pipe is refused, so that the call never waits for a writer.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK))
-    with os.fdopen(descriptor, "rb") as file:
-        if not pipes and S_ISFIFO(os.fstat(descriptor).st_mode):
+    with open(path, "rb", opener=None if pipes else _open_at_once) as file:
+        if not pipes and S_ISFIFO(os.fstat(file.fileno()).st_mode):
             raise OSError(ESPIPE, "it is a pipe")
         return read_bounded(file, most)
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def read_bounded(file: BinaryIO, most: int) -> bytes:
     """Return the rest of an open file. Raises OSError if that is more than `most` bytes."""
-    data = file.read(most + 1)
+    data = bytearray()
+    while len(data) <= most and (piece := file.read(min(MIB, most + 1 - len(data)))):
+        data += piece
     if len(data) > most:
         raise OSError(EFBIG, f"it has more than {most} bytes")
-    return data
+    return bytes(data)

@@ -111,5 +111,5 @@ def load_yaml(text: str | bytes, reader: type[BoundedReader]) -> Any:
         raise
     except RecursionError:
         raise YamlError("nested too deeply") from None
-    except (ValueError, LookupError, ArithmeticError, AttributeError):
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):
         raise YamlError("a value is not of its type, or a number has too many digits") from None

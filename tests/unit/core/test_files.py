@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 
@@ -40,10 +41,29 @@ def test_a_pipe(tmp_path: Path) -> None:
         read_file(tmp_path / "fifo", 10, pipes=False)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
-    """A folder and a missing file raise OSError, and a text that is no path raises ValueError."""
+def test_a_terminal_that_has_nothing_to_read() -> None:
+    """Where pipes are not allowed, the call does not wait for a person who types."""
+    ours, theirs = os.openpty()
+    assert read_file(os.ttyname(theirs), 10, pipes=False) == b""
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_the_bound_takes_no_memory() -> None:
+    """Only what is read takes memory, not the bound."""
+    tracemalloc.start()
+    assert read_bounded(BytesIO(b"12"), 256 * MIB) == b"12"
+    assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("pipes", [True, False])
+def test_what_is_no_file(tmp_path: Path, pipes: bool) -> None:
+    """A folder and a missing file raise OSError and leave nothing open, and a text that is no path raises ValueError."""
+    open_before = os.listdir("/proc/self/fd")
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(OSError, match="directory"):
-            read_file(path, 10)
+            read_file(path, 10, pipes=pipes)
+    assert len(os.listdir("/proc/self/fd")) == len(open_before)
     with pytest.raises(ValueError, match="null"):
-        read_file("a\0b", 10)
+        read_file("a\0b", 10, pipes=pipes)

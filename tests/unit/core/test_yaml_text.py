@@ -106,7 +106,11 @@ def test_merge_keys(reader: type[BoundedReader]) -> None:
 
 @READERS
 @pytest.mark.parametrize(
-    "value", ["!!bool x", "!!int ''", "!!timestamp x", "!!float x", "1:" * 300 + "1.5", "1" * 5000, "!!int [1]", "!x y"]
+    "value",
+    [
+        *("!!bool x", "!!int ''", "!!timestamp x", "!!timestamp {=: 1}", "!!float x"),
+        *("1:" * 300 + "1.5", "1" * 5000, "!!int [1]", "!x y"),
+    ],
 )
 def test_values_of_another_type(value: str, reader: type[BoundedReader]) -> None:
     """A value that its tag or its form does not fit raises YamlError; no other error comes out, and one may be a text."""

@@ -136,6 +136,11 @@ def test_shares(
             ["Removed: never: a constraint that is null.", "No user loses it."],
         ),
         (
+            rollout(10, constraints=[None]),
+            rollout(10, constraints=users("1")),
+            ["Added: userId is 1.", "Removed: never: a constraint that is null."],
+        ),
+        (
             rollout(100, "random"),
             rollout(25, "default"),
             ["75 % of the requests lose it.", "No user gets it who does not have it now."],
