@@ -138,7 +138,7 @@ def test_shares(
         (
             rollout(10, constraints=[None]),
             rollout(10, constraints=users("1")),
-            ["Added: userId is 1.", "Removed: never: a constraint that is null."],
+            ["Removed: never: a constraint that is null.", "Added: userId is 1."],
         ),
         (
             rollout(100, "random"),
