@@ -110,6 +110,15 @@ def test_many_are_switched_as_each_alone(client: AppClient, query: str) -> None:
     assert found["development"] == found["production"] and len(found["development"]) > 6
 
 
+@pytest.mark.parametrize("path", [f"{STATE}/off", f"{BULK}/off"])
+def test_switching_off_enables_no_strategy(client: AppClient, path: str) -> None:
+    """Disabled strategies are enabled by switching on only."""
+    made = client.post(f"{STATE}/strategies", {"name": "default", "disabled": True}).json()
+    client.post(f"{STATE}/on")
+    assert client.post(f"{path}?shouldActivateDisabledStrategies=true", {"features": ["a"]}).status == 200
+    assert client.get(f"{STATE}/strategies/{made['id']}").json()["disabled"] is True
+
+
 def without_new(side: dict[str, Any] | None) -> dict[str, Any]:
     """Return a side of an event without what is new for each strategy."""
     return {name: value for name, value in (side or {}).items() if name not in ("id", "position")}

@@ -20,6 +20,7 @@ GIVEN: dict[str, Any] = {
         {"id": "frozen", "name": "F", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
         {"id": "small", "name": "S", "featureLimit": 1},
         {"id": "gone", "name": "G", "archived": True},
+        {"id": "narrow", "name": "W", "environments": ["development"]},
     ],
     "features": [{"name": "old", "archived": True}],
 }
@@ -193,3 +194,5 @@ def test_copying(client: AppClient) -> None:
     assert kept["parameters"]["groupId"] == "a"
     assert client.post(f"{FEATURES}/a/clone", {"name": "b"}).status == 409
     assert client.post(f"{FEATURES}/old/clone", {"name": "d"}).status == 404
+    missing = client.post("/api/admin/projects/narrow/features/a/clone", {"name": "e"})
+    assert missing.status == 404 and "Could not find e in production" in missing.text

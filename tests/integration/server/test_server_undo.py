@@ -15,7 +15,8 @@ from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_cl
 from support.page_scene import Visitor
 
 EVENTS = "/api/admin/events"
-FLAG = "/api/admin/projects/default/features/a"
+FEATURES = "/api/admin/projects/default/features"
+FLAG = f"{FEATURES}/a"
 HERE = f"{FLAG}/environments/development"
 PRODUCTION = f"{FLAG}/environments/production"
 LISTED = f"{HERE}/strategies"
@@ -263,3 +264,27 @@ def test_an_undo_of_many_changes_takes_few_statements(
             assert client.post(path, None).status == 200
             counts.append(len(sent) - before)
     assert counts[2:] == counts[:2]
+
+
+def give_parts(client: AppClient) -> None:
+    """Give a new flag a link, a tag and a parent, and take them away again."""
+    client.post(FEATURES, {"name": "parent"})
+    client.post(FEATURES, {"name": "gone"})
+    client.post(f"{FEATURES}/gone/link", {"url": "https://example.com/"})
+    client.post("/api/admin/features/gone/tags", {"type": "simple", "value": "old"})
+    client.post(f"{FEATURES}/gone/dependencies", {"feature": "parent"})
+    [link] = client.get(f"{FEATURES}/gone").json()["links"]
+    client.delete(f"{FEATURES}/gone/link/{link['id']}")
+    client.delete("/api/admin/features/gone/tags/simple/old")
+    client.delete(f"{FEATURES}/gone/dependencies")
+
+
+@pytest.mark.parametrize("kind", ["feature-link-removed", "feature-untagged", "feature-dependencies-removed"])
+def test_parts_of_a_deleted_flag_are_not_given_back(client: AppClient, kind: str) -> None:
+    """What a flag had cannot come back after the end of the flag: the answer names the event that ended the flag."""
+    give_parts(client)
+    number = last_event(client, kind)["id"]
+    assert client.delete(f"{FEATURES}/gone").status == 202
+    assert client.delete("/api/admin/archive/gone").status == 200
+    refused = client.post(f"/api/admin/events/{number}/undo")
+    assert refused.status == 409 and "delete" in refused.text

@@ -24,11 +24,9 @@ def write_variants(work: ImportWork) -> None:
     """Replace the variants of the features that the data set gives some. Raises CallerError (400, 404)."""
     wanted = {each["featureName"]: prepare_imported_variants(each["variants"]) for each in work.data.with_variants()}
     states = read_states(work.tx, work.data.environment, wanted)
-    for name in wanted:
-        if name not in states:
-            raise not_found(f"Could not find {name} in {work.data.environment}")
     project, environment = work.data.project, work.data.environment
-    changed = {name: variants for name, variants in wanted.items() if variants != states[name].variants}
+    held = {name: each.variants for name, each in states.items()}
+    changed = {name: variants for name, variants in wanted.items() if name not in held or variants != held[name]}
     save_variants(work.tx, {StrategyPlace(project, name, environment): each for name, each in changed.items()})
 
 

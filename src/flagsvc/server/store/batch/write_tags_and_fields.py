@@ -110,9 +110,9 @@ def write_context_fields(work: ImportWork) -> None:
     rows = [_context_field(work, each) for each in new]
     if rows:
         work.tx.db.execute(insert(context_fields), rows)
-    for chunk in chunks(row["name"] for row in rows):
-        for made in find_fields(work.tx, chunk):
-            work.tx.record_event("context-field-created", project=made.get("project"), data=made)
+    made = {each["name"]: each for chunk in chunks(row["name"] for row in rows) for each in find_fields(work.tx, chunk)}
+    for row in rows:
+        work.tx.record_event("context-field-created", project=row["project"], data=made[row["name"]])
 
 
 def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:

@@ -94,6 +94,7 @@ def switch(
     With `activate`, disabled strategies are enabled instead. All features are read and written together.
     Raises CallerError (400 for an archived feature or too many strategies, 404).
     """
+    activate = activate and enabled
     rows = {row.name: row for row in find_all(tx, names)}
     before = read_states(tx, environment, names)
     held = strategies.rows_by_feature(tx, environment, names if enabled else ())
@@ -201,6 +202,9 @@ def save_variants(tx: Tx, wanted: Mapping[StrategyPlace, Sequence[Json]]) -> Non
     """Store the variants of features in environments unchanged. Those of an environment are read and written together."""
     for environment, places in _by_environment(wanted).items():
         before = read_states(tx, environment, places)
+        missing = next((name for name in places if name not in before), None)
+        if missing is not None:
+            raise not_found(f"Could not find {missing} in {environment}")
         given = {name: list(wanted[each]) for name, each in places.items()}
         update_states(tx, environment, "variants", given)
         for name, variants in given.items():

@@ -114,11 +114,18 @@ def _find_touched(tx: Tx, changes: Sequence[Change]) -> list[Change]:
     are undone.
     """
     found: list[Change] = []
+    flags = _read_owners(tx, changes)
     for subject in dict.fromkeys(map(_subject_of, changes)):
         of_subject = [change for change in changes if _subject_of(change) is subject]
-        sides = subject.read(tx, of_subject)
-        found += [change for change, side in zip(of_subject, sides, strict=True) if side != change.after]
+        for change, side in zip(of_subject, subject.read(tx, of_subject), strict=True):
+            if side != change.after or (change.feature not in flags and _is_part_of_a_flag(subject, change)):
+                found.append(change)
     return found
+
+
+def _is_part_of_a_flag(subject: Subject, change: Change) -> bool:
+    """Return whether an event changes a part of a flag: its links, but not the flag as a whole."""
+    return any(path[0] == "flag" and len(path) > len(("flag", change.feature)) for path in subject.paths(change))
 
 
 def _group(changes: Iterable[Change]) -> list[list[Change]]:
