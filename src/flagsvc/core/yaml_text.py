@@ -1,6 +1,6 @@
 """Loads YAML of bounded size: a few lines whose aliases multiply end in an error before their values are made.
 
-Both readers of YAML, that of data sets and compose files and that of seed files, are subclasses of `BoundedReader`.
+The reader of data sets and compose files, and the reader of seed files, are subclasses of `BoundedReader`.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def copy_of(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a temporary copy of what a pipe gives; only of its beginning if that is not of gzip, so that it is no backup."""
+    """Yield a temporary copy of what a pipe gives. Without the beginning of gzip a pipe has no backup, and is not read on."""
     with SpooledTemporaryFile(IN_MEMORY) as copy:
         copy.write(start := file.read(len(GZIP)))
         if start == GZIP:

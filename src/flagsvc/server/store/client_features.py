@@ -139,7 +139,7 @@ def dependencies_query() -> Select[Any]:
 
 
 def read_segments(tx: Tx) -> list[dict[str, Any]]:
-    """Return the segments that strategies of any environment use, without those that cannot be read."""
+    """Return the segments that strategies of any environment use. A segment that cannot be read is left out."""
     used = select(strategy_segments.c.segment_id).distinct()
     rows = select(segments.c.id, segments.c.name, as_json_text(segments.c.constraints)).where(segments.c.id.in_(used))
     found = tx.db.execute(rows.order_by(segments.c.name))

@@ -1,6 +1,6 @@
 """Checks the values of a backup's rows against what the server itself writes (decision 0059).
 
-The shapes are those of seed files, which take a value as it stands. What they refuse would fail when somebody reads it.
+Seed files have the same shapes, which take a value as it stands. A refused value would fail when somebody reads the row.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _read_float(value: float) -> float:
 
 
 class ValueKind(NamedTuple):
-    """How the values of a type of column stand in a backup: what JSON gives, what checks and reads it, and what is expected."""
+    """How a backup holds the values of a type of column: the type in JSON, the function that checks and reads, words for errors."""
 
     column: type[TypeEngine[Any]]
     given: type | tuple[type, ...]

@@ -136,7 +136,7 @@ def _record_activation(
 
 
 def _default_row(tx: Tx, place: StrategyPlace, held: Sequence[Row[Any]], position: int) -> Json:
-    """Return the row of the default strategy for a feature, after those that it has, and record it. Raises CallerError (400)."""
+    """Return the row of the default strategy for a feature, behind its strategies, and record it. Raises CallerError (400)."""
     if len(held) >= strategies.MAX_STRATEGIES:
         raise limit_exceeded("strategy", strategies.MAX_STRATEGIES)
     wanted = default_strategy(place.feature)

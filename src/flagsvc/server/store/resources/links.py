@@ -61,7 +61,7 @@ def record_links(
 
 
 def put_back_links(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Give features these links, with their ids, in place of those that they have."""
+    """Replace the links of features by these links, with their ids."""
     remove_links(tx, wanted)
     given = [(feature, each) for feature, held in wanted.items() for each in held]
     rows = [

@@ -152,7 +152,7 @@ def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
     return row
 
 
-def find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
+def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
     """Return the row of a strategy to change. Raises CallerError (403, 404) if it is in another place.
 
     The real server does not check the environment, so there a permission for one environment allows changes in all.
@@ -285,7 +285,7 @@ def checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]
 
 
 def set_segments(tx: Tx, used: Mapping[str, Sequence[int]]) -> None:
-    """Give strategies the segments that they use, in order, in place of those that they have."""
+    """Replace the segments of strategies. The order of the segments counts."""
     for chunk in chunks(used):
         tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id.in_(chunk)))
     rows = [
@@ -302,7 +302,7 @@ def change(tx: Tx, place: StrategyPlace, strategy: str, wanted: Mapping[str, Any
 
     Absent constraints, parameters and variants are removed; absent title, name, state and segments stay. Raises CallerError.
     """
-    row = find_in(tx, place, strategy)
+    row = _find_in(tx, place, strategy)
     before = read_whole(tx, strategy)
     if wanted.get("name") is not None:
         check_type(tx, wanted["name"])
@@ -329,7 +329,7 @@ def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]
 
 def remove(tx: Tx, place: StrategyPlace, strategy: str) -> None:
     """Delete a strategy. A feature without another active one is switched off. Raises CallerError (403, 404)."""
-    find_in(tx, place, strategy)
+    _find_in(tx, place, strategy)
     before = read_whole(tx, strategy)
     tx.db.execute(delete(strategies).where(strategies.c.id == strategy))
     switch_off_without_strategies(tx, place)

@@ -51,7 +51,7 @@ def restore_stale(tx: Tx, changes: Sequence[Change]) -> None:
 
 
 def read_archiving(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return since when flags are archived and where they are on; and which flags depend on those that are archived again."""
+    """Return since when flags are archived and where they are on. For a flag that is archived again, return its children, too."""
     states = feature_archive.archive_states(tx, [row for row in _rows_of(tx, changes) if row is not None])
     archived = [each.feature or "" for each in changes if (each.before or {}).get("archivedAt")]
     children = {name: {"children": each} for name, each in children_by_parent(tx, archived).items()}
@@ -82,7 +82,7 @@ def read_flags(tx: Tx, changes: Sequence[Change]) -> list[Side]:
 
 
 def _told(whole: Json | None, change: Change, related: Collection[str]) -> Side:
-    """Return a flag with the members that its event holds, and those of which the event does not tell that the flag has them."""
+    """Return a flag with the members that its event holds, and with all members that the flag has beside them."""
     if whole is None:
         return None
     held = change.after or {}

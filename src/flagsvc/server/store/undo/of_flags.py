@@ -41,7 +41,7 @@ def read_strategies(tx: Tx, changes: Sequence[Change]) -> list[Side]:
 
 
 def restore_strategies(tx: Tx, changes: Sequence[Change]) -> None:
-    """Remove the strategies that were added; put the others back, with their ids and their places."""
+    """Remove the strategies that were added; put back all other strategies, with their ids and places."""
     placed = list(zip(places_of(tx, changes), changes, strict=True))
     remove_all(tx, [Placed(place, each.after or {}) for place, each in placed if each.before is None])
     put_back(tx, [Placed(place, each.before) for place, each in placed if each.before is not None])

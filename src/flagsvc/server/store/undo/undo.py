@@ -108,7 +108,7 @@ def _undo(tx: Tx, changes: list[Change]) -> list[Change]:
 
 
 def _find_touched(tx: Tx, changes: Sequence[Change]) -> list[Change]:
-    """Return the events of which what they changed is not as they left it.
+    """Return the events whose part of the database has changed since.
 
     The last event of its kind in an action is not among them before its undo begins, and an earlier one is not once the later ones
     are undone.
@@ -131,8 +131,8 @@ def _is_part_of_a_flag(subject: Subject, change: Change) -> bool:
 def _group(changes: Iterable[Change]) -> list[list[Change]]:
     """Return changes in groups of a subject that are undone together, each group of different flags.
 
-    The changes of a flag keep their order, and so does a change that may touch more than its flag with all others: such changes are
-    together where they follow each other and have different paths.
+    The changes of a flag keep their order. A change that may touch more than its flag keeps its place among all changes. Several
+    such changes share a group where they follow each other and have different paths.
     """
     groups: dict[tuple[int, Subject], list[Change]] = {}
     last: dict[str, int] = {}
