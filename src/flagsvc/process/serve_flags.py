@@ -6,6 +6,8 @@ has created, and the next steps. SIGTERM and SIGINT start an orderly shutdown, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flagsvc.core.notices import Notice, make_notice_printer
 from flagsvc.core.version import version_text
 from flagsvc.frontend.contract import make_frontend
@@ -22,8 +24,8 @@ ALONE = "; --host 127.0.0.1 limits it to this machine"
 """A hint on listening on all addresses: containers and callers on other machines need it, a first try does not."""
 
 
-def serve_flags(options: ServerOptions) -> int:
-    """Run the flag server until SIGTERM or SIGINT; return the exit code.
+def serve_flags(options: ServerOptions, notices: Sequence[Notice] = ()) -> int:
+    """Run the flag server until SIGTERM or SIGINT; return the exit code. `notices` are printed when it listens.
 
     Raises DatabaseError if the database cannot be used, SeedError if the seed cannot be used, ConfigurationError if certificates
     cannot be used, and ListenError if it cannot listen on the port.
@@ -43,7 +45,7 @@ def serve_flags(options: ServerOptions) -> int:
     config = server_config(server, protocol, options.keep_alive_timeout)
     where = f"flagsvc {version_text()} listening on {address}{describe_scope(sockets, options.host, ALONE)}"
     listening = UvicornServer(
-        config, ShutdownGrace(options.shutdown_grace, drain, print_notice), tls, [Notice(where)], print_notice
+        config, ShutdownGrace(options.shutdown_grace, drain, print_notice), tls, [Notice(where), *notices], print_notice
     )
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0

@@ -69,7 +69,11 @@ class FlagServer:
             level=options.log_level,
             as_json=options.use_json_logger,
             clock=self._clock,
-            secrets=secrets_of(options.database, options.oidc_client_secret),
+            secrets=secrets_of(
+                options.database,
+                options.oidc_client_secret,
+                *(*options.init_admin_tokens, *options.init_backend_tokens, *options.init_frontend_tokens),
+            ),
         )
         self._runtime: ServerRuntime | None = None
         self._closed = ClosedContract(self._log)

@@ -27,7 +27,7 @@ from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.sign_in.ways import make_ways
-from flagsvc.server.start import initialize
+from flagsvc.server.start import initialize, new_database_notices
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.keyring import Keyring
@@ -96,10 +96,10 @@ def open_runtime(
     """
     with ExitStack() as resources:
         seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
-        prepare_folder(options.database)
+        made = prepare_folder(options.database)
         store = open_store(options.database, clock, log)
         resources.callback(store.close)
-        notices = initialize(store, options, url, seed, log)
+        notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
@@ -144,14 +144,15 @@ def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
     return keyring
 
 
-def prepare_folder(database: str) -> None:
+def prepare_folder(database: str) -> Path | None:
     """Create the folder of an SQLite file and an empty file, readable only by this user, where they do not exist.
 
-    Raises DatabaseError if the folder cannot be created. If the file cannot be created, SQLite reports that later.
+    Return the path of a new file. Raises DatabaseError if the folder cannot be created. If the file cannot be, SQLite reports
+    that later.
     """
     url = database_url(database)
     if url.get_backend_name() != "sqlite" or not url.database:
-        return
+        return None
     folder = Path(url.database).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -161,3 +162,5 @@ def prepare_folder(database: str) -> None:
     if not url.database.startswith("file:"):
         with suppress(OSError):
             os.close(os.open(url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return Path(url.database)
+    return None

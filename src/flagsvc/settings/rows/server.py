@@ -8,7 +8,8 @@ from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Origins, Size, Trusted
+from flagsvc.settings.converted import Origins, Size, Texts, Trusted
+from flagsvc.settings.initial_tokens import ADMIN_TOKENS, CLIENT_TOKENS
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions
@@ -150,6 +151,31 @@ class ServerStorage(Options):
         needs="seed",
         help="how a changed seed is applied to a database in use: `once`: warn and leave it out; `add`: add what is missing by"
         " name, change nothing that is there",
+    )
+    init_admin_tokens: Texts = option(
+        "initAdminTokens",
+        reads=("FLAGSVC_INIT_ADMIN_TOKENS", "INIT_ADMIN_API_TOKENS"),
+        kind=ADMIN_TOKENS,
+        default=(),
+        secret=True,
+        help="admin tokens that a database without API tokens gets, such as *:*.some-secret",
+    )
+    init_backend_tokens: Texts = option(
+        "initBackendTokens",
+        reads=("FLAGSVC_INIT_BACKEND_TOKENS", "INIT_BACKEND_API_TOKENS", "INIT_CLIENT_API_TOKENS"),
+        kind=CLIENT_TOKENS,
+        default=(),
+        secret=True,
+        help="tokens for proxies and server-side SDKs that a database without API tokens gets, such as"
+        " *:development.some-secret",
+    )
+    init_frontend_tokens: Texts = option(
+        "initFrontendTokens",
+        reads=("FLAGSVC_INIT_FRONTEND_TOKENS", "INIT_FRONTEND_API_TOKENS"),
+        kind=CLIENT_TOKENS,
+        default=(),
+        secret=True,
+        help="tokens for pages and apps that a database without API tokens gets, such as shop:production.some-secret",
     )
     event_days: int = option(
         "eventDays",
