@@ -1,5 +1,5 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the page about Unleash Edge the table of its variables.
+SECURITY.md the limits; in the pages about Unleash Edge and real servers the tables of their variables.
 
 `make docs` runs it.
 """
@@ -19,6 +19,8 @@ from flagsvc.server.api.metrics import OWN
 from flagsvc.settings.edge import ROWS, EdgeVariable, Fate
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.real_server import ROWS as REAL_ROWS
+from flagsvc.settings.real_server import RealVariable
 from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
 from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
@@ -35,6 +37,8 @@ OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
+REAL = "<!-- real server: written by `make docs` -->", "<!-- /real server -->"
+REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
@@ -72,8 +76,8 @@ def security(text: str) -> str:
     return between(text, LIMITS, limit_table())
 
 
-def edge_cell(row: EdgeVariable) -> str:
-    """Return what becomes of a variable of Edge, with variables as code."""
+def edge_cell(row: EdgeVariable | RealVariable) -> str:
+    """Return what becomes of a variable of Edge or of a real server, with variables as code."""
     text = SETTING.sub(lambda found: f"`{found[0]}`", row.here)
     return {Fate.ABSENT: f"no equivalent: {text}", Fate.NEEDLESS: f"nothing to set: {text}"}.get(row.fate, text)
 
@@ -95,6 +99,19 @@ def edge_name(row: EdgeVariable) -> str:
 def edge_page(text: str) -> str:
     """Return the page about Edge with the table as the rows have it now."""
     return between(text, EDGE, edge_table())
+
+
+def real_table() -> str:
+    """Return the table of the variables of a real server. Neighbours with the same answer share a line."""
+    lines = ["| Unleash server | flagsvc |", "|---|---|"]
+    for cell, rows in groupby(REAL_ROWS, edge_cell):
+        lines.append(f"| {', '.join(f'`{row.name}`' for row in rows)} | {cell} |")
+    return "\n".join(lines)
+
+
+def real_page(text: str) -> str:
+    """Return the page about a real server with the table as the rows have it now."""
+    return between(text, REAL, real_table())
 
 
 def metric(row: MetricRow[S]) -> str:
@@ -171,7 +188,7 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page}
+    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page, REAL_PAGE: real_page}
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
 

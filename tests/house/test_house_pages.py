@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from flagsvc.settings.edge import ROWS
+from flagsvc.settings.real_server import ROWS as REAL_ROWS
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,15 @@ def test_the_table_of_edge_is_current() -> None:
     assert made.edge_page(text) == text
     cells = [line.split("|")[1] for line in made.edge_table().splitlines()[2:]]
     assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in ROWS]
+
+
+def test_the_table_of_a_real_server_is_current() -> None:
+    """`make docs` would change nothing, and every variable of a real server stands in it once."""
+    made = generator()
+    text = made.REAL_PAGE.read_text()
+    assert made.real_page(text) == text
+    cells = [line.split("|")[1] for line in made.real_table().splitlines()[2:]]
+    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in REAL_ROWS]
 
 
 def test_the_table_of_limits_is_current() -> None:
