@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -124,6 +123,8 @@ def _mode(text: Mapping[str, str], by_default: str) -> tuple[str, list[str]]:
         if word:
             return (VERIFIED if BOOLEANS[word] else UNVERIFIED), []
         return (VERIFIED if {CA, CERT, KEY} & text.keys() else by_default), []
+    import json  # most starts do not need it
+
     try:
         wanted = json.loads(text[SSL])
     except (ValueError, RecursionError):

@@ -82,6 +82,7 @@ class Option:
     reloads: bool
     needs: str
     stops: str
+    advanced: bool
     scope: Scope
     environment: str = ""
     field: str = dataclasses.field(init=False, default="")
@@ -151,6 +152,7 @@ def option(
     reloads: bool = False,
     needs: str = "",
     stops: str = "",
+    advanced: bool = False,
     scope: Scope = Scope.PROCESS,
 ) -> Any:
     """Return the row of one option, to stand in a class of options behind its name in code and its type.
@@ -159,6 +161,7 @@ def option(
     only code can give the option. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
     it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
     A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
-    (SECURITY.md). `scope` says whether each environment of a process has a value of its own.
+    (SECURITY.md). Hardly any deployment sets an option that is `advanced`: help and reference pages have those behind the others.
+    `scope` says whether each environment of a process has a value of its own.
     """
     return Option(**locals())

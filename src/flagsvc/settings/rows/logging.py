@@ -18,6 +18,7 @@ class LoggingOptions(Options):
         default=None,
         default_text="a simple logger to standard error",
         help="custom logger of the standard library's or structlog's shape",
+        advanced=True,
     )
     use_json_logger: bool = option(
         "useJsonLogger",
