@@ -1,7 +1,8 @@
 """`flagsvc server`: the flag server as a process of its own, under uvicorn.
 
-It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the token that it
-has created, and the next steps. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period; exit code 0.
+It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the next steps,
+and on a terminal the token that it has created. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period; exit
+code 0.
 """
 
 from __future__ import annotations

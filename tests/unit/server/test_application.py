@@ -211,7 +211,7 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
             runtime = server._runtime
             assert runtime is not None and "user:" in str(runtime.notices)
             assert "user:" not in repr(runtime) + repr(server)
-            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
+            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].on_terminal
             assert "user:" not in str(runtime.notices + server.greeting())
 
     asyncio.run(live())

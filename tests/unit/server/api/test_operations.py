@@ -34,14 +34,16 @@ def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with app_client(str(tmp_path / "flags.db"), given=given) as client:
         client.get("/health", token=None)
         client.get("/nosuch/secret-name")
+        client.ask("SECRET-METHOD", "/health")
         answer = client.get("/internal-backstage/prometheus", token=None)
         assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
         text = answer.body.decode()
         assert 'flagsvc_http_requests_total{method="GET",route="/health",status="200"} 1.0' in text
-        assert 'flagsvc_http_requests_total{method="none",route="none",status="404"} 1.0' in text
+        assert 'flagsvc_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in text
+        assert 'flagsvc_http_requests_total{method="other",route="unmatched",status="405"} 1.0' in text
         assert "flagsvc_features 2.0" in text
         assert f"flagsvc_revision {client.server.store.revision()}.0" in text
-        assert "secret" not in text and USER_SECRET not in text
+        assert "secret" not in text.lower() and USER_SECRET not in text
 
         def gone() -> None:
             raise DatabaseError("the database failed: OperationalError")
