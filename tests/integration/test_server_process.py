@@ -109,6 +109,29 @@ def test_every_line_is_json(tmp_path: Path) -> None:
     assert any("FLAGSVC_NO_SUCH_OPTION" in line["message"] for line in said if line["level"] == "warn")
 
 
+def test_an_address_for_operators(tmp_path: Path) -> None:
+    """It has probes and metrics. Callers then get no metrics, and the health check asks it, since it needs no certificate."""
+    port = processes.free_port()
+    address = f"127.0.0.1:{port}"
+    with our_flag_server(folder=tmp_path, base="/base", FLAGSVC_SERVER_ADMIN_ADDRESS=address) as server:
+        server.program.wait(lambda: f"flagsvc admin on http://127.0.0.1:{port}\n" in server.program.output(), "ready")
+        root, operators = server.root.removesuffix("/base"), f"http://127.0.0.1:{port}"
+        for path in ("/livez", "/readyz", "/base/health", "/base/ready"):
+            assert [ask(place + path).status for place in (root, operators)] == [200, 200], path
+        for path in ("/metrics", "/base/internal-backstage/prometheus"):
+            assert [ask(place + path).status for place in (root, operators)] == [404, 200], path
+        assert "prometheus" not in ask(f"{server.root}/docs/openapi.json").body.decode()
+        assert "prometheus" not in ask(f"{server.root}/", headers={"Accept": "application/json"}).body.decode()
+        assert ask(f"{operators}/base/api/admin/projects", headers={"Authorization": USER_SECRET}).status == 404
+        command = [*map(str, processes.flagsvc()), "health", "--server", "--port", "1"]
+        variables = processes.clean_environment(tmp_path) | {
+            "FLAGSVC_SERVER_ADMIN_ADDRESS": address,
+            "FLAGSVC_SERVER_BASE_PATH": "base",
+        }
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (0, f"ready: {operators}/base/ready\n"), done.stderr
+
+
 def test_all_addresses_are_told(tmp_path: Path) -> None:
     """A server that listens on all addresses says so, and how to listen on this machine alone."""
     port = processes.free_port()

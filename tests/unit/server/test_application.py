@@ -170,7 +170,7 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
     """Many requests cause one attempt per second. Other requests are answered immediately."""
     clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
 
-    def fail(*given: object) -> ServerRuntime:
+    def fail(*given: object, **named: object) -> ServerRuntime:
         attempts.append(given)
         begun.release()
         assert going.wait(20)

@@ -116,6 +116,7 @@ class Pipeline:
         self._base = server.base
         self._frontend = f"{server.base}{FRONTEND_API}".lower()
         self._router = Router(routes)
+        self._rooted = {route.path for route in routes if route.rooted}
         self._authorization = Authorization(server.keyring, server.base)
         self._answers = Answers()
         self._next_error_log = float("-inf")
@@ -234,11 +235,11 @@ class Pipeline:
         return self._limit if known else min(self._limit, OPEN_BODY_LIMIT)
 
     def _strip_base(self, path: str) -> str:
-        """Return a path without the base path. Raises ApiError (404) for one outside of it."""
-        if not self._base:
+        """Return a path without the base path. Raises ApiError (404) for one outside of it, unless a rooted route has it."""
+        if not self._base or path in self._rooted:
             return path
         rest = path[len(self._base) :]
-        if not path.lower().startswith(self._base.lower()) or rest[:1] not in ("", "/"):
+        if not path.lower().startswith(self._base.lower()) or rest[:1] not in ("", "/") or rest in self._rooted:
             raise errors.unknown_path(path)
         return rest or "/"
 
