@@ -43,7 +43,7 @@ def test_standard_output(flagsvc: Flagsvc) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--service", "edge"), "`--service` chooses a service of a compose file: give `--compose` as well"),
+        (("--service", "edge"), "`--service` chooses a service of a compose file or a container: give `--compose`"),
         (("--into", "x"), "`--into` and `--backup-tokens` say what to do with a backup: give `--backup`"),
         (("--backup-tokens",), "`--into` and `--backup-tokens` say what to do with a backup: give `--backup`"),
         (("--env-file", "none.env"), "cannot read `none.env`: no such file or directory"),
