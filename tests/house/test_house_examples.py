@@ -127,7 +127,10 @@ def test_python_blocks_run(page: Path, folder: Path) -> None:
 def test_commands_are_understood(
     page: Path, shown: Shown, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`evaluate` and `migrate` print what the page says, line by line, on both outputs; what would serve or ask is tried by `config` with the same options."""
+    """`evaluate` and `migrate` print what the page says, line by line, on both outputs.
+
+    What would serve or ask is tried by `config` with the same options.
+    """
     for text in blocks(page, "python", "env", "yaml"):
         if named := FILE_NAME.match(text):
             (folder / named[1]).write_text(text)

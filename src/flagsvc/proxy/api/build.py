@@ -87,7 +87,7 @@ class HandledRoute(NamedTuple):
 
 class ServiceParts(NamedTuple):
     """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint by
-    method, those of an unusual method as `b""`.
+    method, those of an unusual method as UNREAD.
 
     `named_resources` are those whose path ends with a name, by the path before it. `hints` tell for a path that is no route what a
     caller may have meant.
@@ -123,8 +123,7 @@ def build(
     """Return the parts of a Service with these settings and routes. A row that is not a dialect's belongs to the operations."""
     cors = Cors(settings)
     counts = ports.surroundings.counts or RouteCounts()
-    preflights = counts.of("OPTIONS", "any")
-    rest = {method: counts.of(method_label(method), UNMATCHED) for method in (*sorted(METHODS), UNREAD)}
+    preflights, rest = counts.of("OPTIONS", "any"), count_unmatched(counts)
     cache = AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
     sources = Sources(
@@ -174,6 +173,11 @@ def build(
         readiness=readiness,
         age=None if settings.age_header is None else AgeField(settings.age_header, readiness),
     )
+
+
+def count_unmatched(counts: RouteCounts) -> dict[bytes, StatusCounts]:
+    """Return the counts of requests without an endpoint, by method; those of unusual methods under UNREAD."""
+    return {method: counts.of(method_label(method), UNMATCHED) for method in (*sorted(METHODS), UNREAD)}
 
 
 def make_enrichment(
