@@ -1,5 +1,6 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the pages about Unleash Edge and real servers the tables of their variables.
+SECURITY.md the limits; in the pages about Unleash Edge and real servers the tables of their variables; in every page what a
+command installs.
 
 `make docs` runs it.
 """
@@ -12,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+from flagsvc.core.extras import PACKAGE
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
 from flagsvc.proxy.api.sources import Sources
@@ -40,6 +42,8 @@ EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
 REAL = "<!-- real server: written by `make docs` -->", "<!-- /real server -->"
 REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
+INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
+"""A command that installs flagsvc, up to the extras."""
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
 
@@ -176,6 +180,11 @@ def between(text: str, marks: tuple[str, str], written: str) -> str:
     return f"{before}{begin}\n{written}\n{end}{after}"
 
 
+def with_package(text: str) -> str:
+    """Return a page whose commands install the package from where it is."""
+    return INSTALLED.sub(lambda found: f"{found[1]}{PACKAGE}[", text)
+
+
 def readme(text: str) -> str:
     """Return README.md with the options as the table has them now, and with the costs of the last run that was kept."""
     measured = results.read(ROOT / "docs" / "benchmarks" / "proxy.json")
@@ -191,6 +200,8 @@ def main() -> None:
     pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page, REAL_PAGE: real_page}
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
+    for page in (ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")):
+        page.write_text(with_package(page.read_text()))
 
 
 if __name__ == "__main__":

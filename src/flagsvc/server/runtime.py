@@ -22,6 +22,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
+from flagsvc.server.api.operations import ADMIN
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import error_page
@@ -42,10 +43,14 @@ HOUSEKEEPING_INTERVAL_S = 60.0
 
 @dataclass
 class ServerRuntime:
-    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token."""
+    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token.
+
+    `contract` answers callers, and `operators` answers at adminAddress.
+    """
 
     server: ApiContext
     contract: FlagServerContract
+    operators: FlagServerContract
     notices: list[Notice] = field(repr=False)
     resources: ExitStack
 
@@ -86,11 +91,18 @@ MakeFrontend = Callable[[ApiContext, ServerOptions, Executor, Executor], Contrac
 
 
 def open_runtime(
-    options: ServerOptions, clock: Clock, log: Logger, url: str = "", make_frontend: MakeFrontend | None = None
+    options: ServerOptions,
+    clock: Clock,
+    log: Logger,
+    url: str = "",
+    make_frontend: MakeFrontend | None = None,
+    *,
+    metrics_apart: bool = False,
 ) -> ServerRuntime:
     """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
 
-    `make_frontend` makes the frontend API; without it there is none.
+    `make_frontend` makes the frontend API; without it there is none. `metrics_apart` tells that operators have an address of their
+    own, so that callers get no metrics.
 
     Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
     """
@@ -104,7 +116,16 @@ def open_runtime(
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
         server = ApiContext(
-            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options, clock)
+            store,
+            documents,
+            keyring,
+            clock,
+            log,
+            url,
+            options.base_path,
+            trust=trust,
+            ways=make_ways(options, clock),
+            metrics_apart=metrics_apart,
         )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
@@ -119,7 +140,11 @@ def open_runtime(
         frontend = None if make_frontend is None else partial(make_frontend, server, options)
         contract = FlagServerContract(pipeline, frontend)
         resources.callback(contract.close)
-        return ServerRuntime(server, contract, notices, resources.pop_all())
+        operators = FlagServerContract(
+            Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit)
+        )
+        resources.callback(operators.close)
+        return ServerRuntime(server, contract, operators, notices, resources.pop_all())
 
 
 def announce_news(server: ApiContext) -> None:

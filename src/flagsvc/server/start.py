@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,14 +18,31 @@ from flagsvc.server.store.store import Store, database_url
 from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
 
-FIRST_START_TEXT = """
-First start. Sign in at the pages within 15 minutes: {url}/ui/sign-in#{link}
-There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it: {url}/ui/tokens
+PAGES_TEXT = (
+    "There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it:"
+    " {url}/ui/tokens"
+)
+ON_TERMINAL = f"""
+First start. Sign in at the pages within 15 minutes: {{url}}/ui/sign-in#{{secrets.link}}
+{PAGES_TEXT}
 
 This is the token of an administrator. It signs in, too, and is shown only this once:
 
-  export FLAGSVC_ADMIN_TOKEN={secret}
+  export FLAGSVC_ADMIN_TOKEN={{secrets.token}}
+"""
+IN_LOG = f"""
+First start. The secrets of the administrator are not printed, because this is no terminal. This command, with the options of the
+server, prints a link to the pages:
 
+  {{link_command}}
+
+{PAGES_TEXT}
+
+This one makes a token of the administrator:
+
+  export FLAGSVC_ADMIN_TOKEN=$({{token_command}})
+"""
+NEXT_STEPS = """
 Without the pages, create a flag and switch it on:
 
   curl {url}/api/admin/projects/default/features -H "Authorization: $FLAGSVC_ADMIN_TOKEN" \\
@@ -42,6 +60,7 @@ Start a proxy on it, with the secret that was answered:
   flagsvc proxy --url {url}/api --api-token <secret> --client-keys some-key
 
 Every endpoint, to read and to try: {url}/docs/openapi"""
+"""How a first start begins on a terminal, where a person reads it, and in a log, which is kept; and how it goes on."""
 
 
 NEW_ON_VOLUME = "flagsvc made a new database: {file}, on a volume or another mount"
@@ -101,10 +120,17 @@ def _section_name(section: str, count: int) -> str:
 
 
 def first_start_notice(secrets: FirstSecrets, url: str) -> Notice:
-    """Return the notice after a first start: the token as a field for programs, and the next steps for people."""
-    fields = {"token": secrets.token, "documentation": f"{url}/docs/openapi"}
-    event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
-    return Notice(event, fields, FIRST_START_TEXT.format(secret=secrets.token, link=secrets.link, url=url))
+    """Return the notice after a first start: the next steps. Only what a terminal shows has the secrets."""
+    user = shlex.quote(secrets.user)
+    link = f"flagsvc server sign-in-link {user} --url {shlex.quote(url)}"
+    token = f"flagsvc server token create first --user {user}"
+    fields = {"linkCommand": link, "tokenCommand": token, "documentation": f"{url}/docs/openapi"}
+    in_log, on_terminal = (
+        (start + NEXT_STEPS).format(url=url, secrets=secrets, link_command=link, token_command=token)
+        for start in (IN_LOG, ON_TERMINAL)
+    )
+    event = "flagsvc first start: two commands print a link that signs an administrator in, and a token"
+    return Notice(event, fields, in_log, on_terminal)
 
 
 def new_database_notices(made: Path | None, environment: Mapping[str, str], root: Path = Path("/")) -> list[Notice]:

@@ -16,7 +16,7 @@ from flagsvc.settings.options import ProxyOptions
 from support.cli_helpers import ENOUGH, Flagsvc
 
 SERVER = "redis://storage:6379/0"
-SENTENCE = "the extra `{0}` is not installed; type: pip install 'flagsvc[{0}]'"
+SENTENCE = "the extra `{0}` is not installed; type in the folder of the source: pip install '.[{0}]'"
 URL = "http://127.0.0.1:9"
 
 
@@ -116,5 +116,5 @@ def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) 
     given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
     make_setup(given)
     without("redis")
-    with pytest.raises(ConfigurationError, match="pip install 'flagsvc\\[redis\\]'"):
+    with pytest.raises(ConfigurationError, match="pip install '\\.\\[redis\\]'"):
         make_setup(given)

@@ -30,15 +30,17 @@ def test_where_the_flags_are(database: str) -> None:
 
 
 def test_a_first_start_and_the_next(tmp_path: Path) -> None:
-    """The first start prints a token and the next steps. The next start only says that the server is ready."""
+    """The first start shows a terminal secrets and others commands. The next start only says that the server is ready."""
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
         first = initialize(store, options, "http://flags.test", None, RecordingLog())
-        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
-        assert "curl http://flags.test/api/admin/" in first[1].text
-        assert "http://flags.test/ui/sign-in#" in first[1].text and "http://flags.test/ui/tokens" in first[1].text
-        assert str(first[1].fields["token"]).startswith("user:")
+        shown, in_log = first[1].on_terminal, first[1].text
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in shown and "http://flags.test/ui/sign-in#" in shown
+        assert "user:" not in f"{in_log}{first[1].fields}" and "#" not in f"{in_log}{first[1].fields}"
+        assert "flagsvc server sign-in-link admin --url http://flags.test\n" in in_log
+        for text in (shown, in_log):
+            assert "curl http://flags.test/api/admin/" in text and "http://flags.test/ui/tokens" in text
         again = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from flagsvc.cli.migrating.migration import ENVIRONMENT, About, Migration, Peer, Value
 from flagsvc.settings.kinds import BOOLEANS
@@ -18,18 +18,20 @@ JSON_LOGGER = "JSON_LOGGER"
 DEFAULT = "default"
 
 
-def readable() -> Iterator[str]:
-    """Yield the names of variables as the reference has them: without our prefix, and without those of files."""
-    for option in OPTIONS:
-        for variable in option.variables:
-            if not variable.holds_path and not variable.name.startswith(PREFIX):
-                yield variable.name
+def readable() -> dict[str, str]:
+    """Return the names of variables as the reference has them, with their options: without our prefix, and those of files."""
+    return {
+        variable.name: option.name
+        for option in OPTIONS
+        for variable in option.variables
+        if not variable.holds_path and not variable.name.startswith(PREFIX)
+    }
 
 
 def translate_reference(given: Mapping[str, str]) -> Migration:
     """Return what the variables of the reference mean here. A value that it guesses at, and flagsvc refuses, becomes a note."""
     migration = Migration(Peer.PROXY)
-    names = set(readable())
+    names = readable()
     resolved = resolve({name: value for name, value in given.items() if name in names}, None, {})
     for option in OPTIONS:
         source = resolved.sources.get(option.name, DEFAULT)

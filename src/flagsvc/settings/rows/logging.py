@@ -32,7 +32,7 @@ class LoggingOptions(Options):
         reads=("LOG_LEVEL",),
         kind=of.LOG_LEVEL,
         default="warn",
-        help="least severity that is logged",
+        help="least severity that is logged; the lines of start, readiness and end always appear, as info",
     )
     access_log: bool = option(
         "accessLog",

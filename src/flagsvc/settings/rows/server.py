@@ -95,6 +95,13 @@ class ServerListening(Options):
     tls_client_ca: str | None = ListeningOptions.tls_client_ca
     tls_handshake_timeout: int = ListeningOptions.tls_handshake_timeout
     socket_mode: str = ListeningOptions.socket_mode
+    admin_address: str | None = option(
+        "adminAddress",
+        reads=("FLAGSVC_SERVER_ADMIN_ADDRESS",),
+        kind=net.ADDRESS,
+        default=None,
+        help="a second address, plain HTTP, for probes and metrics; metrics are then answered there alone",
+    )
 
 
 class ServerCallers(Options):
