@@ -60,6 +60,10 @@ examples
   flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain --whole
   flagsvc evaluate http://localhost:3000/proxy/client/features --token TOKEN --all
 
+connection to a URL
+  HTTP_PROXY, HTTPS_PROXY and NO_PROXY apply. SSL_CERT_FILE and FLAGSVC_UPSTREAM_CA name additional authorities to trust,
+  FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY a client certificate. Redirects are not followed.
+
 exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 """
 
