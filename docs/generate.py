@@ -1,5 +1,5 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the page about Unleash Edge the table of its variables.
+SECURITY.md the limits; in the pages on moving over what differs, and the variables of Unleash Edge.
 
 `make docs` runs it.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
@@ -26,7 +27,22 @@ from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
 S = TypeVar("S")
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+TESTS = ROOT / "tests"
+PEERS = [
+    TESTS / "differential",
+    TESTS / "differential_edge",
+    TESTS / "differential_frontend",
+    TESTS / "differential_peers",
+]
+"""The folders of the tests that compare with other proxies: their rows of differences are those of the pages."""
+sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
+
+import diff_exclusions  # noqa: E402
+import edge_exclusions  # noqa: E402
+import peer_rows_edge  # noqa: E402
+import peer_rows_edge_more  # noqa: E402
+import peer_rows_reference  # noqa: E402
+from peer_rows import Row  # noqa: E402
 
 from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402
@@ -36,8 +52,22 @@ LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
+DIFFERENCES = "<!-- differences: written by `make docs` from the tests that compare -->", "<!-- /differences -->"
+REFERENCE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-the-reference.md"
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
+
+
+class Difference(Protocol):
+    """A row of a difference that is on purpose."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is there."""
 
 
 def option_list() -> str:
@@ -93,8 +123,25 @@ def edge_name(row: EdgeVariable) -> str:
 
 
 def edge_page(text: str) -> str:
-    """Return the page about Edge with the table as the rows have it now."""
-    return between(text, EDGE, edge_table())
+    """Return the page about Edge with the tables as the rows have them now."""
+    more = peer_rows_edge_more
+    rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
+    return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(edge_exclusions.EXCLUSIONS, rows))
+
+
+def reference_page(text: str) -> str:
+    """Return the page about the reference with the table as the rows have it now."""
+    rows = (*peer_rows_reference.PLAIN_ROWS, *peer_rows_reference.BEHIND_ROWS)
+    return between(text, DIFFERENCES, difference_table(diff_exclusions.EXCLUSIONS, rows))
+
+
+def difference_table(exclusions: Iterable[Difference], rows: Iterable[Row]) -> str:
+    """Return every difference that the tests know of once: those of generated documents, and those of rows of requests."""
+    known = {
+        each.name.partition(" (")[0]: each.reason for each in (*exclusions, *(each for row in rows for each in row.but))
+    }
+    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in known.items())
+    return "\n".join(["| What flagsvc does | Why, and what the other does |", "|---|---|", *cells])
 
 
 def metric(row: MetricRow[S]) -> str:
@@ -171,7 +218,12 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page}
+    pages = {
+        ROOT / "README.md": readme,
+        ROOT / "SECURITY.md": security,
+        EDGE_PAGE: edge_page,
+        REFERENCE_PAGE: reference_page,
+    }
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
 

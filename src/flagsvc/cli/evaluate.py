@@ -44,7 +44,10 @@ OWN_FLAGS = {
     "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
 }
 """Option → its flag and help, where they differ from the proxy's."""
-OPTIONS = ("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers", "hashEncoding")
+OPTIONS = (
+    *("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers"),
+    *("hashEncoding", "variantFeatureState"),
+)
 """The options of the proxy that affect an evaluation; their flags and environment variables apply."""
 
 FAULTS = {STRATEGY: "custom strategy", TOGGLE: "the evaluation of toggle"}
@@ -145,6 +148,7 @@ def open_document(document: object, args: argparse.Namespace, settings: dict[str
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
         hash_encoding=settings["hashEncoding"],
+        variant_feature_state=settings["variantFeatureState"],
         hostname=host_name(os.environ),
         custom_strategies=strategies.by_name,
         code_digest=strategies.digest,
