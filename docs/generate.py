@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -39,6 +39,8 @@ sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
 
 import diff_exclusions  # noqa: E402
 import edge_exclusions  # noqa: E402
+import edge_malformed  # noqa: E402
+import edge_refused  # noqa: E402
 import peer_rows_edge  # noqa: E402
 import peer_rows_edge_more  # noqa: E402
 import peer_rows_reference  # noqa: E402
@@ -126,21 +128,39 @@ def edge_page(text: str) -> str:
     """Return the page about Edge with the tables as the rows have them now."""
     more = peer_rows_edge_more
     rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
-    return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(edge_exclusions.EXCLUSIONS, rows))
+    known = [*named(edge_exclusions.EXCLUSIONS), *named(edge_malformed.ODD), *excluded(rows)]
+    known += [(f"in a document: {row.name}", refused(row)) for row in edge_refused.REFUSED]
+    return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(known))
+
+
+def refused(row: edge_refused.Refused) -> str:
+    """Return what both answer about the flag of a document that Edge does not take."""
+    theirs = {edge_refused.FORMER: "Edge keeps the former document", edge_refused.NO_ANSWER: "Edge does not answer"}
+    return f"the flag is {row.ours}; {theirs.get(row.edge, f'in Edge it is {row.edge}')}"
 
 
 def reference_page(text: str) -> str:
     """Return the page about the reference with the table as the rows have it now."""
     rows = (*peer_rows_reference.PLAIN_ROWS, *peer_rows_reference.BEHIND_ROWS)
-    return between(text, DIFFERENCES, difference_table(diff_exclusions.EXCLUSIONS, rows))
+    return between(text, DIFFERENCES, difference_table([*named(diff_exclusions.EXCLUSIONS), *excluded(rows)]))
 
 
-def difference_table(exclusions: Iterable[Difference], rows: Iterable[Row]) -> str:
-    """Return every difference that the tests know of once: those of generated documents, and those of rows of requests."""
-    known = {
-        each.name.partition(" (")[0]: each.reason for each in (*exclusions, *(each for row in rows for each in row.but))
-    }
-    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in known.items())
+def named(rows: Iterable[Difference]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons. What stands in parentheses behind a name tells cases of one difference apart."""
+    return ((row.name.partition(" (")[0], row.reason) for row in rows)
+
+
+def excluded(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons of the differences in answers to rows of requests."""
+    return named(each for row in rows for each in row.but)
+
+
+def difference_table(known: Iterable[tuple[str, str]]) -> str:
+    """Return the table of differences, each once, with the reason that it has first."""
+    reasons: dict[str, str] = {}
+    for name, reason in known:
+        reasons.setdefault(name, reason)
+    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in reasons.items())
     return "\n".join(["| What flagsvc does | Why, and what the other does |", "|---|---|", *cells])
 
 

@@ -61,6 +61,12 @@ def variant_state(found: Difference) -> bool:
     return found.field == "variant.featureEnabled" and found.reference == ABSENT and found.ours is False
 
 
+def state_of(toggle: str, *, ours: bool) -> Callable[[Difference], bool]:
+    """Return a condition: another state of this toggle, also inside its variant; ours is this one."""
+    fields = ("enabled", "variant.feature_enabled", "variant.featureEnabled")
+    return lambda found: found.toggle == toggle and found.field in fields and found.ours is ours
+
+
 def no_impression_data(found: Difference) -> bool:
     """A feature that has no impressionData: the reference leaves the field out or says null, we say false."""
     return found.field == "impressionData" and found.reference in (ABSENT, None) and found.ours is False
@@ -159,7 +165,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         "names that every JavaScript object has are plain names",
         "the reference takes its language's own functions for a context field",
-        lambda found: found.field == "enabled" and found.toggle == "inherited" and found.reference is True,
+        state_of("inherited", ours=False),
         INHERITED, (ASKED,),
     ),
     Exclusion(
@@ -171,7 +177,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         "the peer's IPv4 address is written as one",
         "the reference sees ::ffff:127.0.0.1 on a socket for both families, which is in no IPv4 range",
-        lambda found: found.field == "enabled" and found.toggle == "peer" and found.ours is True,
+        state_of("peer", ours=True),
         MAPPED, (Question("GET", "/all", alone=True, present=frozenset({"remoteAddress"})),), possible=listening_on_ipv6,
     ),
     Exclusion(
