@@ -1,6 +1,6 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the pages about Unleash Edge and real servers the tables of their variables; in every page what a
-command installs.
+SECURITY.md the limits; in the pages on moving over what differs, and the variables of Unleash Edge and real servers; in every page
+what a command installs.
 
 `make docs` runs it.
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from flagsvc.core.extras import PACKAGE
 from flagsvc.http.metrics import MetricRow
@@ -30,7 +31,24 @@ from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
 S = TypeVar("S")
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+TESTS = ROOT / "tests"
+PEERS = [
+    TESTS / "differential",
+    TESTS / "differential_edge",
+    TESTS / "differential_frontend",
+    TESTS / "differential_peers",
+]
+"""The folders of the tests that compare with other proxies: their rows of differences are those of the pages."""
+sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
+
+import diff_exclusions  # noqa: E402
+import edge_exclusions  # noqa: E402
+import edge_malformed  # noqa: E402
+import edge_refused  # noqa: E402
+import peer_rows_edge  # noqa: E402
+import peer_rows_edge_more  # noqa: E402
+import peer_rows_reference  # noqa: E402
+from peer_rows import Row  # noqa: E402
 
 from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402
@@ -44,8 +62,22 @@ REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
 INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
 """A command that installs flagsvc, up to the extras."""
+DIFFERENCES = "<!-- differences: written by `make docs` from the tests that compare -->", "<!-- /differences -->"
+REFERENCE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-the-reference.md"
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
+
+
+class Difference(Protocol):
+    """A row of a difference that is on purpose."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is there."""
 
 
 def option_list() -> str:
@@ -101,8 +133,43 @@ def edge_name(row: EdgeVariable) -> str:
 
 
 def edge_page(text: str) -> str:
-    """Return the page about Edge with the table as the rows have it now."""
-    return between(text, EDGE, edge_table())
+    """Return the page about Edge with the tables as the rows have them now."""
+    more = peer_rows_edge_more
+    rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
+    known = [*named(edge_exclusions.EXCLUSIONS), *named(edge_malformed.ODD), *excluded(rows)]
+    known += [(f"in a document: {row.name}", refused(row)) for row in edge_refused.REFUSED]
+    return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(known))
+
+
+def refused(row: edge_refused.Refused) -> str:
+    """Return what both answer about the flag of a document that Edge does not take."""
+    theirs = {edge_refused.FORMER: "Edge keeps the former document", edge_refused.NO_ANSWER: "Edge does not answer"}
+    return f"the flag is {row.ours}; {theirs.get(row.edge, f'in Edge it is {row.edge}')}"
+
+
+def reference_page(text: str) -> str:
+    """Return the page about the reference with the table as the rows have it now."""
+    rows = (*peer_rows_reference.PLAIN_ROWS, *peer_rows_reference.BEHIND_ROWS)
+    return between(text, DIFFERENCES, difference_table([*named(diff_exclusions.EXCLUSIONS), *excluded(rows)]))
+
+
+def named(rows: Iterable[Difference]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons. What stands in parentheses behind a name tells cases of one difference apart."""
+    return ((row.name.partition(" (")[0], row.reason) for row in rows)
+
+
+def excluded(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons of the differences in answers to rows of requests."""
+    return named(each for row in rows for each in row.but)
+
+
+def difference_table(known: Iterable[tuple[str, str]]) -> str:
+    """Return the table of differences, each once, with the reason that it has first."""
+    reasons: dict[str, str] = {}
+    for name, reason in known:
+        reasons.setdefault(name, reason)
+    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in reasons.items())
+    return "\n".join(["| What flagsvc does | Why, and what the other does |", "|---|---|", *cells])
 
 
 def real_table() -> str:
@@ -198,6 +265,12 @@ def main() -> None:
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
     pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page, REAL_PAGE: real_page}
+    pages = {
+        ROOT / "README.md": readme,
+        ROOT / "SECURITY.md": security,
+        EDGE_PAGE: edge_page,
+        REFERENCE_PAGE: reference_page,
+    }
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
     for page in (ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")):

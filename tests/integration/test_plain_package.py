@@ -26,7 +26,7 @@ from support.processes import (
 )
 
 SECONDS = 300
-EXTRA_PACKAGES = {"alembic", "can_ada", "httpx", "joserfc", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
+EXTRA_PACKAGES = {"alembic", "can_ada", "joserfc", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
 """Packages that the plain package does not install."""
 DOCUMENT = {
     "version": 2,
@@ -152,7 +152,6 @@ def test_it_runs_a_proxy(environment: Path) -> None:
         (("server",), "server"),
         (("import", "flags.json", "--url", OFFLINE, "--dry-run"), "cli"),
         (("move", OFFLINE, "http://127.0.0.1:8", "--dry-run"), "cli"),
-        (("evaluate", f"{OFFLINE}/api/client/features"), "cli"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )

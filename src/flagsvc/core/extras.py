@@ -13,7 +13,7 @@ EXTRAS = {
     "server": ("alembic", "can_ada", "psycopg", "sqlalchemy", "yaml"),
     "oidc": ("joserfc",),
     "redis": ("redis",),
-    "cli": ("can_ada", "httpx", "rich", "yaml"),
+    "cli": ("can_ada", "rich", "yaml"),
 }
 """Extra → the modules that its packages bring."""
 PACKAGE, WHERE = ".", " in the folder of the source"

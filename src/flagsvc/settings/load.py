@@ -21,7 +21,7 @@ from flagsvc.settings.foreign import foreign, foreign_to_server
 from flagsvc.settings.kinds import printable, quoted
 from flagsvc.settings.load_environments import add_environments, knows_environments, lost_options, written_environments
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, TABLES, flatten, settable
-from flagsvc.settings.normalise import Given, find_entry, normalise
+from flagsvc.settings.normalise import Given, find_entry, followers, normalise
 from flagsvc.settings.option import Option, is_injected
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import NO_TABLES, NOTHING, Resolved, Tables, candidates, choose, reason
@@ -118,10 +118,11 @@ def resolve(
     resolved.problems.update(adopted.problems)
     written = [] if program.serves_flags else written_environments(meant, tables, resolved)
     lost = lost_options(rows, tables, resolved)
-    found = normalise(given, environment, rows, divided=bool(written), lost=lost)
+    every = given | followers(given, rows)
+    found = normalise(every, environment, rows, divided=bool(written), lost=lost)
     resolved.values.update(found.values)
     resolved.problems.update({name: text for name, text in found.problems.items() if name not in resolved.problems})
-    resolved.sources.update({option.name: _source(option, given) for option in rows if not option.in_code_only})
+    resolved.sources.update({option.name: _source(option, every) for option in rows if not option.in_code_only})
     quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
     odd = list(program.odd(environment, found.values))
     all_known = not program.serves_flags and knows_environments(written, tables, resolved)

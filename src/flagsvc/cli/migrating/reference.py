@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from flagsvc.cli.migrating.migration import ENVIRONMENT, About, Migration, Peer, Value
 from flagsvc.settings.kinds import BOOLEANS
 from flagsvc.settings.load import resolve
+from flagsvc.settings.normalise import FOLLOWS
 from flagsvc.settings.option import ALIAS, PREFIX
 from flagsvc.settings.table import OPTIONS
 from flagsvc.settings.unread import unread
@@ -35,12 +36,13 @@ def translate_reference(given: Mapping[str, str]) -> Migration:
     resolved = resolve({name: value for name, value in given.items() if name in names}, None, {})
     for option in OPTIONS:
         source = resolved.sources.get(option.name, DEFAULT)
-        if source == DEFAULT:
+        if source == DEFAULT or source.endswith(FOLLOWS):
             continue
         if option.name in resolved.problems:
             migration.note_problem(resolved.problems[option.name], option.name, source)
         elif resolved.values[option.name] not in ((), "", None):
             migration.options[option.name] = native(resolved.values[option.name])
+    migration.set_default("variantFeatureState", True, "variants as the reference gives them: SDKs read featureEnabled")
     _translate_node(given, migration)
     _note_differences(given, migration)
     return migration

@@ -53,6 +53,8 @@ class EvaluationOptions(Options):
         reads=("FLAGSVC_VARIANT_FEATURE_STATE",),
         kind=of.BOOLEAN,
         default=False,
+        default_text="true if UNLEASH_URL names the upstream, as the reference answers; else false, as the contract says",
+        follows="flagsvcUrl",
         help="repeat the toggle's state inside each variant (feature_enabled, featureEnabled), as some SDKs read it",
         scope=Scope.INHERITED,
         advanced=True,

@@ -135,7 +135,7 @@ class UpstreamOptions(Options):
         reads=("NO_PROXY", "no_proxy"),
         kind=of.TEXTS,
         default=(),
-        help="hosts and domains that are reached without the outbound proxy; * for all",
+        help="hosts, domains, addresses and ranges of addresses that are reached without the outbound proxy; * for all",
         scope=Scope.INHERITED,
     )
     upstream_timeout: int = option(
