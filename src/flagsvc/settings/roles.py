@@ -70,16 +70,19 @@ def is_role(role: str) -> bool:
 
 def show_group_roles(pairs: GroupRoles) -> str:
     """Return pairs as the text that gives them again."""
-    if any(separator in group for group, _ in pairs for separator in ",{"):
+    if any("," in group or "{" in group for group, _ in pairs):
         import json  # most processes have no option in JSON
 
-        groups = dict.fromkeys(group for group, _ in pairs)
-        return json.dumps(
-            {each: [role for group, role in pairs if group == each] for each in groups}, ensure_ascii=False
-        )
+        groups: dict[str, list[str]] = {}
+        for group, role in pairs:
+            groups.setdefault(group, []).append(role)
+        return json.dumps(groups, ensure_ascii=False)
     return as_text(tuple(f"{group}={role}" for group, role in pairs))
 
 
 GROUP_ROLES = Kind(
-    "pairs such as flag-admins=admin,shop-team=member:shop, or a JSON object of them", "PAIRS", parse_group_roles, show=show_group_roles
+    "pairs such as flag-admins=admin,shop-team=member:shop, or a JSON object of them",
+    "PAIRS",
+    parse_group_roles,
+    show=show_group_roles,
 )
