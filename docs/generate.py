@@ -264,11 +264,11 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page, REAL_PAGE: real_page}
     pages = {
         ROOT / "README.md": readme,
         ROOT / "SECURITY.md": security,
         EDGE_PAGE: edge_page,
+        REAL_PAGE: real_page,
         REFERENCE_PAGE: reference_page,
     }
     for page, write in pages.items():
