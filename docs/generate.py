@@ -1,5 +1,6 @@
 """Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
-SECURITY.md the limits; in the page about Unleash Edge the table of its variables.
+SECURITY.md the limits; in the pages on moving over what differs, and the variables of Unleash Edge and real servers; in every page
+what a command installs.
 
 `make docs` runs it.
 """
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from flagsvc.core.extras import PACKAGE
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
 from flagsvc.proxy.api.sources import Sources
@@ -19,6 +22,8 @@ from flagsvc.server.api.metrics import OWN
 from flagsvc.settings.edge import ROWS, EdgeVariable, Fate
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.real_server import ROWS as REAL_ROWS
+from flagsvc.settings.real_server import RealVariable
 from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
 from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
@@ -26,7 +31,24 @@ from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
 S = TypeVar("S")
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+TESTS = ROOT / "tests"
+PEERS = [
+    TESTS / "differential",
+    TESTS / "differential_edge",
+    TESTS / "differential_frontend",
+    TESTS / "differential_peers",
+]
+"""The folders of the tests that compare with other proxies: their rows of differences are those of the pages."""
+sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
+
+import diff_exclusions  # noqa: E402
+import edge_exclusions  # noqa: E402
+import edge_malformed  # noqa: E402
+import edge_refused  # noqa: E402
+import peer_rows_edge  # noqa: E402
+import peer_rows_edge_more  # noqa: E402
+import peer_rows_reference  # noqa: E402
+from peer_rows import Row  # noqa: E402
 
 from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402
@@ -35,9 +57,27 @@ OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 EDGE = "<!-- edge: written by `make docs` -->", "<!-- /edge -->"
+REAL = "<!-- real server: written by `make docs` -->", "<!-- /real server -->"
+REAL_PAGE = ROOT / "docs" / "how-to" / "move-over-from-a-real-server.md"
 EDGE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-edge.md"
+INSTALLED = re.compile(r"(pip install (?:--upgrade )?')(?:flagsvc|\.)\[")
+"""A command that installs flagsvc, up to the extras."""
+DIFFERENCES = "<!-- differences: written by `make docs` from the tests that compare -->", "<!-- /differences -->"
+REFERENCE_PAGE = ROOT / "docs" / "how-to" / "move-over-from-the-reference.md"
 SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT)\b(?:=[^\s,;:]*(?:://[^\s,;]*)?)?")
 """A variable in a text, alone or with its value."""
+
+
+class Difference(Protocol):
+    """A row of a difference that is on purpose."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is there."""
 
 
 def option_list() -> str:
@@ -72,8 +112,8 @@ def security(text: str) -> str:
     return between(text, LIMITS, limit_table())
 
 
-def edge_cell(row: EdgeVariable) -> str:
-    """Return what becomes of a variable of Edge, with variables as code."""
+def edge_cell(row: EdgeVariable | RealVariable) -> str:
+    """Return what becomes of a variable of Edge or of a real server, with variables as code."""
     text = SETTING.sub(lambda found: f"`{found[0]}`", row.here)
     return {Fate.ABSENT: f"no equivalent: {text}", Fate.NEEDLESS: f"nothing to set: {text}"}.get(row.fate, text)
 
@@ -93,8 +133,56 @@ def edge_name(row: EdgeVariable) -> str:
 
 
 def edge_page(text: str) -> str:
-    """Return the page about Edge with the table as the rows have it now."""
-    return between(text, EDGE, edge_table())
+    """Return the page about Edge with the tables as the rows have them now."""
+    more = peer_rows_edge_more
+    rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
+    known = [*named(edge_exclusions.EXCLUSIONS), *named(edge_malformed.ODD), *excluded(rows)]
+    known += [(f"in a document: {row.name}", refused(row)) for row in edge_refused.REFUSED]
+    return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(known))
+
+
+def refused(row: edge_refused.Refused) -> str:
+    """Return what both answer about the flag of a document that Edge does not take."""
+    theirs = {edge_refused.FORMER: "Edge keeps the former document", edge_refused.NO_ANSWER: "Edge does not answer"}
+    return f"the flag is {row.ours}; {theirs.get(row.edge, f'in Edge it is {row.edge}')}"
+
+
+def reference_page(text: str) -> str:
+    """Return the page about the reference with the table as the rows have it now."""
+    rows = (*peer_rows_reference.PLAIN_ROWS, *peer_rows_reference.BEHIND_ROWS)
+    return between(text, DIFFERENCES, difference_table([*named(diff_exclusions.EXCLUSIONS), *excluded(rows)]))
+
+
+def named(rows: Iterable[Difference]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons. What stands in parentheses behind a name tells cases of one difference apart."""
+    return ((row.name.partition(" (")[0], row.reason) for row in rows)
+
+
+def excluded(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """Yield names and reasons of the differences in answers to rows of requests."""
+    return named(each for row in rows for each in row.but)
+
+
+def difference_table(known: Iterable[tuple[str, str]]) -> str:
+    """Return the table of differences, each once, with the reason that it has first."""
+    reasons: dict[str, str] = {}
+    for name, reason in known:
+        reasons.setdefault(name, reason)
+    cells = (f"| {name[:1].upper()}{name[1:]} | {reason} |" for name, reason in reasons.items())
+    return "\n".join(["| What flagsvc does | Why, and what the other does |", "|---|---|", *cells])
+
+
+def real_table() -> str:
+    """Return the table of the variables of a real server. Neighbours with the same answer share a line."""
+    lines = ["| Unleash server | flagsvc |", "|---|---|"]
+    for cell, rows in groupby(REAL_ROWS, edge_cell):
+        lines.append(f"| {', '.join(f'`{row.name}`' for row in rows)} | {cell} |")
+    return "\n".join(lines)
+
+
+def real_page(text: str) -> str:
+    """Return the page about a real server with the table as the rows have it now."""
+    return between(text, REAL, real_table())
 
 
 def metric(row: MetricRow[S]) -> str:
@@ -159,6 +247,11 @@ def between(text: str, marks: tuple[str, str], written: str) -> str:
     return f"{before}{begin}\n{written}\n{end}{after}"
 
 
+def with_package(text: str) -> str:
+    """Return a page whose commands install the package from where it is."""
+    return INSTALLED.sub(lambda found: f"{found[1]}{PACKAGE}[", text)
+
+
 def readme(text: str) -> str:
     """Return README.md with the options as the table has them now, and with the costs of the last run that was kept."""
     measured = results.read(ROOT / "docs" / "benchmarks" / "proxy.json")
@@ -171,9 +264,17 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    pages = {ROOT / "README.md": readme, ROOT / "SECURITY.md": security, EDGE_PAGE: edge_page}
+    pages = {
+        ROOT / "README.md": readme,
+        ROOT / "SECURITY.md": security,
+        EDGE_PAGE: edge_page,
+        REAL_PAGE: real_page,
+        REFERENCE_PAGE: reference_page,
+    }
     for page, write in pages.items():
         page.write_text(write(page.read_text()))
+    for page in (ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")):
+        page.write_text(with_package(page.read_text()))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ ODD: tuple[Odd, ...] = (
         400,
     ),
     Odd(
-        "bodies that the real server reads",
+        "bodies that the real server reads are read",
         "no body, a byte order mark, broken UTF-8, a number that is too large: what one of the two servers answers is no error",
         "decision 0047",
         (

@@ -83,7 +83,7 @@ LONG = [f"toggle-{number:05d}" for number in range(2_000)]
 async def test_a_proxy_goes_on(small: Path) -> None:
     """It serves what cannot be stored and logs this once. A restart finds the last stored one, and later ones are stored."""
     async with scene(small) as around:
-        options = around.options(metrics_interval=0, storage=small.as_uri())
+        options = around.options(metrics_interval=0, storage=small.as_uri(), log_level="info")
         around.served = document(toggle("fits"))
         async with around.proxy(options) as proxy:
             around.served = document(*map(toggle, LONG))
@@ -100,7 +100,7 @@ async def test_a_proxy_goes_on(small: Path) -> None:
             await until_served(around, proxy, LONG)
             around.served = document(toggle("later"))
             await until_served(around, proxy, ["later"])
-        assert "is stored again" in around.log[-1], around.log
+        assert any("is stored again" in line for line in around.log), around.log
         await restarts(around, small, ["later"])
 
 

@@ -40,7 +40,6 @@ PLAIN = (
 SCRAPED = ("flagsvc.http.metric_families", "flagsvc.proxy.api.docs", "re2")
 """What a proxy imports late: the metrics, the page of the documentation, regular expressions."""
 BATCH = (
-    "flagsvc.cli.batch.httpx_messages",
     "flagsvc.cli.batch.yaml_files",
     "flagsvc.cli.moving.execution",
     "rich.progress",

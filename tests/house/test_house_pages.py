@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from flagsvc.settings.edge import ROWS
+from flagsvc.settings.real_server import ROWS as REAL_ROWS
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +67,15 @@ def test_the_table_of_edge_is_current() -> None:
     assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in ROWS]
 
 
+def test_the_table_of_a_real_server_is_current() -> None:
+    """`make docs` would change nothing, and every variable of a real server stands in it once."""
+    made = generator()
+    text = made.REAL_PAGE.read_text()
+    assert made.real_page(text) == text
+    cells = [line.split("|")[1] for line in made.real_table().splitlines()[2:]]
+    assert re.findall(r"`([A-Z]\w+)`", "".join(cells)) == [row.name for row in REAL_ROWS]
+
+
 def test_the_table_of_limits_is_current() -> None:
     """`make docs` would change nothing; both programs stand in it, and what bounds callers is not missing."""
     text = (ROOT / "SECURITY.md").read_text()
@@ -99,3 +111,22 @@ def test_every_folder_of_tests_is_explained() -> None:
     rows = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(rows) == folders
+
+
+@pytest.mark.parametrize("peer", ["reference", "edge"])
+def test_the_differences_on_the_pages_on_moving_over_are_current(peer: str) -> None:
+    """`make docs` would change nothing, and the page has every row that explains a difference in the tests that compare."""
+    made = generator()
+    page, write = {
+        "reference": (made.REFERENCE_PAGE, made.reference_page),
+        "edge": (made.EDGE_PAGE, made.edge_page),
+    }[peer]
+    text = page.read_text()
+    assert write(text) == text
+    cells = {cell.lower() for cell in re.findall(r"^\| (.+?) \|", text, re.MULTILINE)}
+    tables = {
+        "reference": [made.diff_exclusions.EXCLUSIONS],
+        "edge": [made.edge_exclusions.EXCLUSIONS, made.edge_malformed.ODD],
+    }[peer]
+    for table in tables:
+        assert table and {name.lower() for name, _ in made.named(table)} <= cells

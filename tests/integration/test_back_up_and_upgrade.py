@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flagsvc.core.extras import install_command
 from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
 from support.guides import block, blocks, run
 from support.waiting import wait_until
@@ -33,7 +34,7 @@ def test_the_commands_of_backups(tmp_path: Path, postgresql_url: str) -> None:
         run(block(PAGE, "restore flags.backup --replace"), tmp_path, variables)
         wait_until(lambda: names(server) == ["kept"])
         install, _, backup = block(PAGE, "before-upgrade.backup\n").strip().partition("\n")
-        assert install == "pip install --upgrade 'flagsvc[server,cli]'"
+        assert install == install_command("server,cli").replace("install", "install --upgrade")
         run(backup, tmp_path, variables)
         run(block(PAGE, "flags-again.db"), tmp_path, variables)
     run(block(PAGE, POSTGRESQL).replace(POSTGRESQL, postgresql_url), tmp_path, {})

@@ -115,7 +115,7 @@ async def test_every_fault_of_an_upstream_is_survived(tmp_path: Path) -> None:
                 before = running.serves
                 seen = len(server.requests)
                 server.script(fault)  # type: ignore[arg-type]
-                await until(lambda: len(server.requests) > seen and running.holder.state in ("stale", "rejected"))  # noqa: B023
+                await until(lambda: len(server.requests) > seen and running.holder.state in ("stale", "refused"))  # noqa: B023
                 assert running.serves == before
                 server.script(reply(200, document(f"after-{number}")))
                 await until(lambda number=number: running.serves == [f"after-{number}"])  # type: ignore[misc]

@@ -14,16 +14,14 @@ from support.processes import ROOT
 PAGE = (ROOT / "docs" / "how-to" / "set-up-a-team.md").read_text()
 HERE = "http://127.0.0.1:4242"
 SECRET = re.compile(r'"secret":"([^"]+)"')
-FIRST = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:\w+)")
 
 
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     """The person of the page may read, and the token of the page reads the flags of its project."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     with our_flag_server(seeded=False, folder=tmp_path) as server:
-        found = FIRST.search(server.program.output())
-        assert found is not None
-        variables = {"FLAGSVC_ADMIN_TOKEN": found[1], "PATH": os.environ["PATH"]}
+        first = server.first_secrets(tmp_path / "flags.db").token
+        variables = {"FLAGSVC_ADMIN_TOKEN": first, "PATH": os.environ["PATH"]}
         commands = "".join(blocks).replace(HERE, server.root)
         done = subprocess.run(
             ["sh", "-ec", commands], env=variables, capture_output=True, text=True, check=False, timeout=60
@@ -32,7 +30,7 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
         person, token = SECRET.findall(done.stdout)
         assert server.ask("GET", "/admin/user", token=person).json()["user"]["username"] == "ben"
         feature = {"name": "shop-new-checkout"}
-        made = server.ask("POST", "/admin/projects/shop/features", feature, token=found[1])
+        made = server.ask("POST", "/admin/projects/shop/features", feature, token=first)
         assert made.status == 201, made.body
         features = json.loads(server.ask("GET", "/client/features", token=token).body)["features"]
         assert [each["name"] for each in features] == ["shop-new-checkout"]

@@ -28,19 +28,19 @@ LIFE: dict[str, tuple[Answer, str, str, float]] = {
     "the same document": (reply(200, ONE), "same", "fresh", 5),
     "not modified": (reply(304), "not-modified", "fresh", 5),
     "suddenly empty": (reply(200, EMPTY), "empty", "fresh", 5),
-    "a web page": (reply(200, b"<!doctype html>", content_type="text/html"), "rejected", "rejected", 5),
-    "a document as a web page": (reply(200, TWO, content_type="text/html"), "rejected", "rejected", 5),
-    "a page of no type": (reply(200, b"<!doctype html>"), "rejected", "rejected", 5),
-    "nothing": (reply(200), "rejected", "rejected", 5),
-    "not JSON": (reply(200, TWO[:-1]), "rejected", "rejected", 5),
-    "another shape": (reply(200, b'{"features":{}}'), "rejected", "rejected", 5),
-    "cut off": (then_close(reply(200, TWO, content_length="999")), "rejected", "rejected", 5),
-    "wrong gzip": (reply(200, TWO, content_encoding="gzip"), "rejected", "rejected", 5),
-    "half of the gzip": (reply(200, PACKED[:-3], content_encoding="gzip"), "rejected", "rejected", 5),
-    "another coding": (reply(200, TWO, content_encoding="br"), "rejected", "rejected", 5),
-    "401": (reply(401), "refused", "rejected", 25),
-    "403": (reply(403), "refused", "rejected", 25),
-    "403 with a wish": (reply(403, retry_after="40"), "refused", "rejected", 40),
+    "a web page": (reply(200, b"<!doctype html>", content_type="text/html"), "unusable", "refused", 5),
+    "a document as a web page": (reply(200, TWO, content_type="text/html"), "unusable", "refused", 5),
+    "a page of no type": (reply(200, b"<!doctype html>"), "unusable", "refused", 5),
+    "nothing": (reply(200), "unusable", "refused", 5),
+    "not JSON": (reply(200, TWO[:-1]), "unusable", "refused", 5),
+    "another shape": (reply(200, b'{"features":{}}'), "unusable", "refused", 5),
+    "cut off": (then_close(reply(200, TWO, content_length="999")), "unusable", "refused", 5),
+    "wrong gzip": (reply(200, TWO, content_encoding="gzip"), "unusable", "refused", 5),
+    "half of the gzip": (reply(200, PACKED[:-3], content_encoding="gzip"), "unusable", "refused", 5),
+    "another coding": (reply(200, TWO, content_encoding="br"), "unusable", "refused", 5),
+    "401": (reply(401), "refused", "refused", 25),
+    "403": (reply(403), "refused", "refused", 25),
+    "403 with a wish": (reply(403, retry_after="40"), "refused", "refused", 40),
     "404": (reply(404), "failed", "stale", 5),
     "429": (reply(429), "failed", "stale", 5),
     "429 with a wish": (reply(429, retry_after="17"), "failed", "stale", 17),
@@ -57,7 +57,7 @@ LIFE: dict[str, tuple[Answer, str, str, float]] = {
     "silence": (silence, "failed", "stale", 5),
     "a slow drip": (drip(reply(200, TWO), 0.05), "failed", "stale", 5),
 }
-BAD = [name for name, (_, event, _, _) in LIFE.items() if event in ("rejected", "refused", "failed")]
+BAD = [name for name, (_, event, _, _) in LIFE.items() if event in ("unusable", "refused", "failed")]
 
 
 def happened(world: PollerScene) -> list[str]:

@@ -33,7 +33,7 @@ def test_every_worker_knows_how_fresh_it_is() -> None:
         proxy.program.wait(lambda: readiness(proxy) == {(503, b"stale")}, "unready")
         assert {proxy.get().status for _ in range(MANY)} == {200}
         scraped = samples(proxy)
-        assert scraped['flagsvc_config_state{state="rejected"}'] == 1 and scraped["flagsvc_config_age_seconds"] > 2
+        assert scraped['flagsvc_config_state{state="refused"}'] == 1 and scraped["flagsvc_config_age_seconds"] > 2
         assert scraped["flagsvc_upstream_consecutive_failures"] >= 1
         assert scraped['flagsvc_upstream_answers_total{event="refused"}'] >= 1
         assert [scraped[f'flagsvc_loop_restarts_total{{loop="{loop}"}}'] for loop in LOOPS] == [0, 0, 0]

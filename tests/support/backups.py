@@ -65,7 +65,9 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         {"app_name": "web", "environment": "production", "instance_id": "1", "seen_at": THEN, "created_at": THEN}
     ],
     "application_usage": [{"app_name": "web", "project": "*", "environment": "production"}],
-    "identities": [{"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN}],
+    "identities": [
+        {"issuer": "https://id.example", "subject": "a-1", "user_id": 1, "created_at": THEN, "roles": ["admin"]}
+    ],
     "used_answers": [{"hash": "0" * 64, "expires_at": THEN}],
     "addons": [
         {

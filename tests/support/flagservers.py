@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,12 +28,14 @@ from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.runtime import announce_news, load_keyring
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
+from flagsvc.server.store.first_start import FirstSecrets
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
 from support.databases import migrated
+from support.waiting import wait_until
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
 BACKEND_SECRET = "*:development.backend-secret-of-tests"
@@ -226,6 +230,23 @@ class OurFlagServer:
     def root(self) -> str:
         """The address without `/api`."""
         return self.url.removesuffix("/api")
+
+    def first_secrets(self, database: str | Path) -> FirstSecrets:
+        """Return a link and a token, from the commands that a first start prints."""
+        pattern = r"flagsvc (server (?:sign-in-link|token create) [\w :/.-]+)"
+        commands = re.findall(pattern, self.program.output())
+        env = processes.clean_environment(Path(database).parent) | {"FLAGSVC_DATABASE_URL": str(database)}
+        link, token = (
+            subprocess.run(
+                [*map(str, processes.flagsvc()), *each.split()], env=env, capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for each in commands
+        )
+        wait_until(
+            lambda: self.ask("GET", "/admin/user", token=token).status == 200,
+            complaint=lambda: "the server does not know the token",
+        )
+        return FirstSecrets(token, link, "admin")
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:
         """Send one request to a path below `/api`."""

@@ -105,7 +105,7 @@ class Replica:
         self.store = ServerStore(client, PREFIX)
         self.fleet = Fleet(
             Coordinator(client, PREFIX, KEY, lease_ms),
-            LocalState(lambda: self.holder.is_ready, self.age, lambda: self.holder.state == State.REJECTED),
+            LocalState(lambda: self.holder.is_ready, self.age, lambda: self.holder.state == State.REFUSED),
             clock=clock,
             log=self.log,
             draw=draw,

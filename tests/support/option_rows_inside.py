@@ -212,7 +212,7 @@ LOGGING = (
         look=see.access,
         seen=[
             ["info", "request", "method=GET", "route=/proxy", "status=200"],
-            ["info", "request", "method=other", "route=unmatched", "status=404"],
+            ["info", "request", "method=POST", "route=unmatched", "status=404"],
         ],
         unset=[],
     ),

@@ -10,6 +10,7 @@ from typing import Any
 from flagsvc.server.sign_in.provider import Provider, ProviderSettings
 from flagsvc.server.sign_in.ways import CALLBACK, SignInWays
 from flagsvc.server.store.resources import users
+from flagsvc.settings.roles import GroupRoles
 from flagsvc.testing import FakeClock
 from support import processes
 from support.flagservers import AppClient, app_client
@@ -74,11 +75,11 @@ def settings_of(provider: TestProvider, **given: Any) -> ProviderSettings:
 
 
 @contextmanager
-def provider_scene(database_url: str) -> Iterator[Scene]:
+def provider_scene(database_url: str, rules: GroupRoles = RULES) -> Iterator[Scene]:
     """Give a server with a provider and rules for groups."""
     clock = FakeClock()
     with running_provider() as provider:
         provider.now = clock.now
-        ways = SignInWays(group_roles=RULES, provider=Provider(settings_of(provider), clock))
+        ways = SignInWays(group_roles=rules, provider=Provider(settings_of(provider), clock))
         with app_client(database_url, given=GIVEN, clock=clock, url=URL, ways=ways) as client:
             yield Scene(client, provider, clock)

@@ -143,7 +143,7 @@ async def test_registration_follows_the_first_synchronisation_and_is_retried(tmp
     """The proxy registers after the first configuration from the upstream, retries until it succeeds, and never registers again."""
     async with scene(tmp_path) as around:
         around.replies |= {"features": reply(503), "register": reply(500)}
-        async with around.proxy(around.options(), ready=False) as proxy:
+        async with around.proxy(around.options(log_level="info"), ready=False) as proxy:
             for _ in range(3):
                 await around.waits(2)
                 await around.poll()

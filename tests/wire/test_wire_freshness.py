@@ -84,7 +84,7 @@ def test_freshness_in_the_metrics(opened: Opener) -> None:
         "flagsvc_config_age_seconds 2.5",
         "flagsvc_config_last_success_timestamp_seconds 1.75e+09",
         f'flagsvc_config_info{{revision="{wire.holder.current.revision}"}} 1.0',
-        'flagsvc_config_state{state="rejected"} 0.0',
+        'flagsvc_config_state{state="refused"} 0.0',
         "flagsvc_upstream_consecutive_failures 0.0",
         'flagsvc_upstream_answers_total{event="refused"} 0.0',
     ):

@@ -66,6 +66,8 @@ def test_other_metrics(opened: Opener) -> None:
     wire.get("/proxy", key="wrong")
     wire.get("/nowhere-at-all")
     wire.ask("PATCH", "/proxy")
+    for method in ("PROPFIND", "SEARCH"):
+        wire.ask(method, "/nowhere-at-all")
     wire.ask("OPTIONS", "/proxy")
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     for line in (
@@ -76,8 +78,9 @@ def test_other_metrics(opened: Opener) -> None:
         'flagsvc_config_state{state="stale"} 0.0',
         'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 1.0',
         'flagsvc_http_requests_total{method="GET",route="/proxy",status="401"} 1.0',
-        'flagsvc_http_requests_total{method="other",route="unmatched",status="404"} 1.0',
-        'flagsvc_http_requests_total{method="other",route="unmatched",status="405"} 1.0',
+        'flagsvc_http_requests_total{method="GET",route="unmatched",status="404"} 1.0',
+        'flagsvc_http_requests_total{method="PATCH",route="unmatched",status="405"} 1.0',
+        'flagsvc_http_requests_total{method="other",route="unmatched",status="404"} 2.0',
         'flagsvc_http_requests_total{method="OPTIONS",route="any",status="204"} 1.0',
     ):
         assert line in lines
@@ -285,8 +288,8 @@ def test_access_log(opened: Opener) -> None:
     shown = [(line.fields["method"], line.fields["route"], line.fields["status"]) for line in wire.log.lines]
     assert shown == [
         ("GET", "/proxy", 200),
-        ("other", "unmatched", 404),
-        ("other", "unmatched", 405),
+        ("GET", "unmatched", 404),
+        ("DELETE", "unmatched", 405),
         ("GET", "/proxy/client/features", 200),
         ("OPTIONS", "any", 204),
     ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from urllib.parse import unquote
 
 from flagsvc.core import files
 from flagsvc.core.errors import ConfigurationError, UpstreamError
-from flagsvc.core.extras import require
 from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
-from flagsvc.core.version import VERSION
+from flagsvc.http.client.addresses import REDIRECTS
+from flagsvc.settings.kinds import printable
 from flagsvc.settings.network import hide_credentials
 
 TIMEOUT_S = 10.0
@@ -28,8 +29,7 @@ REFUSALS = {
 def read_document(where: str, *, token: str, header: str) -> object:
     """Return the decoded document at `where`: a path, `-`, or a URL that is asked with `token` in the header of that name.
 
-    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document,
-    MissingExtraError if a URL is asked without the extra `cli`.
+    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document.
     """
     scheme = where.partition("://")[0].lower()
     if scheme in URL_SCHEMES:
@@ -76,25 +76,30 @@ def read_text(path: str, most: int, *, pipes: bool = True) -> str:
 
 def fetch(url: str, token: str, header: str) -> bytes:
     """Return the body of one GET of `url`. Redirects are not followed, because the token is meant for this address."""
-    require("cli")
-    import httpx
-
-    from flagsvc.cli.batch.httpx_messages import describe_error
+    from flagsvc.cli.client import Client, explain_failure, read_connection
 
     shown = hide_credentials(url)
-    headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
     if not url.isprintable():
         raise ConfigurationError([f"`{shown}` is no URL: it holds a character that no URL has"])
+    headers = [(header.lower(), read_header_token(token))] if token else []
     try:
-        response = httpx.get(url, headers=headers, timeout=TIMEOUT_S)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise UpstreamError("network", f"cannot reach `{shown}`: {describe_error(error)}") from None
-    if response.status_code == 200:
-        return response.content
-    reason = REFUSALS.get(response.status_code, f"it redirects to `{response.headers.get('location')}`, ask there")
-    if response.status_code not in REFUSALS and not response.is_redirect:
-        reason = "no document came"
-    raise UpstreamError("unexpected", f"`{shown}` answered with status {response.status_code}: {reason}")
+        with Client(url, *read_connection(os.environ), TIMEOUT_S) as client:
+            answer = client.send("GET", url, headers)
+    except UpstreamError as error:
+        raise UpstreamError(error.kind, explain_failure(error)) from None
+    if answer.status == 200:
+        return answer.body
+    target = printable(answer.headers.get("location", "").partition("?")[0], 200)
+    other = f"it redirects to `{target}`, ask there" if target and answer.status in REDIRECTS else "no document came"
+    reason = REFUSALS.get(answer.status, other)
+    raise UpstreamError("unexpected", f"`{shown}` answered with status {answer.status}: {reason}")
+
+
+def read_header_token(token: str) -> bytes:
+    """Return a token as the value of a header. Raises ConfigurationError, without the token, if no header can carry it."""
+    if not token.isprintable():
+        raise ConfigurationError(["the token holds a character that no header can carry"])
+    return token.encode("utf-8", "surrogateescape")
 
 
 def decode_document(content: bytes, where: str) -> object:

@@ -44,7 +44,10 @@ OWN_FLAGS = {
     "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
 }
 """Option → its flag and help, where they differ from the proxy's."""
-OPTIONS = ("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers", "hashEncoding")
+OPTIONS = (
+    *("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers"),
+    *("hashEncoding", "variantFeatureState"),
+)
 """The options of the proxy that affect an evaluation; their flags and environment variables apply."""
 
 FAULTS = {STRATEGY: "custom strategy", TOGGLE: "the evaluation of toggle"}
@@ -59,6 +62,10 @@ examples
   flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain
   flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain --whole
   flagsvc evaluate http://localhost:3000/proxy/client/features --token TOKEN --all
+
+connection to a URL
+  HTTP_PROXY, HTTPS_PROXY and NO_PROXY apply. SSL_CERT_FILE and FLAGSVC_UPSTREAM_CA name additional authorities to trust,
+  FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY a client certificate. Redirects are not followed.
 
 exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 """
@@ -141,6 +148,7 @@ def open_document(document: object, args: argparse.Namespace, settings: dict[str
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
         hash_encoding=settings["hashEncoding"],
+        variant_feature_state=settings["variantFeatureState"],
         hostname=host_name(os.environ),
         custom_strategies=strategies.by_name,
         code_digest=strategies.digest,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flagsvc.core.certificates import CertificateFiles
 
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
-NEEDED_BY_SERVER = ("host", "port", "basePath", *TLS)
+NEEDED_BY_SERVER = ("host", "port", "basePath", "adminAddress", *TLS)
 LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 PROBE_INTERVAL_S = 0.1
 PROBE_TIMEOUT_S = 3.0
@@ -67,21 +67,24 @@ def run(args: Namespace) -> int:
 
 
 def _proxy(args: Namespace) -> ProbeTarget:
-    """Return the address to probe: the operators' address if there is one, because it needs no certificate, else the callers'."""
+    """Return the address to probe of the proxy."""
     resolved = resolve(os.environ, args.config, read_flags(args))
-    admin = resolved.values["adminAddress"]
-    host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
-    _check(resolved, NEEDED, "port" if admin is None else "adminAddress", host, port)
-    path = f"{resolved.values['proxyBasePath']}/proxy/health"
-    return _probe_target(host, port, path, _read_certificate(resolved) if admin is None else None)
+    return _find_target(resolved, NEEDED, "proxyBasePath", "/proxy/health")
 
 
 def _server(args: Namespace) -> ProbeTarget:
     """Return the address to probe of the flag server."""
     resolved = resolve_server(os.environ, args.config, read_flags(args))
-    host, port = resolved.values["host"], resolved.values["port"]
-    _check(resolved, NEEDED_BY_SERVER, "port", host, port)
-    return _probe_target(host, port, f"{resolved.values['basePath']}/ready", _read_certificate(resolved))
+    return _find_target(resolved, NEEDED_BY_SERVER, "basePath", "/ready")
+
+
+def _find_target(resolved: Resolved, needed: Sequence[str], base: str, path: str) -> ProbeTarget:
+    """Return the operators' address if there is one, because it needs no certificate, else the callers'."""
+    admin = resolved.values["adminAddress"]
+    host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
+    _check(resolved, needed, "port" if admin is None else "adminAddress", host, port)
+    whole = f"{resolved.values[base]}{path}"
+    return _probe_target(host, port, whole, _read_certificate(resolved) if admin is None else None)
 
 
 def _check(resolved: Resolved, needed: Sequence[str], name: str, host: str | None, port: int) -> None:

@@ -1,7 +1,7 @@
 """Print a configuration of flagsvc that does what another proxy was told: Unleash Edge or npm `@unleash/proxy`.
 
-It reads the variables of this process, env files, a service of a compose file, or Edge's command line behind `--`. What has no
-equivalent, and what is different, is on standard error, a line each.
+It reads the variables of this process, env files, a service of a compose file, a container of Kubernetes manifests, the values of a
+Helm chart, or Edge's command line behind `--`. What has no equivalent, and what is different, is on standard error, a line each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flagsvc.cli.batch import files
 from flagsvc.cli.migrating.compose_files import Service
 from flagsvc.cli.migrating.edge import translate_edge
 from flagsvc.cli.migrating.migration import About, Migration, Peer, check
-from flagsvc.cli.migrating.reference import translate_reference
+from flagsvc.cli.migrating.reference import readable, translate_reference
 from flagsvc.cli.migrating.sources import Source, peer_of, read_source
 from flagsvc.cli.migrating.writing import write_json, write_toml, write_variables
 from flagsvc.cli.parser import CommandParser, ParagraphFormatter
@@ -25,12 +25,28 @@ from flagsvc.settings.kinds import printable
 
 FORMATS: dict[str, Callable[[Migration], str]] = {"toml": write_toml, "variables": write_variables}
 JSON = "json"
+MOUNTED = "mount the result, so that the user of the image can read it, and name it in FLAGSVC_CONFIG"
 GIVEN = {
-    "toml": "mount the result, so that the user of the image can read it, and name it in FLAGSVC_CONFIG",
+    "toml": MOUNTED,
     "variables": "with the result as its `env_file`",
     JSON: "with the `variables` of the result as its `environment`",
 }
 """Form of a result → how a service of a compose file gets it."""
+IN_CLUSTER = {
+    "toml": MOUNTED,
+    "variables": "with a Secret of the result (`kubectl create secret generic NAME --from-env-file FILE`) in its `envFrom`",
+    JSON: "with the `variables` of the result as its `env`",
+}
+"""Form of a result → how a container of a cluster gets it."""
+CHANGE = {
+    "service": ("give it an image of flagsvc, without `entrypoint`, `command` and its former variables", GIVEN),
+    "container": (
+        "give it an image of flagsvc, without `command`, `args` and the variables that the result has",
+        IN_CLUSTER,
+    ),
+    "chart": ("flagsvc needs a manifest of its own in place of the chart: give it an image of flagsvc", IN_CLUSTER),
+}
+"""Kind of a service → what it needs, and how it gets the result."""
 NEXT = "next: {0}`flagsvc config{1}` shows what is in effect, and `flagsvc proxy{1}` starts with it"
 """The last line, with gaps for what to do first, and for the argument."""
 FIRST = {
@@ -52,6 +68,8 @@ examples
   flagsvc migrate > flagsvc.toml
   flagsvc migrate --env-file edge.env --format variables --output flagsvc.env
   flagsvc migrate --compose compose.yaml --service edge --output flagsvc.toml
+  flagsvc migrate --kubernetes deployment.yaml --kubernetes secret.yaml --output flagsvc.toml
+  flagsvc migrate --helm values.yaml --env-file secrets.env --output flagsvc.toml
   flagsvc migrate -- edge --upstream-url https://flags.example.com --tokens '*:production.secret'
 
 exit code: 0; 1 something is left to do, which lines with `to do` say; 2 there is nothing to move over, or it cannot be read
@@ -68,7 +86,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--env-file", metavar="FILE", action="append", default=[], help=text)
     text = "docker compose file; --env-file, or else `.env` beside it, has values for ${NAME}"
     parser.add_argument("--compose", metavar="FILE", help=text)
-    parser.add_argument("--service", metavar="NAME", help="service of the compose file [default: the only proxy]")
+    text = "Kubernetes manifests; may be repeated. --env-file has values of Secrets that are not among them"
+    parser.add_argument("--kubernetes", metavar="FILE", action="append", default=[], help=text)
+    text = "values of the Helm chart unleash-edge or unleash-proxy; --env-file has values of Secrets"
+    parser.add_argument("--helm", metavar="FILE", help=text)
+    text = "service of the compose file, or container of the manifests [default: the only proxy]"
+    parser.add_argument("--service", metavar="NAME", help=text)
     parser.add_argument("--format", choices=tuple(FORMATS), default="toml", help="what to write [default: toml]")
     parser.add_argument("--json", action="store_true", help="write options, variables and notes as JSON")
     parser.add_argument("--output", metavar="FILE", help="file to write, for its owner only [default: standard output]")
@@ -112,16 +135,29 @@ def translate(source: Source, chosen: str | None) -> Migration:
 
 
 def note_service(service: Service, form: str, migration: Migration) -> None:
-    """Add notes on what else a service of a compose file has to change, for a result of this form."""
-    name = f"service {service.name}"
-    text = f"give it an image of flagsvc, without `entrypoint`, `command` and its former variables, and {GIVEN[form]}"
-    migration.note(About.CHANGED, name, text)
+    """Add notes on what else a service or container has to change, for a result of this form."""
+    name = f"{service.kind} {service.name}"
+    note_references(service, migration)
+    text, given = CHANGE[service.kind]
+    migration.note(About.CHANGED, name, f"{text}, and {given[form]}")
     if service.health:
         migration.note(About.CHANGED, name, "its health check is `flagsvc health`, which the image has already")
     port = migration.options.get("port", 3000)
     for other in dict.fromkeys(service.ports):
         if other != port:
             migration.note(About.CHANGED, name, f"nothing listens at its port {other}: flagsvc listens at {port}")
+
+
+def note_references(service: Service, migration: Migration) -> None:
+    """Add notes on variables whose value stands elsewhere: they stay if flagsvc reads them, and else have to be given."""
+    own = readable() if migration.peer is Peer.PROXY else {}
+    for name, place in service.references.items():
+        if name in own:
+            migration.elsewhere.add(own[name])
+            migration.note(About.CHANGED, name, f"leave it in the container: flagsvc reads it, too, from {place}")
+        else:
+            text = f"it comes from {place}: give what it says with `--env-file`, or add the manifest that has it"
+            migration.note(About.NEEDED, name, text)
 
 
 def how_to_go_on(form: str, path: str | None) -> str:

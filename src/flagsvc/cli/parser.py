@@ -16,9 +16,9 @@ from flagsvc.settings.environments import TABLE, VARIABLES
 from flagsvc.settings.kinds import nearest, printable
 from flagsvc.settings.option import FILE_FLAG
 from flagsvc.settings.render import ROW
-from flagsvc.settings.table import MOST_USED
+from flagsvc.settings.table import MOST_USED, SERVER_MOST_USED
 
-SHORT_HELP_OPTIONS = (*MOST_USED, "database", "seed")
+SHORT_HELP_OPTIONS = (*MOST_USED, *SERVER_MOST_USED)
 """The options of both programs in the short help."""
 
 MESSAGES = (

@@ -12,6 +12,8 @@ from argparse import ArgumentParser, Namespace
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import check_database
 from flagsvc.cli.startup import log_warnings, report_errors_as_json
+from flagsvc.core.notices import Notice
+from flagsvc.settings.adopt import adopted_text
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
@@ -41,4 +43,6 @@ def _serve(resolved: Resolved) -> int:
     loaded = accepted_server(resolved)
     from flagsvc.process.serve_flags import serve_flags
 
-    return serve_flags(loaded.options)
+    taken = adopted_text(loaded.sources)
+    notices = [Notice(f"flagsvc takes variables of a real server: {taken}", {"taken": taken})] if taken else []
+    return serve_flags(loaded.options, notices)

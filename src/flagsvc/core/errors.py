@@ -62,6 +62,10 @@ class UpstreamError(FlagsvcError):
         super().__init__(message)
 
 
+class UnreachableError(UpstreamError):
+    """No connection to the upstream server could be opened, so nothing was sent. Its kind is `network`."""
+
+
 class StoreError(FlagsvcError):
     """A stored configuration cannot be read or written."""
 

@@ -1,6 +1,6 @@
 """The extras of the package: what is installed only where a user asks for it, one row each.
 
-`pip install flagsvc` brings what a proxy needs. pyproject.toml lists the packages of each extra; a test compares.
+The plain package brings what a proxy needs. pyproject.toml lists the packages of each extra; a test compares.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ EXTRAS = {
     "server": ("alembic", "can_ada", "psycopg", "sqlalchemy", "yaml"),
     "oidc": ("joserfc",),
     "redis": ("redis",),
-    "cli": ("can_ada", "httpx", "rich", "yaml"),
+    "cli": ("can_ada", "rich", "yaml"),
 }
 """Extra → the modules that its packages bring."""
+PACKAGE, WHERE = ".", " in the folder of the source"
+"""What pip installs, and where: no index has a release. With the first one this is `flagsvc` and the empty text, and `make docs`
+writes the commands of the pages anew."""
 
 
 def missing_extra(extra: str) -> str:
     """Return a sentence that names the command that installs an extra, or the empty text where it is installed."""
     if all(find_spec(module) is not None for module in EXTRAS[extra]):
         return ""
-    return f"the extra `{extra}` is not installed; type: pip install 'flagsvc[{extra}]'"
+    return f"the extra `{extra}` is not installed; type{WHERE}: {install_command(extra)}"
+
+
+def install_command(extras: str) -> str:
+    """Return the command that installs extras, with commas between them."""
+    return f"pip install '{PACKAGE}[{extras}]'"
 
 
 def require(extra: str) -> None:

@@ -1,6 +1,6 @@
 """The logger of this package, which can write to any logger that the user passes (specification: Options).
 
-Code of this package logs an event with named fields: `log.warn("upstream answers again", url=url)`. The line goes to standard
+Code of this package logs an event with named fields: `log.info("upstream answers again", url=url)`. The line goes to standard
 error as text or JSON, or to the logger that the embedding program passes. A logger never raises, and masks the secrets it knows.
 """
 

@@ -18,11 +18,15 @@ NO_FIELDS: Mapping[str, object] = MappingProxyType({})
 
 
 class Notice(NamedTuple):
-    """An event, and fields for programs. `text` is the line for a person where it differs from the event."""
+    """An event, and fields for programs. `text` is what text output has where it differs from the event.
+
+    `on_terminal` replaces it on a terminal. Only `on_terminal` may hold secrets: any other output may be kept as a log.
+    """
 
     event: str
     fields: Mapping[str, object] = NO_FIELDS
     text: str = ""
+    on_terminal: str = ""
 
 
 NoticePrinter: TypeAlias = Callable[[Notice], object]
@@ -35,13 +39,13 @@ def make_notice_printer(*, as_json: bool) -> NoticePrinter:
 
 
 def print_notice(notice: Notice) -> None:
-    """Print a notice for a person."""
-    print_line(notice.text or notice.event)
+    """Print a notice as text."""
+    print_line((notice.on_terminal if sys.stdout.isatty() else "") or notice.text or notice.event)
 
 
 def print_notice_as_json(notice: Notice) -> None:
-    """Print a notice as a line of JSON."""
-    print_line(json_line(time(), "info", notice.event, notice.fields))
+    """Print a notice as a line of JSON. The field `always` says why a line of level info is there at any logLevel."""
+    print_line(json_line(time(), "info", notice.event, {"always": True, **notice.fields}))
 
 
 def print_notices(notices: Iterable[Notice], printer: NoticePrinter) -> None:

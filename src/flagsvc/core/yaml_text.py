@@ -5,6 +5,7 @@ The reader of data sets and compose files, and the reader of seed files, are sub
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import yaml
@@ -46,6 +47,11 @@ class BoundedReader(yaml.SafeLoader):
         self._depth = self._deepest = self._values = self._repeated = 0
         self._anchored: dict[int, tuple[int, int]] = {}
         """The id of a node with an anchor → its values and its levels, with aliases written out."""
+
+    def compose_document(self) -> Any:
+        """Return the next document. An alias stands for a node of its own document only."""
+        self._anchored.clear()
+        return super().compose_document()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Return the next node. Raises YamlError."""
@@ -98,10 +104,20 @@ BoundedReader.add_constructor(INT, BoundedReader.construct_integer)
 
 def load_yaml(text: str | bytes, reader: type[BoundedReader]) -> Any:
     """Return the value of a YAML document. Raises YamlError."""
+    return _load(text, lambda: yaml.load(text, reader))  # noqa: S506 - a subclass of the safe one
+
+
+def load_documents(text: str | bytes, reader: type[BoundedReader]) -> list[Any]:
+    """Return the values of the YAML documents of a text, with the bounds of one. Raises YamlError."""
+    return list(_load(text, lambda: list(yaml.load_all(text, reader))))
+
+
+def _load(text: str | bytes, load: Callable[[], Any]) -> Any:
+    """Return what `load` makes of a text. Raises YamlError."""
     if len(text) > LARGEST:
         raise YamlError(f"it has more than {LARGEST} bytes")
     try:
-        return yaml.load(text, reader)  # noqa: S506 - a subclass of the safe one
+        return load()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError((error.problem or "malformed").lower(), mark) from None

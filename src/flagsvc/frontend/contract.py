@@ -19,6 +19,7 @@ from flagsvc.http import http_errors
 from flagsvc.http.call import Answer, Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import OPTIONS, HttpError, Response
+from flagsvc.http.metrics import UNMATCHED, method_label
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -29,7 +30,6 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.authorization import read_secret
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.client.metrics import FRONTEND
-from flagsvc.server.api.counts import UNKNOWN
 from flagsvc.server.api.pipeline import HEADER_TABLE
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions
@@ -138,7 +138,8 @@ class FrontendContract(Contract):
     def _count(self, call: Call, response: Response) -> Response:
         """Return a response, and count it for the metrics of the server."""
         endpoint = call.endpoint
-        route, method = (UNKNOWN, UNKNOWN) if endpoint is None else (endpoint.counts.route, endpoint.counts.method)
+        sent = method_label(call.request.method)
+        route, method = (UNMATCHED, sent) if endpoint is None else (endpoint.counts.route, endpoint.counts.method)
         self._server.counts.add(route, method, response.status)
         return response
 

@@ -16,6 +16,8 @@ GET: Final = b"GET"
 HEAD: Final = b"HEAD"
 POST: Final = b"POST"
 OPTIONS: Final = b"OPTIONS"
+UNREAD: Final = b""
+"""The method of a request that could not be read."""
 
 JSON: Final = b"application/json; charset=utf-8"
 TEXT: Final = b"text/plain; charset=utf-8"

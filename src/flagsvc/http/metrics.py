@@ -51,7 +51,17 @@ class Measured(NamedTuple):
 
 
 REQUESTS = "flagsvc_http_requests"
+UNMATCHED = "unmatched"
+"""The label of a request without a route."""
+METHODS = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"))
+OTHER = "other"
+"""The label of any other method, and of a request that could not be read."""
 LIMITS_REACHED = "flagsvc_limits_reached"
+
+
+def method_label(method: bytes) -> str:
+    """Return the label of a method that a caller sent: one of a few."""
+    return method.decode() if method in METHODS else OTHER
 
 
 def requests_row(read: Callable[[S], Mapping[Labels, float]]) -> MetricRow[S]:

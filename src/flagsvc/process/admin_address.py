@@ -1,4 +1,4 @@
-"""The separate address for operators, with liveness, readiness, metrics and pages (adminAddress).
+"""The separate address for operators, with liveness, readiness and metrics, and the pages of the proxy (adminAddress).
 
 It speaks plain HTTP, and only the pages may need a key, so it belongs on loopback, a private network or a Unix socket. It answers
 from the start of the process to its end, also while there is no configuration.
@@ -21,6 +21,7 @@ from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.process.listen import describe_scope, listen, listen_url, serve_socket
 from flagsvc.settings.network import split_address
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 
 DATE_INTERVAL_S = 1.0
 """Seconds between two updates of the `Date` header."""
@@ -101,7 +102,7 @@ class AdminAddressServer:
 
 
 def make_admin_address_server(
-    options: ProxyOptions, get_service: Callable[[], Contract], open_sockets: Iterable[socket.socket]
+    options: ProxyOptions | ServerOptions, get_service: Callable[[], Contract], open_sockets: Iterable[socket.socket]
 ) -> AdminAddressServer | None:
     """Return the operators' server, or None if the options have no address for it.
 
@@ -120,7 +121,7 @@ def make_admin_address_server(
 
 
 def listening_notices(address: str, admin_address_server: AdminAddressServer | None) -> list[Notice]:
-    """Return the notices to print when the proxy listens at `address`."""
+    """Return the notices to print when a program listens at `address`."""
     lines = [f"flagsvc {version_text()} listening on {address}"] + (
         [] if admin_address_server is None else [admin_address_server.line]
     )

@@ -211,7 +211,7 @@ class Reloader:
     def _log_recovery(self) -> None:
         """Log that the configuration can be read again, if that was refused last."""
         if self._has_failed:
-            self._log.warn("the configuration is read again")
+            self._log.info("the configuration is read again")
         self._has_failed = False
 
     def _warn_of_restart(self, rows: Sequence[Option], read: ProxyOptions) -> None:
@@ -257,9 +257,8 @@ class Reloader:
         if names:
             self._log.info("keys and tokens have changed", options=", ".join(names))
         told = describe_changes(dict(old.environments), dict(fresh.environments))
-        write = self._log.info if told.keys() <= {"changed"} else self._log.warn
         if told:
-            write("environments have changed", **told)
+            self._log.info("environments have changed", **told)
 
     def _with_accepted(self, options: ProxyOptions, overlaps: Mapping[tuple[str, str], KeyOverlap]) -> ProxyOptions:
         """Return these options with the former keys that are still accepted."""

@@ -1,15 +1,18 @@
 """`flagsvc server`: the flag server as a process of its own, under uvicorn.
 
-It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the token that it
-has created, and the next steps. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period; exit code 0.
+It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the next steps,
+and on a terminal the token that it has created. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period;
+exit code 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flagsvc.core.notices import Notice, make_notice_printer
-from flagsvc.core.version import version_text
 from flagsvc.frontend.contract import make_frontend
 from flagsvc.http.server import ConnectionFactory
+from flagsvc.process.admin_address import listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, run_process, server_config
@@ -22,8 +25,8 @@ ALONE = "; --host 127.0.0.1 limits it to this machine"
 """A hint on listening on all addresses: containers and callers on other machines need it, a first try does not."""
 
 
-def serve_flags(options: ServerOptions) -> int:
-    """Run the flag server until SIGTERM or SIGINT; return the exit code.
+def serve_flags(options: ServerOptions, notices: Sequence[Notice] = ()) -> int:
+    """Run the flag server until SIGTERM or SIGINT; return the exit code. `notices` are printed when it listens.
 
     Raises DatabaseError if the database cannot be used, SeedError if the seed cannot be used, ConfigurationError if certificates
     cannot be used, and ListenError if it cannot listen on the port.
@@ -31,8 +34,11 @@ def serve_flags(options: ServerOptions) -> int:
     sockets = listen(options.host, options.port, mode=options.socket_mode)
     address = listen_url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
     # our connections know their peers, and read no address from a header
-    server = create_flag_server(options, options.public_url or address, make_frontend, trust_peers=True)
+    server = create_flag_server(
+        options, options.public_url or address, make_frontend, trust_peers=True, serves_admin_address=True
+    )
     tls = make_tls(options, server.log)
+    admin_address_server = make_admin_address_server(options, lambda: server.operators, sockets)
     print_notice = make_notice_printer(as_json=options.use_json_logger)
     protocol = ConnectionFactory(lambda: server.contract, make_connection_limits(options, server.log))
 
@@ -41,9 +47,13 @@ def serve_flags(options: ServerOptions) -> int:
         protocol.drain()
 
     config = server_config(server, protocol, options.keep_alive_timeout)
-    where = f"flagsvc {version_text()} listening on {address}{describe_scope(sockets, options.host, ALONE)}"
+    where = address + describe_scope(sockets, options.host, ALONE)
     listening = UvicornServer(
-        config, ShutdownGrace(options.shutdown_grace, drain, print_notice), tls, [Notice(where)], print_notice
+        config,
+        ShutdownGrace(options.shutdown_grace, drain, print_notice),
+        tls,
+        [*listening_notices(where, admin_address_server), *notices],
+        print_notice,
     )
-    run_process(server, listening, sockets, [] if tls is None else [tls])
+    run_process(server, listening, sockets, [each for each in (tls, admin_address_server) if each is not None])
     return 0

@@ -173,7 +173,7 @@ class Environments(Generic[E]):
         await made.holder.wait_ready()
         del self._awaited[made]
         if is_added:
-            self._log.warn("flagsvc ready", environment=name)
+            self._log.info("flagsvc ready", environment=name)
         self._on_ready()
 
     def _renew_former(self) -> None:
@@ -198,7 +198,7 @@ class Environments(Generic[E]):
         self.current = {**self.current, name: made}
         self.coming = without(self.coming, name)
         del self._replacing[name]
-        self._log.warn("an environment has other options now", environment=name)
+        self._log.info("an environment has other options now", environment=name)
         self._tell_change()
         self._stop_one(former)
 

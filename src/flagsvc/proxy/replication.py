@@ -49,7 +49,7 @@ class SharedConfiguration:
         self._key = key
         self.fleet = Fleet(
             Coordinator(store.client, options.storage_prefix, key, options.lease_time),
-            LocalState(lambda: holder.is_ready, get_age, lambda: holder.state == State.REJECTED),
+            LocalState(lambda: holder.is_ready, get_age, lambda: holder.state == State.REFUSED),
             clock=clock,
             log=setup.log,
             draw=draw,

@@ -19,7 +19,7 @@ from flagsvc.core.notices import Notice
 from flagsvc.http.call import Call
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
-from flagsvc.http.messages import JSON, Response
+from flagsvc.http.messages import HEAD, JSON, TEXT, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.server.api.operations import BAD
@@ -28,6 +28,7 @@ from flagsvc.server.runtime import MakeFrontend, ServerRuntime, open_runtime
 from flagsvc.server.store.store import database_url
 from flagsvc.settings.server import ServerOptions
 
+LIVEZ, ALIVE = b"/livez", b"ok"
 RETRY_S = 1.0
 """Seconds after a failed start before a request tries the next one."""
 
@@ -39,19 +40,25 @@ IN_DOUBT = (
 
 
 def create_flag_server(
-    options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None, *, trust_peers: bool = False
+    options: ServerOptions,
+    url: str = "",
+    make_frontend: MakeFrontend | None = None,
+    *,
+    trust_peers: bool = False,
+    serves_admin_address: bool = False,
 ) -> FlagServer:
     """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
     `url` is the server's public address; without it that of the options counts. `make_frontend` makes the frontend API; without it
     there is none. `trust_peers` tells that the address in a scope is that of the connection, and never that of a header; the
-    option userHeader needs it.
+    option userHeader needs it. `serves_admin_address` tells that `operators` is served at adminAddress; else that option has no
+    effect, and callers get the metrics.
 
     Raises ConfigurationError for userHeader without `trust_peers`.
     """
     if options.user_header is not None and not trust_peers:
         raise ConfigurationError([IN_DOUBT])
-    return FlagServer(options, url, make_frontend)
+    return FlagServer(options, url, make_frontend, serves_admin_address=serves_admin_address)
 
 
 class FlagServer:
@@ -60,8 +67,16 @@ class FlagServer:
     Run it with `async with server:`, with `start` and `aclose`, or within a parent: `Starlette(lifespan=server.lifespan)`.
     """
 
-    def __init__(self, options: ServerOptions, url: str = "", make_frontend: MakeFrontend | None = None) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        url: str = "",
+        make_frontend: MakeFrontend | None = None,
+        *,
+        serves_admin_address: bool = False,
+    ) -> None:
         self._options = options
+        self._metrics_apart = serves_admin_address and options.admin_address is not None
         self._url = url or options.public_url or ""
         self._make_frontend = make_frontend
         self._clock = SystemClock()
@@ -69,7 +84,11 @@ class FlagServer:
             level=options.log_level,
             as_json=options.use_json_logger,
             clock=self._clock,
-            secrets=secrets_of(options.database, options.oidc_client_secret),
+            secrets=secrets_of(
+                options.database,
+                options.oidc_client_secret,
+                *(*options.init_admin_tokens, *options.init_backend_tokens, *options.init_frontend_tokens),
+            ),
         )
         self._runtime: ServerRuntime | None = None
         self._closed = ClosedContract(self._log)
@@ -125,7 +144,14 @@ class FlagServer:
                 self._log.error("the flag server cannot start", error=error)
 
     def _open(self) -> ServerRuntime:
-        return open_runtime(self._options, self._clock, self._log, self._url, self._make_frontend)
+        return open_runtime(
+            self._options,
+            self._clock,
+            self._log,
+            self._url,
+            self._make_frontend,
+            metrics_apart=self._metrics_apart,
+        )
 
     def drain(self) -> None:
         """Report that the server is not ready, so that load balancers send callers elsewhere. Requests are still answered."""
@@ -144,6 +170,11 @@ class FlagServer:
     def contract(self) -> Contract:
         """The contract that answers requests now."""
         return self._closed if self._runtime is None else self._runtime.contract
+
+    @property
+    def operators(self) -> Contract:
+        """The contract that answers at adminAddress now."""
+        return self._closed if self._runtime is None else self._runtime.operators
 
     async def aclose(self) -> None:
         """Stop: wait for running work, also a start, and close the database. `start` can start it again."""
@@ -196,13 +227,19 @@ def close_abandoned(opening: asyncio.Future[ServerRuntime]) -> None:
 
 
 class ClosedContract(Contract):
-    """The contract before the database could be opened for the first time: 503 for every request, also /health."""
+    """The contract before the database could be opened for the first time: 503 for every request, also /health.
+
+    Only /livez is 200: a migration of the database takes a while, and a probe must not end it.
+    """
 
     def __init__(self, log: Logger) -> None:
         super().__init__(HEADER_TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
 
     def check_head(self, call: Call) -> Response:
-        """Return the 503."""
+        """Return the 503, or the 200 of liveness."""
+        if call.request.path == LIVEZ:
+            length = (b"content-length", str(len(ALIVE)).encode())
+            return Response(200, [(b"content-type", TEXT)], [length], b"" if call.request.method == HEAD else ALIVE)
         return self.early_refusal(BAD.status)
 
     def answer(self, call: Call, body: bytes) -> Response:

@@ -22,12 +22,13 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
+from flagsvc.server.api.operations import ADMIN
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.pages.page import error_page
 from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.sign_in.ways import make_ways
-from flagsvc.server.start import initialize
+from flagsvc.server.start import initialize, new_database_notices
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.keyring import Keyring
@@ -42,10 +43,14 @@ HOUSEKEEPING_INTERVAL_S = 60.0
 
 @dataclass
 class ServerRuntime:
-    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token."""
+    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token.
+
+    `contract` answers callers, and `operators` answers at adminAddress.
+    """
 
     server: ApiContext
     contract: FlagServerContract
+    operators: FlagServerContract
     notices: list[Notice] = field(repr=False)
     resources: ExitStack
 
@@ -86,25 +91,41 @@ MakeFrontend = Callable[[ApiContext, ServerOptions, Executor, Executor], Contrac
 
 
 def open_runtime(
-    options: ServerOptions, clock: Clock, log: Logger, url: str = "", make_frontend: MakeFrontend | None = None
+    options: ServerOptions,
+    clock: Clock,
+    log: Logger,
+    url: str = "",
+    make_frontend: MakeFrontend | None = None,
+    *,
+    metrics_apart: bool = False,
 ) -> ServerRuntime:
     """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
 
-    `make_frontend` makes the frontend API; without it there is none.
+    `make_frontend` makes the frontend API; without it there is none. `metrics_apart` tells that operators have an address of their
+    own, so that callers get no metrics.
 
     Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
     """
     with ExitStack() as resources:
         seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
-        prepare_folder(options.database)
+        made = prepare_folder(options.database)
         store = open_store(options.database, clock, log)
         resources.callback(store.close)
-        notices = initialize(store, options, url, seed, log)
+        notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
         trust = TrustedProxies(options.trust_proxy)
         server = ApiContext(
-            store, documents, keyring, clock, log, url, options.base_path, trust=trust, ways=make_ways(options, clock)
+            store,
+            documents,
+            keyring,
+            clock,
+            log,
+            url,
+            options.base_path,
+            trust=trust,
+            ways=make_ways(options, clock),
+            metrics_apart=metrics_apart,
         )
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
@@ -119,7 +140,11 @@ def open_runtime(
         frontend = None if make_frontend is None else partial(make_frontend, server, options)
         contract = FlagServerContract(pipeline, frontend)
         resources.callback(contract.close)
-        return ServerRuntime(server, contract, notices, resources.pop_all())
+        operators = FlagServerContract(
+            Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit)
+        )
+        resources.callback(operators.close)
+        return ServerRuntime(server, contract, operators, notices, resources.pop_all())
 
 
 def announce_news(server: ApiContext) -> None:
@@ -144,14 +169,15 @@ def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
     return keyring
 
 
-def prepare_folder(database: str) -> None:
+def prepare_folder(database: str) -> Path | None:
     """Create the folder of an SQLite file and an empty file, readable only by this user, where they do not exist.
 
-    Raises DatabaseError if the folder cannot be created. If the file cannot be created, SQLite reports that later.
+    Return the path of a new file. Raises DatabaseError if the folder cannot be created. If the file cannot be, SQLite reports
+    that later.
     """
     url = database_url(database)
     if url.get_backend_name() != "sqlite" or not url.database:
-        return
+        return None
     folder = Path(url.database).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -161,3 +187,5 @@ def prepare_folder(database: str) -> None:
     if not url.database.startswith("file:"):
         with suppress(OSError):
             os.close(os.open(url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return Path(url.database)
+    return None

@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
+from flagsvc.core.container import in_container, is_mounted
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.server.store.first_start import FirstSecrets, create_first_token
+from flagsvc.server.store.initial_tokens import create_initial_tokens, find_wanted_tokens
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, database_url
 from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
 
-FIRST_START_TEXT = """
-First start. Sign in at the pages within 15 minutes: {url}/ui/sign-in#{link}
-There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it: {url}/ui/tokens
+PAGES_TEXT = (
+    "There, `+ Flag` makes a flag. The page Tokens makes a token, and shows the line that starts a proxy with it:"
+    " {url}/ui/tokens"
+)
+ON_TERMINAL = f"""
+First start. Sign in at the pages within 15 minutes: {{url}}/ui/sign-in#{{secrets.link}}
+{PAGES_TEXT}
 
 This is the token of an administrator. It signs in, too, and is shown only this once:
 
-  export FLAGSVC_ADMIN_TOKEN={secret}
+  export FLAGSVC_ADMIN_TOKEN={{secrets.token}}
+"""
+IN_LOG = f"""
+First start. The secrets of the administrator are not printed, because this is no terminal. This command, with the options of the
+server, prints a link to the pages:
 
+  {{link_command}}
+
+{PAGES_TEXT}
+
+This one makes a token of the administrator:
+
+  export FLAGSVC_ADMIN_TOKEN=$({{token_command}})
+"""
+NEXT_STEPS = """
 Without the pages, create a flag and switch it on:
 
   curl {url}/api/admin/projects/default/features -H "Authorization: $FLAGSVC_ADMIN_TOKEN" \\
@@ -39,7 +60,14 @@ Start a proxy on it, with the secret that was answered:
   flagsvc proxy --url {url}/api --api-token <secret> --client-keys some-key
 
 Every endpoint, to read and to try: {url}/docs/openapi"""
+"""How a first start begins on a terminal, where a person reads it, and in a log, which is kept; and how it goes on."""
 
+
+NEW_ON_VOLUME = "flagsvc made a new database: {file}, on a volume or another mount"
+NEW_IN_CONTAINER = (
+    "flagsvc made a new database: {file}; it goes with this container. Mount a volume at {folder}, or set FLAGSVC_DATABASE_URL to a"
+    " file on a volume or to a PostgreSQL"
+)
 
 SEED_SKIPPED = (
     "the seed is not applied: the database is in use and has not had this seed. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
@@ -48,15 +76,25 @@ SEED_SKIPPED = (
 
 
 def initialize(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
-    """Apply the seed, make sure that a token exists, and return the startup notices.
+    """Apply the seed, make sure that a token exists, create the initial tokens, and return the startup notices.
 
     If the database is in use and has not had this seed, the seed is skipped with a warning, unless `seedMode` is `add`.
+
+    Raises ConfigurationError if an initial token names an unknown project or environment.
     """
     seed_notices = [] if seed is None else apply_seed(store, options, seed, log)
-    secrets = create_first_token(store)
+    wanted = find_wanted_tokens(store, options)
+    secrets = create_first_token(store)  # before the initial tokens: no user has one of those
+    first = [] if secrets is None else [first_start_notice(secrets, url)]
+    initial = token_notices(create_initial_tokens(store, wanted))
     count = count_features(store)
     line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {describe_location(options.database)}"
-    return [Notice(line), *seed_notices] + ([] if secrets is None else [first_start_notice(secrets, url)])
+    return [Notice(line), *seed_notices, *first, *initial]
+
+
+def token_notices(count: int) -> list[Notice]:
+    """Return a notice about the initial tokens that were created, if any."""
+    return [Notice(f"flagsvc initial tokens: created {count}", {"tokens": count})] if count else []
 
 
 def apply_seed(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
@@ -82,10 +120,27 @@ def _section_name(section: str, count: int) -> str:
 
 
 def first_start_notice(secrets: FirstSecrets, url: str) -> Notice:
-    """Return the notice after a first start: the token as a field for programs, and the next steps for people."""
-    fields = {"token": secrets.token, "documentation": f"{url}/docs/openapi"}
-    event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
-    return Notice(event, fields, FIRST_START_TEXT.format(secret=secrets.token, link=secrets.link, url=url))
+    """Return the notice after a first start: the next steps. Only what a terminal shows has the secrets."""
+    user = shlex.quote(secrets.user)
+    link = f"flagsvc server sign-in-link {user} --url {shlex.quote(url)}"
+    token = f"flagsvc server token create first --user {user}"
+    fields = {"linkCommand": link, "tokenCommand": token, "documentation": f"{url}/docs/openapi"}
+    in_log, on_terminal = (
+        (start + NEXT_STEPS).format(url=url, secrets=secrets, link_command=link, token_command=token)
+        for start in (IN_LOG, ON_TERMINAL)
+    )
+    event = "flagsvc first start: two commands print a link that signs an administrator in, and a token"
+    return Notice(event, fields, in_log, on_terminal)
+
+
+def new_database_notices(made: Path | None, environment: Mapping[str, str], root: Path = Path("/")) -> list[Notice]:
+    """Return a notice that says where the data is, if this start made an SQLite file in a container. `root` is the root folder."""
+    if made is None or not in_container(environment, root):
+        return []
+    file = made.absolute()
+    if is_mounted(file.parent, root):
+        return [Notice(NEW_ON_VOLUME.format(file=file), {"database": str(file)})]
+    return [Notice(NEW_IN_CONTAINER.format(file=file, folder=file.parent), {"database": str(file)})]
 
 
 def describe_location(database: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from flagsvc.settings.json_text import read_json, repeated_keys
 from flagsvc.settings.kinds import TEXT, is_blank, quoted, split
 from flagsvc.settings.names import DIVIDED, DIVIDED_SETTABLE, ENVIRONMENTS_TABLE, TABLES, flatten
-from flagsvc.settings.normalise import Given, Normalised, missing_needed_text, normalise
+from flagsvc.settings.normalise import Given, Normalised, followers, missing_needed_text, normalise
 from flagsvc.settings.option import PREFIX, Option, Scope, option
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
@@ -174,7 +174,9 @@ def normalise_environment(
     """
     inherited = {option: entry for option, entry in process.items() if option in INHERITED}
     rows = {row.name: row for row in (*OPTIONS, *rows_for(name))}
-    found: Normalised = normalise(inherited | dict(own), environment, list(rows.values()), in_code=in_code, lost=lost)
+    given = inherited | dict(own)
+    given |= followers(given, OPTIONS)
+    found: Normalised = normalise(given, environment, list(rows.values()), in_code=in_code, lost=lost)
     return Environment(
         found.values,
         {

@@ -1,13 +1,14 @@
-"""Warnings about variables of Unleash Edge and Node.js that a new user may set, with the options that replace them."""
+"""Warnings about variables of Unleash Edge, of a real server and of Node.js that a new user may set, with what replaces them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from flagsvc.settings.edge import ROWS, hint
+from flagsvc.settings.edge import ROWS, Fate, hint
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import is_injected
+from flagsvc.settings.real_server import ROWS as REAL_ROWS
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 
@@ -24,6 +25,8 @@ class Foreign(NamedTuple):
 
 AUTHORITIES = ("FLAGSVC_UPSTREAM_CA", "UNLEASH_UPSTREAM_CA", "SSL_CERT_FILE")
 MIGRATE = "environment: `flagsvc migrate` translates the variables of Unleash Edge, all at once"
+SHARED = ("PORT", "LOG_LEVEL", "DATABASE_URL", "DATABASE_URL_FILE")
+"""Variables of a real server that are also ours: they tell nothing about where the environment comes from."""
 OURS = frozenset(variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables)
 
 FOREIGN: dict[str, Foreign] = {
@@ -49,3 +52,17 @@ def foreign(environment: Mapping[str, str]) -> Iterator[str]:
             yield f"environment {name}: flagsvc does not read it; {row.hint}"
     if edge:
         yield MIGRATE
+
+
+def foreign_to_server(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield a warning for each variable of a real Unleash server that the flag server does not take."""
+    there = [
+        row
+        for row in REAL_ROWS
+        if not is_blank(value := environment.get(row.name, "")) and not is_injected(row.name, value)
+    ]
+    if all(row.common or row.name in SHARED for row in there):
+        return
+    for row in there:
+        if row.fate in (Fate.ABSENT, Fate.NEEDLESS) and environment[row.name].strip().lower() not in row.quiet:
+            yield f"environment {row.name}: not taken: {row.here}"

@@ -1,7 +1,7 @@
 """From flags, environment and file to `ProxyOptions`: precedence, provenance, every problem at once.
 
 Flags win over the environment, the environment over the file, the file over the defaults. A value of nothing but
-blanks is not given.
+blanks is not given. What the flag server takes from the variables of a real server wins over the defaults alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.adopt import Adopted, adopt
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.environments import TABLE, read_tables
 from flagsvc.settings.files import Files, read_file
-from flagsvc.settings.foreign import foreign
+from flagsvc.settings.foreign import foreign, foreign_to_server
 from flagsvc.settings.kinds import printable, quoted
 from flagsvc.settings.load_environments import add_environments, knows_environments, lost_options, written_environments
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, TABLES, flatten, settable
-from flagsvc.settings.normalise import Given, find_entry, normalise
+from flagsvc.settings.normalise import Given, find_entry, followers, normalise
 from flagsvc.settings.option import Option, is_injected
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import NO_TABLES, NOTHING, Resolved, Tables, candidates, choose, reason
@@ -56,15 +57,24 @@ class Loaded(NamedTuple):
 
 
 class ProgramOptions(NamedTuple):
-    """What one of the two programs reads: its options, whether they are in `[server]`, and its further warnings (`odd`)."""
+    """What one of the two programs reads: its options, whether they are in `[server]`, and its further warnings (`odd`).
+
+    `adopt` takes the variables of other programs, for options that are not given.
+    """
 
     rows: tuple[Option, ...]
     serves_flags: bool
     odd: Callable[[Mapping[str, str], Mapping[str, Any]], Iterable[str]]
+    adopt: Callable[[Mapping[str, str], Mapping[str, Given]], Adopted]
 
 
-PROXY = ProgramOptions(OPTIONS, False, lambda environment, values: chain(foreign(environment), advice_on(values)))
-SERVER = ProgramOptions(SERVER_OPTIONS, True, lambda environment, values: ())
+PROXY = ProgramOptions(
+    OPTIONS,
+    False,
+    lambda environment, values: chain(foreign(environment), advice_on(values)),
+    lambda environment, given: Adopted({}, {}, []),
+)
+SERVER = ProgramOptions(SERVER_OPTIONS, True, lambda environment, values: foreign_to_server(environment), adopt)
 
 
 def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded:
@@ -103,17 +113,21 @@ def resolve(
         entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
             given[option.name] = entry
+    adopted = program.adopt(meant, given)
+    given |= adopted.given
+    resolved.problems.update(adopted.problems)
     written = [] if program.serves_flags else written_environments(meant, tables, resolved)
     lost = lost_options(rows, tables, resolved)
-    found = normalise(given, environment, rows, divided=bool(written), lost=lost)
+    every = given | followers(given, rows)
+    found = normalise(every, environment, rows, divided=bool(written), lost=lost)
     resolved.values.update(found.values)
     resolved.problems.update({name: text for name, text in found.problems.items() if name not in resolved.problems})
-    resolved.sources.update({option.name: _source(option, given) for option in rows if not option.in_code_only})
+    resolved.sources.update({option.name: _source(option, every) for option in rows if not option.in_code_only})
     quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
     odd = list(program.odd(environment, found.values))
     all_known = not program.serves_flags and knows_environments(written, tables, resolved)
     unknown = unread(environment, written[0] if written else None, all_known=all_known)
-    resolved.warnings.extend(chain(found.deprecations, unknown, quoted_values, odd))
+    resolved.warnings.extend(chain(found.deprecations, adopted.warnings, unknown, quoted_values, odd))
     if written:
         add_environments(written, given, meant, tables, resolved)
     return resolved

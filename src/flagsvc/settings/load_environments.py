@@ -19,7 +19,7 @@ from flagsvc.settings.environments import (
     shared_keys,
     useless_defaults,
 )
-from flagsvc.settings.normalise import Given, find_entry
+from flagsvc.settings.normalise import Given, find_entry, followers
 from flagsvc.settings.option import Option
 from flagsvc.settings.places import (
     NO_TABLES,
@@ -90,6 +90,11 @@ def add_environments(
     for name in written[0].tables:
         part = Resolved({}, {}, {}, [], resolved.files)
         own = choose_own(name, environment, tables_of(name, written, file), part)
+        own |= {
+            row: entry
+            for row, entry in followers({**process, **own}, rows_for(name)).items()
+            if BY_NAME[row].follows in own
+        }
         meant = chain.from_iterable(each.meant.get(name, ()) for each in written)
         own_lost = {*lost, *part.problems, *meant}
         every_lost |= own_lost

@@ -170,9 +170,12 @@ def parse_outbound_proxy(value: object) -> str:
 
 
 def parse_host(value: object) -> str:
-    """Return a host name or an IP address to listen on, the address without brackets, or the Unix socket `unix:/path`."""
+    """Return a host name or an IP address to listen on, the address without brackets, or the Unix socket `unix:/path`.
+
+    A plain path is that of a Unix socket.
+    """
     text = parse_text(value)
-    if text.lower().startswith(UNIX):
+    if text.lower().startswith(UNIX) or text.startswith("/"):
         return parse_unix(text)
     text = text.removeprefix("[").removesuffix("]")
     if ":" in text:
@@ -187,8 +190,8 @@ def parse_host(value: object) -> str:
 
 
 def parse_unix(text: str) -> str:
-    """Return `unix:` and the whole path of a Unix socket, of `unix:/path` or `unix:///path`."""
-    path = text[len(UNIX) :]
+    """Return `unix:` and the whole path of a Unix socket, of `unix:/path`, `unix:///path` or a plain path."""
+    path = text if text.startswith("/") else text[len(UNIX) :]
     if path.startswith("//"):
         path = f"/{path.lstrip('/')}"
     if not path.startswith("/") or path.endswith("/"):
@@ -199,9 +202,9 @@ def parse_unix(text: str) -> str:
 
 
 def parse_address(value: object) -> str:
-    """Return where to listen: `host:port`, `:port` for all addresses, an IPv6 address in brackets, or `unix:/path`."""
+    """Return where to listen: `host:port`, `:port` for all addresses, an IPv6 address in brackets, or a Unix socket."""
     text = parse_text(value)
-    if text.lower().startswith(UNIX):
+    if text.lower().startswith(UNIX) or text.startswith("/"):
         return parse_unix(text)
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
@@ -255,10 +258,17 @@ def _is_address(family: int, text: str) -> bool:
 def parse_base_path(value: object) -> str:
     """Return a base path with a slash in front and none behind; the root is the empty text."""
     text = parse_text(value)
+    if "://" in text:
+        raise RefusedError("a whole URL is no path: give only what stands behind the host")
     if not PATH.fullmatch(text):
         raise RefusedError
     path = "/".join(part for part in text.split("/") if part)
     return f"/{path}" if path else ""
+
+
+def echo_base_path(text: str) -> str | None:
+    """Return a refused base path; of a URL without what may be secret."""
+    return quoted(hide_credentials(text))
 
 
 def parse_trust(value: object) -> TrustProxy:
@@ -331,7 +341,7 @@ OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy,
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
-BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
+BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path, echo=echo_base_path)
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
 NETWORKS = several(parse_network, "addresses, CIDRs, loopback, linklocal, uniquelocal, with commas between", "NETWORKS")
 ORIGINS = Kind("`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flagsvc.settings.kinds import RefusedError, as_text, is_blank
 from flagsvc.settings.network import is_gitlab
-from flagsvc.settings.option import PREFIX, Option, Scope
+from flagsvc.settings.option import ALIAS, PREFIX, Option, Scope
 
 CODE = ""
 """The source of a value given in code."""
@@ -29,6 +29,12 @@ INSTEAD = {"clientKeys": ("proxySecrets", "tokenValidation")}
 """Required option → those that can make it unnecessary."""
 
 INSTANCE_NEEDED = "flagsvcInstanceId is required for GitLab: set FLAGSVC_INSTANCE_ID to the instance ID of the project"
+
+
+BY_REFERENCE = f"environment {ALIAS}"
+"""How the sources begin that are variables of the reference."""
+FOLLOWS = ", as the reference answers"
+"""How the sources end of options that follow such a variable."""
 
 
 class Given(NamedTuple):
@@ -81,6 +87,16 @@ def normalise(
     ]  # environments may have what they need
     refuse_without_needed(by_name, given, found, {*lost, *inherited})
     return found
+
+
+def followers(given: Mapping[str, Given], rows: Iterable[Option]) -> dict[str, Given]:
+    """Return the values of options that nobody gave, but that follow an option that a variable of the reference gives."""
+    leaders = ((row, given.get(row.follows)) for row in rows if row.name not in given)
+    return {
+        row.name: Given(True, f"{leader.source}{FOLLOWS}")
+        for row, leader in leaders
+        if leader is not None and leader.source.startswith(BY_REFERENCE)
+    }
 
 
 def find_entry(name: str, given: Mapping[str, Given]) -> Given | None:

@@ -81,7 +81,9 @@ class Option:
     deprecated: bool
     reloads: bool
     needs: str
+    follows: str
     stops: str
+    advanced: bool
     scope: Scope
     environment: str = ""
     field: str = dataclasses.field(init=False, default="")
@@ -150,7 +152,9 @@ def option(
     deprecated: bool = False,
     reloads: bool = False,
     needs: str = "",
+    follows: str = "",
     stops: str = "",
+    advanced: bool = False,
     scope: Scope = Scope.PROCESS,
 ) -> Any:
     """Return the row of one option, to stand in a class of options behind its name in code and its type.
@@ -158,7 +162,9 @@ def option(
     `name` is its name in files, in messages and in the documentation, `reads` are its variables without aliases; without one
     only code can give the option. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
     it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
+    A boolean is true by default where a variable of the reference gives the option that it `follows`.
     A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
-    (SECURITY.md). `scope` says whether each environment of a process has a value of its own.
+    (SECURITY.md). Hardly any deployment sets an option that is `advanced`: help and reference pages have those behind the others.
+    `scope` says whether each environment of a process has a value of its own.
     """
     return Option(**locals())

@@ -21,6 +21,10 @@ NOTES = {
     Section.EXPERIMENTAL: "May change or vanish at any time, outside the semantic versioning.",
 }
 
+ADVANCED = "Advanced"
+ADVANCED_NOTE = "Hardly any deployment sets these. Their defaults are good."
+"""The heading of the options that are advanced, and what stands below it."""
+
 UNITS = {"MS": " ms", "SECONDS": " s"}
 """What stands behind a number, by what stands for it in the help."""
 
@@ -49,6 +53,15 @@ def sections(options: Iterable[Option]) -> Iterator[tuple[Section, list[Option]]
         rows = [option for option in options if option.section is section]
         if rows:
             yield section, rows
+
+
+def parts(options: Iterable[Option]) -> Iterator[tuple[bool, list[tuple[Section, list[Option]]]]]:
+    """Yield the sections of the options that deployments set, then of the advanced ones, and whether they are advanced."""
+    options = list(options)
+    for advanced in (False, True):
+        found = list(sections(option for option in options if option.advanced is advanced))
+        if found:
+            yield advanced, found
 
 
 def in_effect(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: int = 0) -> str:
@@ -162,10 +175,12 @@ def variable_names(option: Option) -> list[str]:
 def add_options(parser: ArgumentParser, names: Collection[str] | None = None, rows: Sequence[Option] = OPTIONS) -> None:
     """Add the flags of all options, or of those of `names`, in groups; `given_flags` reads them from the result."""
     chosen = [option for option in rows if not option.in_code_only and (names is None or option.name in names)]
-    for section, options in sections(chosen):
-        group = parser.add_argument_group(section.value.lower(), NOTES.get(section))
-        for option in options:
-            _add_flags(group, option, option.name)
+    for advanced, found in parts(chosen):
+        for section, options in found:
+            title = f"{ADVANCED}: {section.value}" if advanced else section.value
+            group = parser.add_argument_group(title.lower(), NOTES.get(section))
+            for option in options:
+                _add_flags(group, option, option.name)
 
 
 def add_group(parser: ArgumentParser, title: str, options: Iterable[Option]) -> None:
@@ -212,13 +227,21 @@ def page(introduction: str, rows: Sequence[Option]) -> str:
     """Return a reference page of these options, as Markdown."""
     divided = any(option.scope is not Scope.PROCESS for option in rows)
     columns = (*COLUMNS, PER_ENVIRONMENT) if divided else COLUMNS
-    chapters = (line for section, options in sections(rows) for line in _chapter(section, options, columns))
-    return "\n".join([introduction, *chapters])
+    return "\n".join([introduction, *_chapters(rows, columns)])
 
 
-def _chapter(section: Section, options: list[Option], columns: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of one section of the reference page."""
-    yield f"## {section.value}\n"
+def _chapters(rows: Sequence[Option], columns: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of all sections of a reference page, those of advanced options last."""
+    for advanced, found in parts(rows):
+        if advanced:
+            yield f"## {ADVANCED}\n\n{ADVANCED_NOTE}\n"
+        for section, options in found:
+            yield from _chapter("###" if advanced else "##", section, options, columns)
+
+
+def _chapter(mark: str, section: Section, options: list[Option], columns: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of one section of the reference page. `mark` stands before its heading."""
+    yield f"{mark} {section.value}\n"
     if section in NOTES:
         yield f"{NOTES[section]}\n"
     yield f"| {' | '.join(columns)} |"

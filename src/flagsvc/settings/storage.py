@@ -45,6 +45,9 @@ SCHEMES = {
 }
 """The schemes that name a Redis or Valkey server."""
 
+PLAIN_PATH = re.compile(r"[./~]|[^/:@]+/")
+"""How a path begins that is no URL. A word without a slash may be a misspelt `none` or the name of a host."""
+
 
 @dataclass(frozen=True)
 class RedisAddress:
@@ -115,18 +118,27 @@ def _refused_query() -> int:
 
 
 def parse_storage(value: object) -> str:
-    """Return `none`, a folder as a `file:` URL, or the URL of a server; in code the path of a folder is taken too."""
+    """Return `none`, a folder as a `file:` URL, or the URL of a server. A plain path is that of a folder."""
     if isinstance(value, os.PathLike):
         return file_url(str(value))
     text = parse_text(value)
     if text.lower() == "none":
         return "none"
+    if PLAIN_PATH.match(text):
+        return file_url(os.path.expanduser(text))
     name, colon, rest = text.partition(":")
     if name.lower() not in SCHEMES:
         return parse_file_url(text)
     url = f"{SCHEMES[name.lower()].name}{colon}{rest}"
     server_at(url)
     return url
+
+
+def storage_in(value: object, folder: str) -> object:
+    """Return a relative path of a folder, plain or in a `file:` URL, as one that begins with `folder`; any other value as it is."""
+    text = value.strip() if isinstance(value, str) else ""
+    plain = PLAIN_PATH.match(text) and not text.startswith("~")
+    return os.path.join(folder, text) if plain else url_in(value, folder)
 
 
 def echo_storage(text: str) -> str | None:
@@ -143,11 +155,11 @@ def parse_prefix(value: object) -> str:
 
 
 STORAGE = Kind(
-    "`none`, a file:///folder URL, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL",
+    "`none`, the path of a folder, a file:///folder URL, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL",
     "STORAGE",
     parse_storage,
     safe_url,
     echo=echo_storage,
-    relative_to=url_in,
+    relative_to=storage_in,
 )
 NAME_PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)

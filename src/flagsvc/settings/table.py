@@ -49,3 +49,6 @@ MOST_USED = (
     *("workers", "logLevel"),
 )
 """The options that most deployments look at: README.md and the short help show them."""
+
+SERVER_MOST_USED = ("database", "seed", "initBackendTokens", "basePath", "publicUrl", "oidcIssuer")
+"""The options of the flag server alone that its short help shows beside those of the proxy."""

@@ -9,6 +9,7 @@ from flagsvc.settings.environments import LONGEST_NAME, NAME, TABLE, VARIABLES, 
 from flagsvc.settings.kinds import MOST_HINTS, nearest, quoted
 from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.option import ALIAS, PREFIX, Option, Scope, is_injected
+from flagsvc.settings.real_server import BY_VARIABLE
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
@@ -35,7 +36,8 @@ PROCESS_ENDINGS = _endings(row for row in OPTIONS if row.scope is Scope.PROCESS)
 def unread(environment: Mapping[str, str], written: Written | None = None, *, all_known: bool = True) -> Iterator[str]:
     """Yield a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
-    Variables of the flag server and of other commands give no warning, because all programs may share a file of variables.
+    Variables of the flag server, of a real server and of other commands give no warning, because all programs may share a file of
+    variables.
     Options of environments, whose tables are `written`, have variables of their own. Unless these are `all_known`, a variable that
     may be one of another environment gives no warning. A value is never shown.
     """
@@ -47,7 +49,8 @@ def unread(environment: Mapping[str, str], written: Written | None = None, *, al
     meant |= {name: name for name in known}
     told = 0
     for name in sorted(environment):
-        if not name.startswith(PREFIXES) or name in known or is_injected(name, environment[name]):
+        of_others = name in BY_VARIABLE or is_injected(name, environment[name])
+        if not name.startswith(PREFIXES) or name in known or of_others:
             continue
         other = "" if name in meant else _other_environment(name, names)
         if other and not all_known:

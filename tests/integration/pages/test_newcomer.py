@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +16,6 @@ from support.processes import KEY, Program, Proxy, node_script, our_proxy
 pytestmark = pytest.mark.programs
 
 WAYS: tuple[Way, ...] = ("pointer", "keys", "without script")
-LINK = re.compile(r"http://\S+/ui/sign-in#\S+")
-TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(\S+)")
 PROXY_TOKEN = {"tokenName": "proxy", "type": "client", "environment": "production", "projects": ["*"]}
 APP = """
 const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);
@@ -48,17 +46,15 @@ def wait_for(app: Program, *states: bool) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_first_day(way: Way) -> None:
+def test_the_first_day(way: Way, tmp_path: Path) -> None:
     """From the link of the first start to a flag that the SDK sees in production, and back by the history."""
-    with our_flag_server(seeded=False) as server, browser() as page:
-        said = server.program.output()
-        link, secret = LINK.search(said), TOKEN.search(said)
-        assert link and secret, said
-        token = server.ask("POST", "/admin/api-tokens", PROXY_TOKEN, token=secret[1]).json()["secret"]
+    with our_flag_server(seeded=False, folder=tmp_path) as server, browser() as page:
+        first = server.first_secrets(tmp_path / "flags.db")
+        token = server.ask("POST", "/admin/api-tokens", PROXY_TOKEN, token=first.token).json()["secret"]
         person = Person(page, way)
-        person.go(link[0])
+        person.go(first.link)
         if way == "without script":
-            person.fill("#token", link[0].partition("#")[2])
+            person.fill("#token", first.link.partition("#")[2])
         person.follow("main form button")
         with our_proxy(server.url, UNLEASH_API_TOKEN=token) as proxy, app(proxy) as caller:
             make_flag(person)

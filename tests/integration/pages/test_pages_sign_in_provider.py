@@ -118,7 +118,6 @@ WRONG: list[dict[str, Any]] = [
     {"iat": None},
     {"sub": None},
     {"sub": ""},
-    {"sub": "x" * 256},
     {"nbf": 1_750_001_000},
 ]
 

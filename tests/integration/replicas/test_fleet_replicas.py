@@ -87,7 +87,7 @@ async def test_without_a_server_every_replica_polls(server: RedisServer, upstrea
                 await until(lambda: STORED in second.names(), 5.0)
                 upstream.body = document("three")
                 await until(lambda: served(fleet, "three"), 5.0)
-            assert any("the fleet is back" in line for line in fleet[0].log.at("warn"))
+            assert any("the fleet is back" in line for line in fleet[0].log.at("info"))
 
 
 @asynchronous
@@ -220,7 +220,7 @@ async def test_a_document_that_cannot_be_used(server: RedisServer, upstream: Cou
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=10_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         good, upstream.body = upstream.body, b"no document"
-        await until(lambda: all(each.holder.state is State.REJECTED for each in fleet))
+        await until(lambda: all(each.holder.state is State.REFUSED for each in fleet))
         assert served(fleet, "one") and len(set(upstream.polls)) == 1
         upstream.body = good
         await until(lambda: all(each.holder.state is State.FRESH for each in fleet))
@@ -274,7 +274,7 @@ async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream:
         coordinator = follower.fleet._coordinator
         coordinator._channel, right = "test:elsewhere", coordinator._channel
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
-        await until(lambda: "the fleet is back" in follower.log.at("warn"), 20.0)
+        await until(lambda: "the fleet is back" in follower.log.at("info"), 20.0)
         follower.clock.ahead += 3.0  # and hears nothing for one lease time
         await until(
             lambda: any("does not pass on" in str(line.fields.get("error")) for line in follower.log.lines), 20.0
@@ -290,7 +290,7 @@ async def test_a_connection_that_breaks(server: RedisServer, upstream: CountedUp
     async with replicas(3, server.port, upstream, refresh_ms=2000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
-        await until(lambda: all("the fleet is back" in each.log.at("warn") for each in fleet) and settled(fleet), 10.0)
+        await until(lambda: all("the fleet is back" in each.log.at("info") for each in fleet) and settled(fleet), 10.0)
         assert served(fleet, "one")
 
 

@@ -13,6 +13,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 from support.cli_helpers import Called
+from support.guides import block
 
 Run = Callable[..., Called]
 SEED = """
@@ -64,6 +65,17 @@ def test_plan_and_apply(store: Store, run: Run, file: Path) -> None:
         3,
         ["changed flexibleRollout of cart in production", '    parameters: {"rollout": "25"} → {"rollout": "50"}'],
     )
+
+
+def test_the_page_shows_every_line(store: Store, run: Run, file: Path) -> None:
+    """What the guide shows below the command is what the plan prints, on both outputs."""
+    rule = "{feature: new-checkout, environment: production, name: flexibleRollout, parameters: {rollout: '%s'}}"
+    text = "features: [{name: new-checkout, project: default, enabled: [%s]}]\nstrategies: [%s]\n"
+    file.write_text(text % ("production", rule % 25))
+    assert run(file).code == 0
+    file.write_text(text % ("production, development", rule % 50))
+    planned = run(file, "--plan")
+    assert block("run-the-flag-server.md", "flexibleRollout of", "text") == planned.out + planned.err
 
 
 @pytest.mark.parametrize(

@@ -101,4 +101,4 @@ def test_a_provider_without_the_extra(
     monkeypatch.setenv("FLAGSVC_DATABASE_URL", str(tmp_path / "flags.db"))
     provider = ("--oidc-issuer", "https://id.example", "--oidc-client-id", "a", "--public-url", "https://flags.example")
     assert main(["server", "--port", "0", "--host", "127.0.0.1", *provider]) == 2
-    assert "pip install 'flagsvc[oidc]'" in capsys.readouterr().err
+    assert "pip install '.[oidc]'" in capsys.readouterr().err

@@ -321,9 +321,8 @@ def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) ->
 def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:
     """The document of a proxy gives the same result as the proxy itself."""
     with fake_upstream(DOCUMENT) as upstream, our_proxy(upstream.url) as proxy:
-        here = Run(
-            capsys, f"{proxy.url}/client/features", "--token", SERVER_SIDE_TOKEN, "--json", "--context", "region=eu"
-        )
+        url, token = f"{proxy.url}/client/features", ("--token", SERVER_SIDE_TOKEN)
+        here = Run(capsys, url, *token, "--json", "--context", "region=eu", "--variant-feature-state", "true")
         there = proxy.get("?region=eu").json()
         refused = Run(capsys, f"{proxy.url}/client/features", "--token", "wrong")
     assert json.loads(here.out) == there

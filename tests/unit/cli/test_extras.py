@@ -14,9 +14,10 @@ from flagsvc.core.extras import EXTRAS
 from flagsvc.proxy.setup import make_setup
 from flagsvc.settings.options import ProxyOptions
 from support.cli_helpers import ENOUGH, Flagsvc
+from support.fake_upstream import fake_upstream
 
 SERVER = "redis://storage:6379/0"
-SENTENCE = "the extra `{0}` is not installed; type: pip install 'flagsvc[{0}]'"
+SENTENCE = "the extra `{0}` is not installed; type in the folder of the source: pip install '.[{0}]'"
 URL = "http://127.0.0.1:9"
 
 
@@ -34,7 +35,6 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 NEEDS = [
     (("server",), "server"),
     (("config", "--server"), "server"),
-    (("evaluate", f"{URL}/api/client/features"), "cli"),
     (("validate", "flags.json", "--url", URL), "cli"),
     (("import", "flags.json", "--url", URL, "--dry-run"), "cli"),
     (("export", "--url", URL, "--project", "default", "--environment", "development"), "cli"),
@@ -51,7 +51,7 @@ def test_a_missing_extra_is_one_sentence(
     assert flagsvc(*arguments) == (2, "", f"flagsvc {arguments[0]}: {SENTENCE.format(extra)}\n")
 
 
-@pytest.mark.parametrize("command", ["server", "config", "evaluate", "validate", "import", "export", "move"])
+@pytest.mark.parametrize("command", ["server", "config", "validate", "import", "export", "move"])
 def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], command: str) -> None:
     """Both forms of the help work without any extra."""
     for extra in EXTRAS:
@@ -60,12 +60,18 @@ def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], c
     assert flagsvc("help", command).code == 0
 
 
-def test_a_file_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path) -> None:
-    """`flagsvc evaluate` needs an extra only for a URL."""
-    without("cli")
+def test_a_document_is_evaluated_without_an_extra(
+    flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path
+) -> None:
+    """`flagsvc evaluate` needs no extra, neither for a file nor for a URL."""
+    for extra in EXTRAS:
+        without(extra)
+    document = {"version": 2, "features": [{"name": "first", "enabled": True, "strategies": []}]}
     path = tmp_path / "document.json"
-    path.write_text(json.dumps({"version": 2, "features": [{"name": "first", "enabled": True, "strategies": []}]}))
-    assert flagsvc("evaluate", str(path), "--context", "userId=7").code == 0
+    path.write_text(json.dumps(document))
+    with fake_upstream(document) as upstream:
+        for where in (str(path), f"{upstream.url}/client/features"):
+            assert flagsvc("evaluate", where, "--context", "userId=7").code == 0
 
 
 def test_validate_tells_it_as_json_where_that_is_wanted(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
@@ -116,5 +122,5 @@ def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) 
     given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
     make_setup(given)
     without("redis")
-    with pytest.raises(ConfigurationError, match="pip install 'flagsvc\\[redis\\]'"):
+    with pytest.raises(ConfigurationError, match="pip install '\\.\\[redis\\]'"):
         make_setup(given)

@@ -112,7 +112,7 @@ def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None
     [
         (["--server", "--port", "0"], "port (flag --port): 0 is any free port, so nothing says which one to ask"),
         (["--server", "--port", "x"], "port (flag --port): expected a port number from 0 to 65535, got `x`"),
-        (["--server", "--admin-address", ":1"], "`--admin-address` is an option of the proxy: leave out `--server`"),
+        (["--server", "--proxy-base-path", "x"], "`--proxy-base-path` is an option of the proxy: leave out `--server`"),
         (["--base-path", "x"], "`--base-path` is an option of the flag server: add `--server`"),
     ],
 )

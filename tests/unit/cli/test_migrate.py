@@ -43,7 +43,7 @@ def test_standard_output(flagsvc: Flagsvc) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--service", "edge"), "`--service` chooses a service of a compose file: give `--compose` as well"),
+        (("--service", "edge"), "`--service` chooses a service of a compose file or a container: give `--compose`"),
         (("--into", "x"), "`--into` and `--backup-tokens` say what to do with a backup: give `--backup`"),
         (("--backup-tokens",), "`--into` and `--backup-tokens` say what to do with a backup: give `--backup`"),
         (("--env-file", "none.env"), "cannot read `none.env`: no such file or directory"),
@@ -95,7 +95,7 @@ def test_a_compose_file_needs_its_extra(flagsvc: Flagsvc, tmp_path: Path, monkey
     monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.setattr("flagsvc.cli.migrating.sources.find_spec", lambda name: None)
     called = flagsvc("migrate", "--compose", str(tmp_path / "compose.yaml"))
-    assert called.code == 2 and "pip install 'flagsvc[cli]'" in called.err
+    assert called.code == 2 and "pip install '.[cli]'" in called.err
 
 
 def test_a_chosen_service(flagsvc: Flagsvc, tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
     called = flagsvc("move", "", source.url, env=SECRETS)
     assert called == (2, "", "flagsvc move: FROM: the address of the flag server is missing\n")
     called = flagsvc("move", source.url, "https://localhost:9", "--to-ca-file", "none", env=SECRETS)
-    assert called == (2, "", "flagsvc move: --to-ca-file: cannot use `none`: no such file or directory\n")
+    assert called == (2, "", "flagsvc move: --to-ca-file: cannot read `none`: no such file or directory\n")
 
 
 def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:

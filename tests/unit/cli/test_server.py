@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from flagsvc.core.errors import DatabaseError, FlagsvcError, ListenError, SeedError
+from flagsvc.core.notices import Notice
 from flagsvc.settings.server import ServerOptions
 from support.cli_helpers import Flagsvc
 
@@ -16,7 +18,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerOptions]:
     """Return the list of options that would have been served; serving ends immediately with exit code 7."""
     seen: list[ServerOptions] = []
 
-    def serve(options: ServerOptions) -> int:
+    def serve(options: ServerOptions, notices: Sequence[Notice]) -> int:
         seen.append(options)
         return 7
 
@@ -81,7 +83,7 @@ def test_a_failed_start_is_told(
 ) -> None:
     """A failure of the environment is exit code 1, an input error 2. Each problem has its own line."""
 
-    def serve(options: ServerOptions) -> int:
+    def serve(options: ServerOptions, notices: Sequence[Notice]) -> int:
         raise error
 
     monkeypatch.setattr("flagsvc.process.serve_flags.serve_flags", serve)

@@ -8,14 +8,14 @@ from flagsvc.testing import RecordingLog
 
 
 def test_an_outage_is_two_lines() -> None:
-    """One line reports the start and one the recovery. Failures in between are logged at level debug."""
+    """A warning reports the start, and a line of level info the recovery. Failures in between are logged at level debug."""
     log = RecordingLog()
     outage = OutageLog(log, "broken", "fine")
     for _ in range(3):
         outage.log_failure(UpstreamError("network", "refused"))
     outage.log_recovery()
     outage.log_recovery()
-    assert log.at("warn", "error") == ["broken", "fine"]
+    assert (log.at("warn", "error"), log.at("info")) == (["broken"], ["fine"])
     assert log.at("debug") == ["broken", "broken"]
 
 

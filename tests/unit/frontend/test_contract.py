@@ -237,7 +237,7 @@ def test_metrics_and_documentation(client: AppClient) -> None:
     ask(client, token=None)
     counted = client.get("/internal-backstage/prometheus", token=None).body.decode()
     assert 'flagsvc_http_requests_total{method="GET",route="/api/frontend",status="200"} 1.0' in counted
-    assert 'flagsvc_http_requests_total{method="none",route="none",status="401"} 1.0' in counted
+    assert 'flagsvc_http_requests_total{method="GET",route="unmatched",status="401"} 1.0' in counted
     described = client.get("/docs/openapi.json", token=None).json()
     found = {
         operation["operationId"]: operation["security"]

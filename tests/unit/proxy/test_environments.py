@@ -107,7 +107,7 @@ async def test_an_added_one_is_announced() -> None:
     around.made[1].get_ready()
     await turns()
     assert [(line.level, line.event, line.fields) for line in around.log.lines] == [
-        ("warn", "flagsvc ready", {"environment": "b"})
+        ("info", "flagsvc ready", {"environment": "b"})
     ]
     around.renew({"a": {}, "b": {}})
     await turns()

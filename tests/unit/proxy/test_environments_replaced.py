@@ -41,7 +41,7 @@ async def test_a_replacement_answers_when_it_is_ready() -> None:
     assert around.made[0].calls == ["start", "renew", "stop", "stopped"]
     assert [each["a"] for each in around.seen] == [around.made[0], replacement]
     assert around.replaced == [around.made[0]]
-    assert around.log.at("warn") == [
+    assert around.log.at("info", "warn") == [
         "an environment is not ready with its new options, the former one still answers",
         "an environment has other options now",
     ]

@@ -213,7 +213,7 @@ def test_origins_that_change() -> None:
     assert [origin_of(side, origin=each) for each in ("https://a", "https://new")] == [None, "https://new"]
     after = side.callers.router.process
     assert after is not before and after.readiness is before.readiness and after.rates is before.rates
-    assert after.reached is before.reached and after.rest is before.rest and after.rest.statuses == {404: 1}
+    assert after.reached is before.reached and after.rest == before.rest and after.rest[b"GET"].statuses == {404: 1}
     side.use({"a": {"cors_origin": "https://new"}, "b": {"cors_origin": "https://b"}})
     assert side.callers.router.process is after, "it is made again only if the origins differ"
 

@@ -15,6 +15,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.core.notices import Notice
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Request
 from flagsvc.server.application import FlagServer, create_flag_server, secrets_of
 from flagsvc.server.runtime import ServerRuntime
 from flagsvc.settings.server import ServerOptions
@@ -170,7 +172,7 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
     """Many requests cause one attempt per second. Other requests are answered immediately."""
     clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
 
-    def fail(*given: object) -> ServerRuntime:
+    def fail(*given: object, **named: object) -> ServerRuntime:
         attempts.append(given)
         begun.release()
         assert going.wait(20)
@@ -211,8 +213,35 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
             runtime = server._runtime
             assert runtime is not None and "user:" in str(runtime.notices)
             assert "user:" not in repr(runtime) + repr(server)
-            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
+            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].on_terminal
             assert "user:" not in str(runtime.notices + server.greeting())
+
+    asyncio.run(live())
+
+
+def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
+    """Before the database is open, liveness is 200 and everything else 503, also at the address for operators."""
+    server = server_in(tmp_path)
+    for contract in (server.contract, server.operators):
+        asked = {
+            path: contract.check_head(Call(Request(b"GET", path, b"", []))) for path in (b"/livez", b"/readyz", b"/x")
+        }
+        assert {path: getattr(answer, "status", 0) for path, answer in asked.items()} == {
+            b"/livez": 200,
+            b"/readyz": 503,
+            b"/x": 503,
+        }
+
+
+def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
+    """Nobody serves adminAddress there, so callers go on to get the metrics."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"), admin_address="127.0.0.1:0")
+
+    async def live() -> None:
+        async with create_flag_server(options) as server:
+            transport = httpx.ASGITransport(app=server)
+            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+                assert (await client.get("/metrics")).status_code == 200
 
     asyncio.run(live())
 

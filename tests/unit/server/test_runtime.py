@@ -28,7 +28,6 @@ def test_a_new_database_is_for_this_user_alone(tmp_path: Path) -> None:
     new, old = tmp_path / "new.db", tmp_path / "old.db"
     old.write_bytes(b"kept")
     old.chmod(0o644)
-    for path in (new, old):
-        prepare_folder(str(path))
+    assert [prepare_folder(str(path)) for path in (new, old)] == [new, None]
     assert new.stat().st_mode & 0o777 == 0o600
     assert (old.stat().st_mode & 0o777, old.read_bytes()) == (0o644, b"kept")

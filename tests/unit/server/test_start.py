@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.notices import Notice
-from flagsvc.server.start import describe_location, format_counts, initialize
+from flagsvc.server.start import describe_location, format_counts, initialize, new_database_notices
 from flagsvc.server.store.seed.apply import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
@@ -30,19 +30,38 @@ def test_where_the_flags_are(database: str) -> None:
 
 
 def test_a_first_start_and_the_next(tmp_path: Path) -> None:
-    """The first start prints a token and the next steps. The next start only says that the server is ready."""
+    """The first start shows a terminal secrets and others commands. The next start only says that the server is ready."""
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
         first = initialize(store, options, "http://flags.test", None, RecordingLog())
-        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
-        assert "curl http://flags.test/api/admin/" in first[1].text
-        assert "http://flags.test/ui/sign-in#" in first[1].text and "http://flags.test/ui/tokens" in first[1].text
-        assert str(first[1].fields["token"]).startswith("user:")
+        shown, in_log = first[1].on_terminal, first[1].text
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in shown and "http://flags.test/ui/sign-in#" in shown
+        assert "user:" not in f"{in_log}{first[1].fields}" and "#" not in f"{in_log}{first[1].fields}"
+        assert "flagsvc server sign-in-link admin --url http://flags.test\n" in in_log
+        for text in (shown, in_log):
+            assert "curl http://flags.test/api/admin/" in text and "http://flags.test/ui/tokens" in text
         again = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
     finally:
         store.close()
+
+
+def test_a_new_database_in_a_container_says_where_it_is(tmp_path: Path) -> None:
+    """In a container the notice of a new file says that it goes with the container, and what to do; on a mount only where it is.
+    Elsewhere, and if the file was there before, there is no notice."""
+    kubernetes, file = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path / "flags.db"
+    assert new_database_notices(file, {}, tmp_path) == []
+    assert new_database_notices(None, kubernetes, tmp_path) == []
+    (notice,) = new_database_notices(file, kubernetes, tmp_path)
+    assert notice.fields == {"database": str(file)}
+    assert notice.event.startswith(
+        f"flagsvc made a new database: {file}; it goes with this container. Mount a volume at {tmp_path}, "
+    )
+    (tmp_path / ".dockerenv").touch()
+    assert new_database_notices(file, {}, tmp_path) == [notice]
+    (mounted,) = new_database_notices(Path("/proc/flags.db"), kubernetes, tmp_path)
+    assert mounted.event == "flagsvc made a new database: /proc/flags.db, on a volume or another mount"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 
 from flagsvc.settings import network as net
 from flagsvc.settings.kinds import RefusedError
+from flagsvc.settings.load import resolve
+from flagsvc.settings.server import resolve_server
 
 
 @pytest.mark.parametrize(
@@ -173,11 +175,30 @@ def test_base_paths(value: str, expected: str) -> None:
     assert net.parse_base_path(value) == expected
 
 
-@pytest.mark.parametrize("value", ["a b", "a?b", "a#b", "ä", 5])
+@pytest.mark.parametrize("value", ["a b", "a?b", "a#b", "ä", 5, "https://flags.example.com/x", "/http://h"])
 def test_no_base_paths(value: object) -> None:
-    """Characters that are invalid in the path of a URL are refused."""
+    """Characters that are invalid in the path of a URL are refused, and so is a whole URL."""
     with pytest.raises(RefusedError):
         net.parse_base_path(value)
+
+
+def test_a_url_as_base_path_says_what_is_expected() -> None:
+    """Both programs refuse a whole URL as base path. The problem shows no password of it, and what to give."""
+    url = "https://me:hunter2@flags.example.com/x"
+    for problems in (
+        resolve({"PROXY_BASE_PATH": url}, None, {}).problems,
+        resolve_server({"BASE_URI_PATH": url}, None, {}).problems,
+        resolve_server({}, None, {"basePath": url}).problems,
+    ):
+        (text,) = [each for name, each in problems.items() if name in ("basePath", "proxyBasePath")]
+        assert (
+            "expected a path such as /base/path, got `https://***@flags.example.com/x`; a whole URL is no path" in text
+        )
+
+
+def test_a_plain_path_is_a_unix_socket() -> None:
+    """Where a program listens, an absolute path is that of a Unix socket."""
+    assert net.parse_host("/run/flagsvc.sock") == net.parse_address("/run/flagsvc.sock") == "unix:/run/flagsvc.sock"
 
 
 @pytest.mark.parametrize(

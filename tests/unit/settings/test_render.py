@@ -26,7 +26,7 @@ from flagsvc.settings.render import (
     what_is_set,
 )
 from flagsvc.settings.server import resolve_server, server_reference
-from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
+from flagsvc.settings.table import BY_NAME, MOST_USED, OPTIONS, SERVER_OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE
 
@@ -113,6 +113,36 @@ def test_json() -> None:
     assert len(found["warnings"]) == len(found["problems"]) == 1
 
 
+@pytest.mark.parametrize("rows", [OPTIONS, SERVER_OPTIONS], ids=["proxy", "flag server"])
+def test_advanced_options_are_behind_the_others(rows: tuple[Option, ...]) -> None:
+    """Help and reference page have every option once, those that hardly anyone sets under `Advanced`, in the same sections."""
+    made = ArgumentParser()
+    add_options(made, rows=rows)
+    groups = [str(group.title) for group in made._action_groups]
+    advanced = [title.startswith("advanced: ") for title in groups]
+    assert advanced == sorted(advanced) and True in advanced
+    page = reference() if rows is OPTIONS else server_reference()
+    common, rest = page.split("\n## Advanced\n")
+    for text, wanted in ((common, False), (rest, True)):
+        names = re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE)
+        assert sorted(names) == sorted(option.name for option in rows if option.advanced is wanted)
+    titles = [section.value for section in Section]
+    for text, mark in ((common, "##"), (rest, "###")):
+        found = re.findall(f"^{mark} (.+)$", text, re.MULTILINE)
+        assert found == [title for title in titles if title in found]
+
+
+def test_what_most_deployments_set_is_not_advanced() -> None:
+    """Required and most used options are in front. An option in front needs no advanced one, and there are fewer of them."""
+    for rows in (OPTIONS, SERVER_OPTIONS):
+        by_name = {option.name: option for option in rows}
+        front = [option for option in rows if not option.advanced]
+        assert not [option.name for option in front if option.needs and by_name[option.needs].advanced]
+        assert {option.name for option in rows if option.required} <= {option.name for option in front}
+    assert not [name for name in MOST_USED if BY_NAME[name].advanced]
+    assert sum(option.advanced for option in OPTIONS) > len(OPTIONS) / 2
+
+
 def parser(*names: str) -> ArgumentParser:
     """Return a parser with the flags of some options, or of all."""
     made = ArgumentParser(prog="flagsvc proxy")
@@ -180,7 +210,9 @@ def test_default_texts() -> None:
 def test_the_reference_has_a_row_for_every_option() -> None:
     """Every option has one row of seven cells, and special characters are escaped."""
     rows = [line for line in reference().splitlines() if line.startswith("| `")]
-    assert [row.split("`")[1] for row in rows] == [option.name for option in OPTIONS]
+    assert [row.split("`")[1] for row in rows] == [
+        row.name for row in sorted(OPTIONS, key=lambda option: option.advanced)
+    ]
     assert {row.replace("\\|", "").count("|") for row in rows} == {8}
     assert "https://\\*.example.com" in reference() and "`*`" in reference()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from flagsvc.settings.storage import NAME_PREFIX, STORAGE, RedisAddress, parse_s
         ("file:///var/lib/flags", "file:///var/lib/flags"),
         (Path("/var/lib/my flags"), "file:///var/lib/my%20flags"),
         (Path("/a%20b"), "file:///a%2520b"),
+        ("/var/lib/my flags", "file:///var/lib/my%20flags"),
+        ("/a%20b", "file:///a%2520b"),
+        ("/var/lib/flags/", "file:///var/lib/flags"),
         ("redis://h", "redis://h"),
         ("Redis://h:1/2", "redis://h:1/2"),
         ("valkey://u:p@h", "redis://u:p@h"),
@@ -36,7 +40,10 @@ def test_storage(value: object, expected: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "/var/lib/flags",
+        "cache",
+        "nonee",
+        "h:6379/0",
+        "user@h/0",
         "s3://bucket",
         "file:",
         5,
@@ -67,6 +74,18 @@ def test_no_storage(value: object) -> None:
     """Any other value is refused."""
     with pytest.raises(RefusedError):
         parse_storage(value)
+
+
+@pytest.mark.parametrize("value", ["./cache", "cache/flags", "../cache", ".", "~/cache"])
+def test_a_plain_path_is_a_folder(value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A path without a scheme is a folder: it starts at the working directory, with `~` at the home, in a file at its folder."""
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.chdir(tmp_path)
+    home = value.startswith("~")
+    expected = "/home/me/cache" if home else os.path.normpath(tmp_path / value)
+    assert parse_storage(value) == f"file://{expected}"
+    inside = STORAGE.relative_to(value, "/etc/flags")
+    assert parse_storage(inside) == f"file://{expected if home else os.path.normpath(f'/etc/flags/{value}')}"
 
 
 @pytest.mark.parametrize(

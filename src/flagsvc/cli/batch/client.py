@@ -13,11 +13,11 @@ from urllib.parse import quote, urlencode
 
 from flagsvc.cli.batch.server_errors import AdminApiError, Reply, read_error
 from flagsvc.cli.batch.target import Target
-from flagsvc.core.version import VERSION
+from flagsvc.core.errors import UnreachableError, UpstreamError
 from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
-    import httpx
+    from flagsvc.cli.client import Client
 
 BATCH = "/api/admin/features-batch"
 PAGE_SIZE = 100
@@ -32,24 +32,11 @@ LISTS = {
 class AdminClient:
     """A session with a flag server's admin API. It reads no environment variables and follows no redirects."""
 
-    def __init__(self, target: Target, transport: httpx.BaseTransport | None = None) -> None:
-        """Prepare a session; it opens no connection yet. Tests can pass their own transport."""
-        import httpx
-
-        from flagsvc.cli.batch.httpx_messages import make_proxy
-
+    def __init__(self, target: Target) -> None:
+        """Prepare a session; it opens no connection yet. Raises AdminApiError for an invalid host, and ConfigurationError."""
         self.target = target
-        proxy = target.outbound().proxy_for(target.url)
-        headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"}
-        self._client = httpx.Client(
-            verify=target.tls() if target.url.startswith("https:") else False,
-            proxy=make_proxy(proxy, target.reject_unauthorized) if proxy else None,
-            transport=transport,
-            trust_env=False,
-            follow_redirects=False,
-            timeout=httpx.Timeout(target.seconds),
-            headers=headers | ({"Authorization": target.token} if target.token else {}),
-        )
+        self._headers = [("authorization", target.token.encode("ascii"))] if target.token else []
+        self._client = self._open()
 
     def __enter__(self) -> AdminClient:
         return self
@@ -162,25 +149,31 @@ class AdminClient:
         raise self._read_error(reply)
 
     def _request(self, method: str, path: str, content: bytes | None = None) -> Reply:
-        import httpx
-
-        from flagsvc.cli.batch.httpx_messages import describe_error
-
-        headers = {} if content is None else {"Content-Type": "application/json"}
+        more = [] if content is None else [("content-type", b"application/json")]
         try:
-            answer = self._client.request(method, self.target.url + path, content=content, headers=headers)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            reason = describe_error(error)
-            before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
-            hint = (
-                f"; {self.target.side.option('ca-file')} names an authority to trust"
-                if "certificate verify failed" in reason
-                else ""
-            )
-            text = f"cannot reach `{self.target.shown}`: {reason}{hint}"
-            raise AdminApiError("network" if before else "unclear", text) from None
-        location = answer.headers.get("location", "")
-        return Reply(answer.status_code, answer.content, path, len(content or b""), location)
+            answer = self._client.send(method, self.target.url + path, [*self._headers, *more], content)
+        except UpstreamError as error:
+            raise self._unanswered(error) from None
+        return Reply(answer.status, answer.body, path, len(content or b""), answer.headers.get("location", ""))
+
+    def _open(self) -> Client:
+        from flagsvc.cli.client import Client
+        from flagsvc.http.client.trust import Trust
+
+        target = self.target
+        try:
+            return Client(target.url, target.outbound, target.trust or Trust(), target.seconds)
+        except UpstreamError as error:
+            raise self._unanswered(error) from None
+
+    def _unanswered(self, error: UpstreamError) -> AdminApiError:
+        """Return the error for a request without an answer."""
+        from flagsvc.cli.client import explain_failure
+
+        reason = explain_failure(error)
+        untrusted = "certificate verify failed" in reason
+        hint = f"; {self.target.side.option('ca-file')} names an authority to trust" if untrusted else ""
+        return AdminApiError("network" if isinstance(error, UnreachableError) else "unclear", f"{reason}{hint}")
 
     def _read_error(self, reply: Reply) -> AdminApiError:
         return read_error(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)

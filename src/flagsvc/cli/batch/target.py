@@ -13,23 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.files import read_file
 from flagsvc.http.client.addresses import shown, web_parts
+from flagsvc.http.client.outbound import Outbound
 from flagsvc.settings.kinds import printable
-from flagsvc.settings.load import resolve
 from flagsvc.settings.places import LARGEST_SECRET
 
 if TYPE_CHECKING:
-    import ssl
-
-    from flagsvc.core.certificates import CertificateFiles
-    from flagsvc.http.client.outbound import Outbound
+    from flagsvc.http.client.trust import Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 URL_VARIABLES = ("FLAGSVC_URL", "UNLEASH_URL")
-CONNECTION_OPTIONS = (
-    *("httpProxy", "httpsProxy", "noProxy", "httpOptions.rejectUnauthorized"),
-    *("upstreamCa", "upstreamCert", "upstreamKey", "upstreamKeyPassword"),
-)
-"""The proxy's options for a connection to a flag server; here only their environment variables apply."""
 API_SUFFIX = re.compile(r"(/api(/admin(/features-batch)?)?)?\Z")
 """Paths that may follow the server's own address in --url."""
 
@@ -95,41 +87,14 @@ class Target:
     url: str
     token: str = field(default="", repr=False)
     seconds: float = DEFAULT_TIMEOUT_S
-    ca_file: str | None = None
-    reject_unauthorized: bool = True
-    upstream_ca: str | None = None
-    own: CertificateFiles | None = None
-    http_proxy: str | None = field(default=None, repr=False)
-    https_proxy: str | None = field(default=None, repr=False)
-    no_proxy: tuple[str, ...] = ()
+    outbound: Outbound = field(default_factory=Outbound)
+    trust: Trust | None = None
     side: Side = ONE
 
     @property
     def shown(self) -> str:
         """The address for messages."""
         return shown(self.url)
-
-    def outbound(self) -> Outbound:
-        """Return the settings of outbound proxies."""
-        from flagsvc.http.client.outbound import Outbound
-
-        return Outbound(self.http_proxy, self.https_proxy, self.no_proxy)
-
-    def tls(self) -> ssl.SSLContext:
-        """Return the TLS settings; raises ConfigurationError for a file that cannot be used."""
-        import ssl
-
-        from flagsvc.http.client.trust import Trust
-
-        context = Trust(self.reject_unauthorized, self.upstream_ca, self.own).context()
-        if self.ca_file:
-            try:
-                context.load_verify_locations(self.ca_file)
-            except OSError as error:  # ssl.SSLError is one
-                reason = (error.strerror or "") if type(error) is not ssl.SSLError else "no certificate is in it"
-                option = self.side.option("ca-file")
-                raise ConfigurationError([f"{option}: cannot use `{self.ca_file}`: {reason.lower()}"]) from None
-        return context
 
 
 def parse_seconds(text: str) -> float:
@@ -180,34 +145,14 @@ def read_target(args: Namespace, environ: Mapping[str, str] = os.environ) -> Tar
 
 def build_target(address: str, args: Namespace, side: Side, environ: Mapping[str, str] = os.environ) -> Target:
     """Return the server at an address, with the settings from arguments and environment; raises ConfigurationError."""
-    resolved = resolve(environ, None, {})
-    wrong = [resolved.problems[name] for name in CONNECTION_OPTIONS if name in resolved.problems]
-    if wrong:
-        raise ConfigurationError(wrong)
-    http, https, exempt, strict, authorities, cert, key, password = (
-        resolved.values[name] for name in CONNECTION_OPTIONS
-    )
-    return Target(
-        url=strip_address(address, side),
-        token=read_token(args, side, environ),
-        seconds=args.timeout,
-        ca_file=side.value(args, "ca-file"),
-        reject_unauthorized=strict and not side.value(args, "insecure"),
-        upstream_ca=authorities,
-        own=None if cert is None else read_certificate(cert, key, password),
-        http_proxy=http,
-        https_proxy=https,
-        no_proxy=exempt,
-        side=side,
-    )
+    from flagsvc.cli.client import read_connection
 
-
-def read_certificate(cert: str, key: str | None, password: str | None) -> CertificateFiles:
-    """Return the client certificate for the server."""
-    from flagsvc.core.certificates import CertificateFiles
-    from flagsvc.http.client.trust import OWN
-
-    return CertificateFiles(OWN, cert, key, password)
+    option, path = side.option("ca-file"), side.value(args, "ca-file")
+    more = [] if path is None else [(option, path)]
+    insecure = side.value(args, "insecure")
+    outbound, trust = read_connection(environ, insecure=insecure, more_authorities=more)
+    url, token = strip_address(address, side), read_token(args, side, environ)
+    return Target(url, token, args.timeout, outbound, trust, side)
 
 
 def strip_address(url: str, side: Side) -> str:
@@ -259,5 +204,5 @@ def check_token(name: str, token: str) -> str:
 
 def warn_insecure(target: Target, program: str) -> None:
     """Warn on standard error about an insecure connection."""
-    if not target.reject_unauthorized and target.url.startswith("https:"):
+    if target.trust is not None and not target.trust.reject_unauthorized and target.url.startswith("https:"):
         print(f"{program}: warning: the certificate of `{target.shown}` is not checked", file=sys.stderr)

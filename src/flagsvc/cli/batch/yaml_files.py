@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, cast
 
 import yaml
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.core.yaml_text import BoundedReader, YamlError, load_yaml
+from flagsvc.core.yaml_text import BoundedReader, YamlError, load_documents, load_yaml
 from flagsvc.settings.kinds import printable
 
 SCALARS = (
@@ -62,8 +62,18 @@ class YamlWriter(yaml.SafeDumper):
 
 def read_yaml(text: str, where: str) -> object:
     """Return the value of a YAML document, with JSON's types only; raises ConfigurationError with the position."""
+    return _checked(lambda: load_yaml(text, YamlReader), where)
+
+
+def read_documents(text: str, where: str) -> list[object]:
+    """Return the values of the YAML documents of a text, as `read_yaml` does."""
+    return cast(list[object], _checked(lambda: load_documents(text, YamlReader), where))
+
+
+def _checked(load: Callable[[], object], where: str) -> object:
+    """Return what `load` returns, with JSON's types only. Raises ConfigurationError."""
     try:
-        value = load_yaml(text, YamlReader)
+        value = load()
     except YamlError as error:
         place = f" at {error.place}" if error.place else ""
         raise ConfigurationError([f"`{where}` is not YAML: {error.reason}{place}"]) from None

@@ -31,9 +31,13 @@ PORT = re.compile(r"(?:^|:)(\d{1,5})(?:/\w+)?$")
 
 @dataclass
 class Service:
-    """One service. `odd` are texts about parts of it that could not be read; `missing` are variables without a value."""
+    """A service of a compose file, or a container. `odd` are texts about parts of it that could not be read.
+
+    `missing` are variables without a value. `references` are variables whose value stands elsewhere, and where.
+    """
 
     name: str
+    kind: str = "service"
     image: str = ""
     variables: dict[str, str] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
@@ -41,6 +45,24 @@ class Service:
     health: str = ""
     odd: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    references: dict[str, str] = field(default_factory=dict)
+
+    def split(self, key: str, text: str) -> list[str]:
+        """Return the words of a text, as a shell splits it. What cannot be split is odd."""
+        if len(text) > LONGEST_COMMAND:
+            self.odd.append(f"`{key}` has more than {LONGEST_COMMAND} characters")
+            return []
+        try:
+            return shlex.split(text)
+        except ValueError:
+            self.odd.append(f"`{key}` has a quotation mark without its other half")
+            return []
+
+    def in_shell(self, key: str, words: list[str], meter: Meter) -> list[str]:
+        """Return the words of a command, or those of the text of its `sh -c`, which gets variables."""
+        if len(words) > 2 and words[1] in SHELL_FLAGS:
+            return self.split(key, fill(words[2], meter.metered(self.variables.get)).text)
+        return words
 
 
 def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
@@ -64,6 +86,13 @@ def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
 def is_tree(value: object) -> bool:
     """Return whether a value is a mapping."""
     return isinstance(value, dict)
+
+
+def scalar_text(value: object) -> str:
+    """Return a scalar as text; the empty text for anything else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 class _ServiceReader:
@@ -93,12 +122,8 @@ class _ServiceReader:
 
     def _text(self, value: object) -> str:
         """Return a scalar as text, with its variables replaced; the empty text for anything else."""
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, int | float):
-            return str(value)
         if not isinstance(value, str):
-            return ""
+            return scalar_text(value)
         filled = fill(value, self._lookup)
         self._service.missing += filled.missing
         return filled.text
@@ -145,20 +170,9 @@ class _ServiceReader:
     def _words(self, key: str) -> list[str]:
         """Return the words of `command` or `entrypoint`. A text is split as a shell does; that of `sh -c` gets variables, too."""
         given = self._body.get(key)
-        words = self._list(given) if isinstance(given, list) else self._split(key, self._text(given))
-        if len(words) > 2 and words[1] in SHELL_FLAGS:
-            return self._split(key, fill(words[2], self._meter.metered(self._service.variables.get)).text)
-        return words
-
-    def _split(self, key: str, text: str) -> list[str]:
-        if len(text) > LONGEST_COMMAND:
-            self._service.odd.append(f"`{key}` has more than {LONGEST_COMMAND} characters")
-            return []
-        try:
-            return shlex.split(text)
-        except ValueError:
-            self._service.odd.append(f"`{key}` has a quotation mark without its other half")
-            return []
+        service = self._service
+        words = self._list(given) if isinstance(given, list) else service.split(key, self._text(given))
+        return service.in_shell(key, words, self._meter)
 
     def _ports(self) -> Iterator[int]:
         """Yield the ports of the container that are published."""

@@ -26,7 +26,9 @@ def describe_marks() -> str:
 def looks_like_peer(service: Service) -> bool:
     """Return whether a service is one of the peers, by its image, its command or its variables."""
     is_named = any(name in service.image for name in IMAGES.values()) or any(map(is_program, service.words))
-    return is_named or any(mark in service.variables for marks in MARKS.values() for mark in marks)
+    return is_named or any(
+        mark in service.variables or mark in service.references for marks in MARKS.values() for mark in marks
+    )
 
 
 def find_peer(variables: dict[str, str], image: str, where: str) -> Peer:

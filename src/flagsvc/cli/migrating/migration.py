@@ -58,6 +58,8 @@ class Note(NamedTuple):
 class Migration:
     """Options by name, those of each environment, why an option is set that was not given, and notes.
 
+    `elsewhere` are options whose value the container goes on to get from a Secret or the like.
+
     With several environments `options` holds the defaults of all. With one, or with none that is named, it holds everything.
     """
 
@@ -67,6 +69,7 @@ class Migration:
     reasons: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     noted: set[Note] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
 
     def note(self, about: About, name: str, text: str) -> None:
         """Add a note, unless it is there."""
@@ -128,6 +131,8 @@ def check(migration: Migration) -> None:
         options = migration.merged(environment)
         found = read_options(options)
         for name, problem in found.problems.items():
+            if name in migration.elsewhere:
+                continue
             migration.note(About.NEEDED, environment or name, problem.removeprefix(f"{name} "))
         for name, value in options.items():
             if KNOWN[name].kind.relative_to(value, "/") != value:

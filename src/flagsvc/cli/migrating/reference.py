@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from flagsvc.cli.migrating.migration import ENVIRONMENT, About, Migration, Peer, Value
 from flagsvc.settings.kinds import BOOLEANS
 from flagsvc.settings.load import resolve
+from flagsvc.settings.normalise import FOLLOWS
 from flagsvc.settings.option import ALIAS, PREFIX
 from flagsvc.settings.table import OPTIONS
 from flagsvc.settings.unread import unread
@@ -18,27 +19,30 @@ JSON_LOGGER = "JSON_LOGGER"
 DEFAULT = "default"
 
 
-def readable() -> Iterator[str]:
-    """Yield the names of variables as the reference has them: without our prefix, and without those of files."""
-    for option in OPTIONS:
-        for variable in option.variables:
-            if not variable.holds_path and not variable.name.startswith(PREFIX):
-                yield variable.name
+def readable() -> dict[str, str]:
+    """Return the names of variables as the reference has them, with their options: without our prefix, and those of files."""
+    return {
+        variable.name: option.name
+        for option in OPTIONS
+        for variable in option.variables
+        if not variable.holds_path and not variable.name.startswith(PREFIX)
+    }
 
 
 def translate_reference(given: Mapping[str, str]) -> Migration:
     """Return what the variables of the reference mean here. A value that it guesses at, and flagsvc refuses, becomes a note."""
     migration = Migration(Peer.PROXY)
-    names = set(readable())
+    names = readable()
     resolved = resolve({name: value for name, value in given.items() if name in names}, None, {})
     for option in OPTIONS:
         source = resolved.sources.get(option.name, DEFAULT)
-        if source == DEFAULT:
+        if source == DEFAULT or source.endswith(FOLLOWS):
             continue
         if option.name in resolved.problems:
             migration.note_problem(resolved.problems[option.name], option.name, source)
         elif resolved.values[option.name] not in ((), "", None):
             migration.options[option.name] = native(resolved.values[option.name])
+    migration.set_default("variantFeatureState", True, "variants as the reference gives them: SDKs read featureEnabled")
     _translate_node(given, migration)
     _note_differences(given, migration)
     return migration

@@ -1,4 +1,6 @@
-"""What was given: the variables of another proxy and its command line, from the environment, env files or a compose file."""
+"""What was given: the variables of another proxy and its command line, from the environment, env files, a compose file, Kubernetes
+manifests or the values of a Helm chart.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,9 @@ from flagsvc.cli.migrating.compose_files import Service, read_services
 from flagsvc.cli.migrating.detection import IMAGES, check_chosen, describe_marks, find_peer, looks_like_peer
 from flagsvc.cli.migrating.edge_commands import EDGE, OFFLINE, PROBES, is_edge_command, read_edge_command
 from flagsvc.cli.migrating.env_files import parse_env
+from flagsvc.cli.migrating.helm import CHART, read_values
+from flagsvc.cli.migrating.interpolation import Lookup
+from flagsvc.cli.migrating.kubernetes import ALL, read_containers
 from flagsvc.cli.migrating.migration import About, Note, Peer
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.extras import require
@@ -35,9 +40,17 @@ class Source:
 
 def read_source(args: Namespace, environment: Mapping[str, str]) -> Source:
     """Return what the arguments name. Raises ConfigurationError if it cannot be read, or if no service can be chosen."""
-    if args.service and not args.compose:
-        raise ConfigurationError(["`--service` chooses a service of a compose file: give `--compose` as well"])
-    source = _read_compose(args, environment) if args.compose else _read_variables(args, environment)
+    ways = [each for each in (args.compose, args.kubernetes, args.helm) if each]
+    if len(ways) > 1:
+        raise ConfigurationError(
+            ["`--compose`, `--kubernetes` and `--helm` each name what to move over: give one of them"]
+        )
+    if args.service and not (args.compose or args.kubernetes):
+        problem = (
+            "`--service` chooses a service of a compose file or a container: give `--compose` or `--kubernetes` as well"
+        )
+        raise ConfigurationError([problem])
+    source = _read_service(args, environment) if ways else _read_variables(args, environment)
     if args.edge_command:
         add_command(source, args.edge_command)
     source.variables = {
@@ -49,11 +62,14 @@ def read_source(args: Namespace, environment: Mapping[str, str]) -> Source:
 def peer_of(source: Source, chosen: str | None) -> Peer:
     """Return the program that a source configures, `chosen` if the user has said it. Raises ConfigurationError."""
     if chosen:
-        check_chosen(Peer(chosen), source.variables, source.where)
+        known = source.variables | (source.service.references if source.service else {})
+        check_chosen(Peer(chosen), known, source.where)
         return Peer(chosen)
     if source.has_edge_command:
         return Peer.EDGE
-    return find_peer(source.variables, source.service.image if source.service else "", source.where)
+    service = source.service
+    names = source.variables | (service.references if service else {})
+    return find_peer(names, service.image if service else "", source.where)
 
 
 def _read_variables(args: Namespace, environment: Mapping[str, str]) -> Source:
@@ -83,43 +99,64 @@ def _missing(name: str) -> Note:
     return Note(About.NEEDED, name, "a value refers to this variable, which is not set: it counts as empty")
 
 
-def _read_compose(args: Namespace, environment: Mapping[str, str]) -> Source:
-    """Return a service of a compose file. `.env` beside the file has values for `${…}`, as docker compose has it."""
+def _read_service(args: Namespace, environment: Mapping[str, str]) -> Source:
+    """Return a service of a compose file, a container, or what a chart makes.
+
+    Variables of the process and of env files have the values that the files do not have: those of `${…}` and of Secrets.
+    `.env` beside a compose file is such a file, as docker compose has it.
+    """
     if find_spec("yaml") is None:
         require("cli")
     source = Source("", {})
-    beside = os.path.join(os.path.dirname(args.compose), ".env")
+    beside = os.path.join(os.path.dirname(args.compose), ".env") if args.compose else ""
     paths = args.env_file or ([beside] if os.path.isfile(beside) else [])
-    values = _read_env_files(paths, environment, source) | dict(environment)
-    text = read_text(args.compose, compose_files.LARGEST)
-    service = choose_service(read_services(text, args.compose, values.get), args)
-    source.where = f"service `{service.name}` of `{printable(args.compose, 300)}`"
+    given = _read_env_files(paths, environment, source)
+    files = args.kubernetes or [args.compose or args.helm]
+    texts = {path: read_text(path, compose_files.LARGEST) for path in files}
+    shown = ", ".join(f"`{printable(path, 300)}`" for path in files)
+    service = choose_service(_read_services(args, texts, (given | dict(environment)).get), shown, args.service)
+    source.where = f"{service.kind} `{service.name}` of {shown}"
     source.variables, source.service = service.variables, service
+    if ALL in service.references and args.env_file:
+        del service.references[ALL]  # the env files say what is in the Secret
+        source.variables = given | service.variables
     if is_edge_command(service.words) and IMAGES[Peer.PROXY] not in service.image:
         add_command(source, service.words)
-    source.notes += [Note(About.IGNORED, f"service {service.name}", text) for text in service.odd]
+    about = About.NEEDED if service.kind == CHART else About.IGNORED
+    source.notes += [Note(about, f"{service.kind} {service.name}", text) for text in service.odd]
     source.notes += [_missing(name) for name in dict.fromkeys(service.missing)]
     return source
 
 
-def choose_service(services: Sequence[Service], args: Namespace) -> Service:
-    """Return the service that the arguments name, or the only one that looks like a peer. Raises ConfigurationError."""
+def _read_services(args: Namespace, texts: Mapping[str, str], lookup: Lookup) -> list[Service]:
+    """Return the services or containers of the files. Raises ConfigurationError."""
+    if args.kubernetes:
+        return read_containers(texts, lookup)
+    ((where, text),) = texts.items()
+    return read_services(text, where, lookup) if args.compose else read_values(text, where, lookup)
+
+
+def choose_service(services: Sequence[Service], shown: str, chosen: str | None) -> Service:
+    """Return the service that is `chosen`, or the only one that looks like a peer. Raises ConfigurationError.
+
+    `shown` are the files, ready to be shown.
+    """
     names = {service.name: service for service in services}
-    if args.service:
-        if args.service in names:
-            return names[args.service]
-        hint = nearest(args.service, list(names)) or f"the services are {', '.join(names)}"
-        raise ConfigurationError([f"no service `{printable(args.service)}`; {hint}"])
+    kind = services[0].kind if services else "service"
+    if chosen:
+        if chosen in names:
+            return names[chosen]
+        hint = nearest(chosen, list(names)) or f"the {kind}s are {', '.join(names)}"
+        raise ConfigurationError([f"no {kind} `{printable(chosen)}`; {hint}"])
     likely = [service for service in services if looks_like_peer(service)]
     if len(likely) == 1:
         return likely[0]
-    shown = f"`{printable(args.compose, 300)}`"
     if likely:
         found = ", ".join(service.name for service in likely)
-        raise ConfigurationError([f"several services of {shown} can be moved over; choose with `--service`: {found}"])
+        raise ConfigurationError([f"several {kind}s of {shown} can be moved over; choose with `--service`: {found}"])
     looked = f"looked for images named {' or '.join(IMAGES.values())}, and for {describe_marks()}"
     found = ", ".join(names)
-    raise ConfigurationError([f"no service of {shown} can be moved over; {looked}; choose with `--service`: {found}"])
+    raise ConfigurationError([f"no {kind} of {shown} can be moved over; {looked}; choose with `--service`: {found}"])
 
 
 def add_command(source: Source, words: Sequence[str]) -> None:

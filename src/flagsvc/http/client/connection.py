@@ -28,15 +28,20 @@ milliseconds.
 """
 
 
+Keep = Callable[[int, str], Body | None]
+"""Makes the collector of a body from the status and the content coding; None if the body is not needed."""
+
+
 class BrokenError(Exception):
     """A connection failed or ended. The message says why, and `kind` is that of the UpstreamError.
 
-    `unanswered` tells that nothing of an answer had arrived.
+    `unanswered` tells that nothing of an answer had arrived, `unsent` that nothing of a request was sent.
     """
 
-    def __init__(self, words: str, kind: str = "network", *, unanswered: bool = False) -> None:
+    def __init__(self, words: str, kind: str = "network", *, unanswered: bool = False, unsent: bool = False) -> None:
         self.kind = kind
         self.unanswered = unanswered
+        self.unsent = unsent
         super().__init__(words)
 
 
@@ -47,7 +52,7 @@ class Exchange:
     there is one.
     """
 
-    def __init__(self, keep: Callable[[int, str], Body | None]) -> None:
+    def __init__(self, keep: Keep) -> None:
         loop = asyncio.get_running_loop()
         self.headed: asyncio.Future[None] = loop.create_future()
         self.finished: asyncio.Future[None] = loop.create_future()
@@ -170,6 +175,8 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
         self._waiting = b""
+        self._rest = memoryview(b"")
+        self._full = False
         self._loop = asyncio.get_running_loop()
 
     # ---- what the loop tells
@@ -194,11 +201,29 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the connection."""
         self._transport = None
+        self._rest = memoryview(b"")
         rest, self._waiting = self._waiting, b""
         if self._exchange is not None:
             if rest:
                 self._exchange.feed(rest)
             self._exchange.end(exc)
+
+    def pause_writing(self) -> None:
+        """Write no more until the server has read something."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """Write more of the request."""
+        self._full = False
+        self._write()
+
+    def _write(self) -> None:
+        """Write pieces of the request until enough of it waits to be sent. Each restarts the time limit of a step."""
+        while self._rest and not self._full and self._transport is not None and not self._transport.is_closing():
+            piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
+            self._transport.write(piece)
+            if self._exchange is not None:
+                self._exchange.touched()
 
     def _take_piece(self) -> None:
         """Parse the next piece of the waiting bytes, and let the event loop run before the following one."""
@@ -235,10 +260,11 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    async def ask(self, request: bytes, keep: Callable[[int, str], Body | None], step_s: float) -> Answer:
+    async def ask(self, request: bytes, keep: Keep, step_s: float) -> Answer:
         """Send a request and return its answer. `usable` then tells whether the connection can send another one.
 
-        Between two pieces of an answer at most `step_s` seconds may pass. Raises BrokenError, UpstreamError, TimeoutError.
+        Between two pieces of the request or the answer at most `step_s` seconds may pass. Raises BrokenError, UpstreamError and
+        TimeoutError.
         """
         exchange = Exchange(keep)
         try:
@@ -280,13 +306,15 @@ class ClientConnection(asyncio.Protocol):
     @property
     def _unsent(self) -> bool:
         """Return whether a part of the request is not sent: its answer came early, and the rest may never be read."""
-        return self._transport is not None and self._transport.get_write_buffer_size() > 0
+        waits = self._transport is not None and self._transport.get_write_buffer_size() > 0
+        return bool(self._rest) or waits
 
     def _send(self, exchange: Exchange, request: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             raise BrokenError("the connection ended without a whole answer", unanswered=True)
         self._exchange = exchange
-        self._transport.write(request)
+        self._rest = memoryview(request)
+        self._write()
 
     async def _receive(self, exchange: Exchange, step_s: float) -> None:
         async with asyncio.timeout(step_s) as limit:

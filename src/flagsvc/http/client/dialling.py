@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import socket
 import ssl
 from collections.abc import Sequence
@@ -20,6 +21,9 @@ from flagsvc.http.client.trust import Trust
 
 NEXT_ADDRESS_S = 0.25
 """Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
+TECHNICAL_CODES = re.compile(r"\[ssl[^][]*\] | \(_ssl\.c:[0-9]+\)")
+NOT_TLS = "wrong version number"
+"""OpenSSL's message about an answer that is not TLS."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,9 @@ def give_up(task: asyncio.Task[ClientConnection]) -> None:
 
 
 def in_words(error: OSError) -> str:
-    """Return why a connection failed, without an address."""
+    """Return why a connection failed, in lower case, without an address and without codes that only help programmers."""
     if isinstance(error, ssl.SSLError):
-        return str(error)
+        return TECHNICAL_CODES.sub("", str(error).lower()).replace(NOT_TLS, f"{NOT_TLS}; it may speak plain HTTP there")
     known = error.errno is not None and error.errno > 0
-    return os.strerror(error.errno) if known and error.errno is not None else error.strerror or type(error).__name__
+    words = os.strerror(error.errno) if known and error.errno is not None else error.strerror or type(error).__name__
+    return words.lower()

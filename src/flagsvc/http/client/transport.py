@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamError
 from flagsvc.http.client.addresses import host_header, target_of
 from flagsvc.http.client.answers import Answer, Body, Limits
-from flagsvc.http.client.connection import BrokenError, ClientConnection, nothing_kept
+from flagsvc.http.client.connection import BrokenError, ClientConnection, Keep, nothing_kept
 from flagsvc.http.client.dialling import DialRoute, basic, in_words, route_to
 from flagsvc.http.client.trust import Trust
 
@@ -29,7 +29,7 @@ class Transport:
     def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits) -> None:
         """Take an address at the origin for messages, the outbound proxy's URL, the trust settings and the limits.
 
-        Raises UpstreamError of kind `network` for an invalid host, and for certificates that cannot be used.
+        Raises UnreachableError for an invalid host, and for certificates that cannot be used.
         """
         self._shown = shown
         self._limits = limits
@@ -40,39 +40,53 @@ class Transport:
             self._route: DialRoute = route_to(shown, proxy, trust)
         except ValueError:
             message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
-            raise UpstreamError("network", message) from None
+            raise UnreachableError("network", message) from None
         except ConfigurationError as error:
-            raise UpstreamError("network", str(error)) from None
+            raise UnreachableError("network", str(error)) from None
 
     async def send(
-        self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None, *, reads: bool = False
+        self,
+        method: str,
+        url: str,
+        headers: Sequence[Header],
+        content: bytes | None = None,
+        *,
+        reads: bool = False,
+        whole: bool = False,
     ) -> Answer:
         """Send one request and return its answer. Redirects are not followed.
 
         A request that `reads`, and every GET, changes nothing on the server: the body of a successful answer is kept, and the
-        request may be sent again.
+        request may be sent again. With `whole` the body of every answer is kept.
 
-        Raises UpstreamError of kind `network`, or of kind `document` if the body is cut off, wrongly compressed or too large.
+        Raises UpstreamError of kind `network`, UnreachableError if nothing was sent, or UpstreamError of kind `document` if the
+        body is cut off, wrongly compressed or too large.
         """
+        reads = reads or method == "GET"
+        keep = self._collector if whole else self._collector_of_success if reads else nothing_kept
         try:
             request = self._written(method, url, headers, content)
             async with asyncio.timeout(self._limits.total_s), self._places:
-                return await self._exchange(reads or method == "GET", request)
+                return await self._exchange(reads, keep, request)
         except BrokenError as error:
-            raise UpstreamError(error.kind, f"`{self._shown}`: {error}") from None
+            kind = UnreachableError if error.unsent else UpstreamError
+            raise kind(error.kind, f"`{self._shown}`: {error}") from None
         except TimeoutError:
-            message = f"no whole answer from `{self._shown}` within {self._limits.total_s:g} s"
+            message = f"`{self._shown}`: no whole answer within {self._limits.total_s:g} s"
             raise UpstreamError("network", message) from None
         except OSError as error:
             raise UpstreamError("network", f"`{self._shown}`: {in_words(error)}") from None
         except UnicodeError:
-            raise UpstreamError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
+            raise UnreachableError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
 
     async def aclose(self) -> None:
-        """Close all connections. One with a pending answer is closed when the answer has arrived."""
+        """Close all connections. One with a pending answer is closed when the answer has arrived.
+
+        On a kept connection nothing is under way, so TLS does not wait for a farewell: the event loop may end now.
+        """
         self._closed = True
         while self._kept:
-            self._kept.pop().close()
+            self._kept.pop().abort()
 
     def _written(self, method: str, url: str, headers: Sequence[Header], content: bytes | None) -> bytes:
         """Return the encoded request. User and password of a URL become its Authorization."""
@@ -88,18 +102,17 @@ class Transport:
         lines += [name.encode("ascii") + b": " + value for name, value in pairs]
         return b"\r\n".join([*lines, b"", content or b""])
 
-    async def _exchange(self, reads: bool, request: bytes) -> Answer:
+    async def _exchange(self, reads: bool, keep: Keep, request: bytes) -> Answer:
         """Send a request. One that reads is sent again if the server closed a kept connection just when it was used."""
         kept = self._taken()
         try:
-            return await self._ask(kept or await self._dialled(), reads, request)
+            return await self._ask(kept or await self._dialled(), keep, request)
         except BrokenError as error:
             if kept is None or not error.unanswered or not reads:
                 raise
-        return await self._ask(await self._dialled(), reads, request)
+        return await self._ask(await self._dialled(), keep, request)
 
-    async def _ask(self, connection: ClientConnection, reads: bool, request: bytes) -> Answer:
-        keep = self._collector if reads else nothing_kept
+    async def _ask(self, connection: ClientConnection, keep: Keep, request: bytes) -> Answer:
         try:
             answer = await connection.ask(request, keep, self._limits.step_s)
         except TimeoutError:
@@ -110,9 +123,13 @@ class Transport:
             connection.close()
         return answer
 
-    def _collector(self, status: int, coding: str) -> Body | None:
+    def _collector(self, status: int, coding: str) -> Body:
+        """Return the collector for the body of an answer."""
+        return Body(coding, self._limits.max_bytes, self._shown)
+
+    def _collector_of_success(self, status: int, coding: str) -> Body | None:
         """Return the collector for the body of a successful answer."""
-        return Body(coding, self._limits.max_bytes, self._shown) if status == 200 else None
+        return self._collector(status, coding) if status == 200 else None
 
     def _taken(self) -> ClientConnection | None:
         """Return the connection that was used last, if one is kept and usable."""
@@ -128,5 +145,9 @@ class Transport:
         try:
             async with asyncio.timeout(self._limits.step_s):
                 return await self._route.dial()
+        except BrokenError as error:
+            raise BrokenError(str(error), unsent=True) from None
         except TimeoutError:
-            raise BrokenError("no connection within the time limit") from None
+            raise BrokenError("no connection within the time limit", unsent=True) from None
+        except OSError as error:
+            raise BrokenError(in_words(error), unsent=True) from None

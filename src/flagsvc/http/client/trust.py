@@ -6,7 +6,7 @@ The option httpOptions.rejectUnauthorized can switch the check off (specificatio
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, load_authorities
 
@@ -16,21 +16,30 @@ OWN = CertificateOptionNames("upstreamCert", "upstreamKey", "upstreamKeyPassword
 
 @dataclass(frozen=True)
 class Trust:
-    """`ca` is a file of additional authorities. `own` is the certificate for the upstream; outbound proxies do not get it."""
+    """`ca` is a file of additional authorities. `own` is the certificate for the upstream; outbound proxies do not get it.
+
+    `more` are further files of authorities, each with the option that gives its path.
+    """
 
     reject_unauthorized: bool = True
     ca: str | None = None
     own: CertificateFiles | None = None
+    more: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def authorities(self) -> tuple[tuple[str, str], ...]:
+        """The files of additional authorities, each with its option."""
+        return (*(() if self.ca is None else ((CA, self.ca),)), *self.more)
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that it depends on."""
-        return (*(() if self.ca is None else (self.ca,)), *(() if self.own is None else self.own.paths))
+        return (*(path for _, path in self.authorities), *(() if self.own is None else self.own.paths))
 
     @property
     def nameless(self) -> Trust:
         """The same without our own certificate."""
-        return Trust(self.reject_unauthorized, self.ca)
+        return replace(self, own=None)
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS settings. Raises ConfigurationError if a file cannot be used. Takes time, so call it in a thread."""
@@ -44,8 +53,8 @@ class Trust:
             self._load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def _load(self, context: ssl.SSLContext) -> None:
-        if self.ca is not None:
-            load_authorities(context, CA, self.ca)
+        for option, path in self.authorities:
+            load_authorities(context, option, path)
         if self.own is not None:
             self.own.load(context)
 

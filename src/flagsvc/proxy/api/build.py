@@ -14,6 +14,8 @@ from flagsvc.core.throttle import Throttle
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
+from flagsvc.http.messages import UNREAD
+from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
 from flagsvc.http.reached_limits import Reached
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
@@ -33,8 +35,6 @@ from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
 
 ENRICHER_SECONDS = 60.0
-UNMATCHED = "unmatched"
-OTHER = "other"
 
 
 class Surroundings(NamedTuple):
@@ -86,7 +86,8 @@ class HandledRoute(NamedTuple):
 
 
 class ServiceParts(NamedTuple):
-    """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint.
+    """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint by
+    method, those of an unusual method as UNREAD.
 
     `named_resources` are those whose path ends with a name, by the path before it. `hints` tell for a path that is no route what a
     caller may have meant.
@@ -104,7 +105,7 @@ class ServiceParts(NamedTuple):
     named_resources: list[tuple[bytes, Resource]]
     hints: dict[bytes, str]
     preflights: StatusCounts
-    rest: StatusCounts
+    rest: dict[bytes, StatusCounts]
     keys: Keys
     reached: Reached
     sources: Sources
@@ -122,7 +123,7 @@ def build(
     """Return the parts of a Service with these settings and routes. A row that is not a dialect's belongs to the operations."""
     cors = Cors(settings)
     counts = ports.surroundings.counts or RouteCounts()
-    preflights, rest = counts.of("OPTIONS", "any"), counts.of(OTHER, UNMATCHED)
+    preflights, rest = counts.of("OPTIONS", "any"), count_unmatched(counts)
     cache = AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
     sources = Sources(
@@ -172,6 +173,11 @@ def build(
         readiness=readiness,
         age=None if settings.age_header is None else AgeField(settings.age_header, readiness),
     )
+
+
+def count_unmatched(counts: RouteCounts) -> dict[bytes, StatusCounts]:
+    """Return the counts of requests without an endpoint, by method; those of unusual methods under UNREAD."""
+    return {method: counts.of(method_label(method), UNMATCHED) for method in (*sorted(METHODS), UNREAD)}
 
 
 def make_enrichment(

@@ -75,7 +75,7 @@ class ConfigurationHolder(Protocol):
 
     @property
     def state(self) -> str:
-        """Where the configuration came from: cold, restored, bootstrapped, fresh, stale or rejected."""
+        """Where the configuration came from: cold, restored, bootstrapped, fresh, stale or refused."""
 
     @property
     def problems(self) -> int:

@@ -206,7 +206,8 @@ KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_upstream_answers",
         "counter",
-        "Polls of the upstream by result, such as fetched, not-modified (304), refused (401, 403) and failed.",
+        "Polls of the upstream by result, such as fetched, not-modified (304), unusable (no good document), refused (401, 403)"
+        " and failed.",
         lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),

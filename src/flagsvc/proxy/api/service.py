@@ -16,7 +16,8 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import Answer, Call, Endpoint, Resource, StatusCounts
 from flagsvc.http.contract import Contract
-from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, HttpError, Request, Response
+from flagsvc.http.messages import HEAD, OPTIONS, UNREAD, Headers, HttpError, Request, Response
+from flagsvc.http.metrics import UNMATCHED
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
@@ -277,7 +278,7 @@ class Service(Contract):
 
     def make_unread_call(self) -> Call:
         """Return the call of a request that could not be read."""
-        call = Call(Request(GET, b"", b"", []))
+        call = Call(Request(UNREAD, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         return call
@@ -293,7 +294,7 @@ class Service(Contract):
         if self.dynamic:
             self.add_headers(call, response)
         endpoint = call.endpoint
-        counts = self.rest if endpoint is None else endpoint.counts
+        counts = self.unmatched(call) if endpoint is None else endpoint.counts
         counts.add(response.status)
         response.close = call.huge
         if call.request.method == HEAD:
@@ -324,4 +325,8 @@ class Service(Contract):
 
     def route(self, call: Call) -> str:
         """Return the template of the route of a call."""
-        return self.rest.route if call.endpoint is None else call.endpoint.counts.route
+        return UNMATCHED if call.endpoint is None else call.endpoint.counts.route
+
+    def unmatched(self, call: Call) -> StatusCounts:
+        """Return the counts of a call without an endpoint."""
+        return self.rest.get(call.request.method) or self.rest[UNREAD]

@@ -27,7 +27,7 @@ class State(StrEnum):
     """From the upstream, and the last poll succeeded."""
     STALE = "stale"
     """From the upstream, but the last poll failed: the upstream is unreachable or has an error."""
-    REJECTED = "rejected"
+    REFUSED = "refused"
     """From the upstream, but its last answer cannot be used: the document is incomplete or wrong, or it refuses the token."""
 
 
@@ -46,7 +46,7 @@ class Event(StrEnum):
     """A poll returned 304: the document with the sent ETag is current. Also for a file that has not changed."""
     EMPTY = "empty"
     """A poll returned a document without toggles, for the first time, while there were some before."""
-    REJECTED = "rejected"
+    UNUSABLE = "unusable"
     """A poll returned a document that is incomplete, not JSON or not of the right shape."""
     REFUSED = "refused"
     """The upstream refused the token (401, 403)."""
@@ -98,7 +98,7 @@ _RESTORED: Cell = (State.RESTORED, ())
 _BOOTSTRAPPED: Cell = (State.BOOTSTRAPPED, ())
 _FRESH: Cell = (State.FRESH, ())
 _STALE: Cell = (State.STALE, ())
-_REJECTED: Cell = (State.REJECTED, ())
+_REFUSED: Cell = (State.REFUSED, ())
 _LOAD: Cell = (State.RESTORED, (Action.REPLACE, Action.KEEP_ETAG))
 _BOOT: Cell = (State.BOOTSTRAPPED, (Action.REPLACE, Action.DROP_ETAG))
 _TAKE: Cell = (State.FRESH, (Action.REPLACE, Action.KEEP_ETAG, Action.SAVE))
@@ -113,15 +113,15 @@ def _hold_back(cell: Cell) -> Cell:
 # A stored document replaces nothing. A bootstrap document replaces only a stored one. The upstream's document replaces any other.
 # A 304 confirms the document whose ETag was sent. That is never a bootstrap document, so a 304 does not confirm one.
 _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
-    #                             cold   restored   bootstrapped   fresh   stale   rejected
-    (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),
-    (Event.BOOTSTRAPPED, Pace.NORMAL, (_BOOT, _BOOT, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),
+    #                             cold   restored   bootstrapped   fresh   stale   refused
+    (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REFUSED)),
+    (Event.BOOTSTRAPPED, Pace.NORMAL, (_BOOT, _BOOT, _BOOTSTRAPPED, _FRESH, _STALE, _REFUSED)),
     (Event.FETCHED, Pace.NORMAL, (_TAKE, _TAKE, _TAKE, _TAKE, _TAKE, _TAKE)),
     (Event.SAME, Pace.NORMAL, (_COLD, _AGREE, _ADOPT, _AGREE, _AGREE, _AGREE)),
     (Event.NOT_MODIFIED, Pace.NORMAL, (_COLD, _FRESH, _BOOTSTRAPPED, _FRESH, _FRESH, _FRESH)),
-    (Event.EMPTY, Pace.NORMAL, (_TAKE, *map(_hold_back, (_RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)))),
-    (Event.REJECTED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
-    (Event.REFUSED, Pace.SLOW, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
+    (Event.EMPTY, Pace.NORMAL, (_TAKE, *map(_hold_back, (_RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REFUSED)))),
+    (Event.UNUSABLE, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _REFUSED, _REFUSED, _REFUSED)),
+    (Event.REFUSED, Pace.SLOW, (_COLD, _RESTORED, _BOOTSTRAPPED, _REFUSED, _REFUSED, _REFUSED)),
     (Event.FAILED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE, _STALE)),
 )
 
@@ -142,7 +142,7 @@ POLL_EVENTS = tuple(event for event in Event if event not in (Event.RESTORED, Ev
 """The events of a poll. The other events do not involve the upstream."""
 
 _SETTLING = (Event.FETCHED, Event.SAME, Event.NOT_MODIFIED)
-_OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.REJECTED}
+_OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.UNUSABLE}
 
 
 @dataclass(frozen=True)
@@ -176,4 +176,4 @@ def classify_document(names: Collection[str], served: Collection[str] | None, is
 
 def classify_error(error: FlagsvcError) -> Event:
     """Return the event of a failed poll. Any error except UpstreamError is about the document."""
-    return _OF_KIND.get(error.kind, Event.FAILED) if isinstance(error, UpstreamError) else Event.REJECTED
+    return _OF_KIND.get(error.kind, Event.FAILED) if isinstance(error, UpstreamError) else Event.UNUSABLE

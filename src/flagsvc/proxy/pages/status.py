@@ -17,7 +17,7 @@ STATES: Final[dict[str, tuple[str, str]]] = {
     State.BOOTSTRAPPED: ("bootstrapped", "Callers get the bootstrap document. The flag server has not answered yet."),
     State.FRESH: ("fresh", "Callers get what the flag server has."),
     State.STALE: ("stale", "Callers get the last configuration. The flag server does not answer."),
-    State.REJECTED: ("refused", "Callers get the last configuration. What the flag server answers now cannot be used."),
+    State.REFUSED: ("refused", "Callers get the last configuration. What the flag server answers now cannot be used."),
 }
 """State of the life cycle → one word, and what it means for callers."""
 OBJECTIONS: Final[dict[str, str]] = {

@@ -8,7 +8,7 @@ from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.replicas.client import off_loop
 
 TRIES = 2
-"""How often a rejected configuration is offered again: a document without toggles is accepted when it comes twice."""
+"""How often a refused configuration is offered again: a document without toggles is accepted when it comes twice."""
 
 
 class Configurations:

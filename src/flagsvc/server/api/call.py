@@ -47,7 +47,7 @@ class ApiContext:
     has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
     of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
     beside tokens and links. `attempts` counts those of webhooks. `described` are the operations of the OpenAPI document that
-    another contract answers.
+    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
     """
 
     store: Store
@@ -68,6 +68,7 @@ class ApiContext:
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
+    metrics_apart: bool = False
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import threading
 
-UNKNOWN = "none"
-"""The label of a request without a route."""
-
 
 class AnswerCounts:
     """Counts answers from any thread."""

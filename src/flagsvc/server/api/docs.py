@@ -9,7 +9,7 @@ from flagsvc.http import docs_page
 from flagsvc.http.messages import HTML, Headers
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.openapi import document
-from flagsvc.server.api.operations import LASTING
+from flagsvc.server.api.operations import LASTING, METRICS_PATH
 from flagsvc.server.api.route import Auth, Route
 
 SAFE: Headers = [*docs_page.SAFE, *LASTING]
@@ -56,7 +56,8 @@ def docs_routes(others: tuple[Route, ...]) -> tuple[Route, ...]:
     def describe(call: ApiCall) -> ApiAnswer:
         """Return the OpenAPI document."""
         place = quote(call.request.root) + call.server.base
-        return ApiAnswer(document(every, place, call.server.described), headers=LASTING)
+        here = [row for row in every if not (call.server.metrics_apart and row.path == METRICS_PATH)]
+        return ApiAnswer(document(here, place, call.server.described), headers=LASTING)
 
     described = Route(
         path="/docs/openapi.json",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
@@ -9,12 +11,18 @@ from flagsvc.http.messages import JSON, TEXT
 from flagsvc.http.metrics import CONTENT_TYPE
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.server.api import metrics
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.errors import RETRY_S
+from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
+from flagsvc.server.api.errors import RETRY_S, unknown_path
 from flagsvc.server.api.route import Auth, Route
 
+METRICS_PATH = "/internal-backstage/prometheus"
 GOOD = ApiAnswer({"health": "GOOD"})
 BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
+ALIVE, READY = ApiAnswer(b"ok"), ApiAnswer(b"ready")
+DRAINING = "draining"
+"""The process is about to end."""
+DATABASE = "database"
+"""The database does not answer."""
 NAME = "flagsvc server"
 ABOUT = "holds feature flags, and gives them to proxies and SDKs"
 PLACES = (
@@ -27,7 +35,7 @@ PLACES = (
     Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
     Place("GET", "/health", "Tell that the server runs"),
     Place("GET", "/ready", "Tell whether the server and its database answer"),
-    Place("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
+    Place("GET", METRICS_PATH, "Metrics of the server in Prometheus text format"),
 )
 """The endpoints on the first page."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
@@ -39,7 +47,8 @@ def welcome(call: ApiCall) -> ApiAnswer:
     root = call.root
     if b"text/html" in (call.head.accept or b""):
         return ApiAnswer(None, 302, (*FIRST_PAGE, (b"location", f"{root}/ui/".encode())))
-    places = [each._replace(path=root + each.path) for each in PLACES]
+    here = [each for each in PLACES if not (call.server.metrics_apart and each.path == METRICS_PATH)]
+    places = [each._replace(path=root + each.path) for each in here]
     if prefers_json(call.head.accept):
         return ApiAnswer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
     return ApiAnswer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", TEXT)))
@@ -50,21 +59,44 @@ def health(call: ApiCall) -> ApiAnswer:
     return GOOD
 
 
+def find_objection(server: ApiContext) -> str:
+    """Return the reason why callers should not be sent here, as one word; empty if the server is ready."""
+    if server.process.draining:
+        return DRAINING
+    try:
+        server.store.revision()
+    except DatabaseError as error:
+        server.log.warn("not ready", error=describe_error(error))
+        return DATABASE
+    return ""
+
+
 def ready(call: ApiCall) -> ApiAnswer:
     """Return readiness: 200 if the database answers and the server is not draining, else 503."""
-    if call.server.process.draining:
-        return BAD
-    try:
-        call.store.revision()
-    except DatabaseError as error:
-        call.server.log.warn("not ready", error=describe_error(error))
-        return BAD
-    return GOOD
+    return BAD if find_objection(call.server) else GOOD
+
+
+def livez(call: ApiCall) -> ApiAnswer:
+    """Return that the server runs, as a word."""
+    return ALIVE
+
+
+def readyz(call: ApiCall) -> ApiAnswer:
+    """Return readiness as a word; if the server is not ready, the reason."""
+    objection = find_objection(call.server)
+    return replace(BAD, body=objection.encode()) if objection else READY
 
 
 def scrape(call: ApiCall) -> ApiAnswer:
     """Return every metric in Prometheus text format."""
     return ApiAnswer(metrics.text(call.server))
+
+
+def scrape_here(call: ApiCall) -> ApiAnswer:
+    """Return every metric to callers. Raises ApiError (404) where operators have an address of their own."""
+    if call.server.metrics_apart:
+        raise unknown_path(call.request.path.decode("latin-1"))
+    return scrape(call)
 
 
 FIRST = Object(
@@ -75,18 +107,18 @@ FIRST = Object(
     },
     required=("name", "description", "endpoints"),
 )
-ROUTES = (
-    Route(
-        path="/",
-        handler=welcome,
-        operation="getFirstPage",
-        summary="Say what this is and where to go, as text or JSON.",
-        tag="Operational",
-        auth=Auth.NONE,
-        media=TEXT.decode(),
-        as_json=FIRST,
-        in_memory=True,
-    ),
+WELCOME = Route(
+    path="/",
+    handler=welcome,
+    operation="getFirstPage",
+    summary="Say what this is and where to go, as text or JSON.",
+    tag="Operational",
+    auth=Auth.NONE,
+    media=TEXT.decode(),
+    as_json=FIRST,
+    in_memory=True,
+)
+PROBES = (
     Route(
         path="/health",
         handler=health,
@@ -105,12 +137,51 @@ ROUTES = (
         auth=Auth.NONE,
     ),
     Route(
-        path="/internal-backstage/prometheus",
-        handler=scrape,
+        path="/livez",
+        handler=livez,
+        operation="getLivez",
+        summary="Tell that the server runs, wherever the base path is.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=TEXT.decode(),
+        in_memory=True,
+        rooted=True,
+        listed=False,
+    ),
+    Route(
+        path="/readyz",
+        handler=readyz,
+        operation="getReadyz",
+        summary="Tell whether callers should be sent here, wherever the base path is.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=TEXT.decode(),
+        rooted=True,
+        listed=False,
+    ),
+)
+METRICS = (
+    Route(
+        path=METRICS_PATH,
+        handler=scrape_here,
         operation="getMetrics",
         summary="Metrics of the server in Prometheus text format.",
         tag="Operational",
         auth=Auth.NONE,
         media=CONTENT_TYPE,
     ),
+    Route(
+        path="/metrics",
+        handler=scrape_here,
+        operation="getMetricsOfRoot",
+        summary="Metrics, where most scrapers look for them.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=CONTENT_TYPE,
+        rooted=True,
+        listed=False,
+    ),
 )
+ROUTES = (WELCOME, *PROBES, *METRICS)
+ADMIN = (*PROBES, *(replace(row, handler=scrape) for row in METRICS))
+"""The routes of adminAddress."""

@@ -16,7 +16,8 @@ from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import APP_NAME, CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, INSTANCE_ID, KEY, SDK, Call
 from flagsvc.http.client_query import read_query
-from flagsvc.http.messages import GET, HTML, OPTIONS, HttpError, Request, Response
+from flagsvc.http.messages import HTML, OPTIONS, UNREAD, HttpError, Request, Response
+from flagsvc.http.metrics import UNMATCHED, method_label
 from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
@@ -37,7 +38,6 @@ from flagsvc.server.api.authorization import (
 )
 from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
-from flagsvc.server.api.counts import UNKNOWN
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
@@ -116,6 +116,7 @@ class Pipeline:
         self._base = server.base
         self._frontend = f"{server.base}{FRONTEND_API}".lower()
         self._router = Router(routes)
+        self._rooted = {route.path for route in routes if route.rooted}
         self._authorization = Authorization(server.keyring, server.base)
         self._answers = Answers()
         self._next_error_log = float("-inf")
@@ -169,7 +170,7 @@ class Pipeline:
         if status == 503:
             self.reached.add(limit)
         return self._answer_failure(
-            Call(Request(GET, b"", b"", [])), errors.bare(status, message or EARLY_REFUSALS[status], headers), None
+            Call(Request(UNREAD, b"", b"", [])), errors.bare(status, message or EARLY_REFUSALS[status], headers), None
         )
 
     def route_of(self, head: Call) -> Route | None:
@@ -234,11 +235,11 @@ class Pipeline:
         return self._limit if known else min(self._limit, OPEN_BODY_LIMIT)
 
     def _strip_base(self, path: str) -> str:
-        """Return a path without the base path. Raises ApiError (404) for one outside of it."""
-        if not self._base:
+        """Return a path without the base path. Raises ApiError (404) for one outside of it, unless a rooted route has it."""
+        if not self._base or path in self._rooted:
             return path
         rest = path[len(self._base) :]
-        if not path.lower().startswith(self._base.lower()) or rest[:1] not in ("", "/"):
+        if not path.lower().startswith(self._base.lower()) or rest[:1] not in ("", "/") or rest in self._rooted:
             raise errors.unknown_path(path)
         return rest or "/"
 
@@ -329,7 +330,7 @@ class Pipeline:
     def _count_response(self, head: Call, response: Response, route: Route | None) -> Response:
         """Count a response and return it."""
         response.close = head.huge
-        name, method = (UNKNOWN, UNKNOWN) if route is None else (route.path, route.method)
+        name, method = (UNMATCHED, method_label(head.request.method)) if route is None else (route.path, route.method)
         self._server.counts.add(name, method, response.status)
         return response
 
@@ -360,4 +361,4 @@ def split_data(path: str) -> tuple[str, bool]:
 
 def route_label(route: Route | None) -> str:
     """Return the name of a route in logs and metrics; it never contains what a caller sent."""
-    return UNKNOWN if route is None else f"{route.method} {route.path}"
+    return UNMATCHED if route is None else f"{route.method} {route.path}"

@@ -5,6 +5,7 @@ Whom an authenticating proxy in front names signs in without a form (decision 00
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import unquote, urlencode
 
@@ -41,6 +42,20 @@ def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *,
     return ApiAnswer({"next": goal, "problem": problem, "instead": instead, **ways}, status)
 
 
+def refuse(
+    call: ApiCall, goal: str, problem: str, status: int = 403, *, reason: str = "", account: str = "", instead: str = ""
+) -> ApiAnswer:
+    """Return the form with a problem, and log why nobody is signed in: `reason`, or the problem itself.
+
+    With the id of an account, the person is proven and the line is a warning. Any visitor causes the other ones.
+    """
+    if account:
+        call.server.log.warn("signing in was refused", reason=reason or problem, account=account)
+    else:
+        call.server.log.info("signing in was refused", reason=reason or problem)
+    return show_form(call, goal, problem, status, instead=instead)
+
+
 def sign_in(call: ApiCall) -> ApiAnswer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
@@ -49,7 +64,7 @@ def sign_in(call: ApiCall) -> ApiAnswer:
     opened = open_session(call, call.form.text("token"))
     if opened is None:
         problem = "This is no token of a user here, or it has expired. A link works once, within 15 minutes."
-        return show_form(call, goal, problem, 403)
+        return refuse(call, goal, problem, reason="the token or link is unknown or has expired")
     call.server.tries.give_back(call.address)
     return enter(call, goal, opened)
 
@@ -71,13 +86,15 @@ def check_kept(call: ApiCall) -> ApiAnswer:
     if call.known_actor is not None:
         return redirect(f"{call.root}{PAGES}{goal}")
     if call.head.other(FETCH_SITE) is not None:
-        return show_form(call, goal, NO_COOKIES, 403)
-    return show_form(call, goal, OVER_HTTP, 403, instead=f"{call.server.url}{PAGES}{goal}")
+        return refuse(call, goal, NO_COOKIES)
+    return refuse(call, goal, OVER_HTTP, instead=f"{call.server.url}{PAGES}{goal}")
 
 
 def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
     """Return the form again after too many wrong tries."""
-    return replace(show_form(call, goal, describe_wait(seconds), 429), headers=((b"retry-after", b"%d" % seconds),))
+    reason = "there were too many wrong tries"
+    answer = refuse(call, goal, describe_wait(seconds), 429, reason=reason)
+    return replace(answer, headers=((b"retry-after", b"%d" % seconds),))
 
 
 def sign_in_by_header(call: ApiCall) -> ApiAnswer:
@@ -90,14 +107,23 @@ def sign_in_by_header(call: ApiCall) -> ApiAnswer:
     return sign_in_person(call, goal, person, f"{BY_HEADER} {call.person.digest}")
 
 
-def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str) -> ApiAnswer:
-    """Sign in somebody who is authenticated, and go to a page; show the form with the reason if that is refused."""
+def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str, ignored: Sequence[str] = ()) -> ApiAnswer:
+    """Sign in somebody who is authenticated, and go to a page; show the form with the reason if that is refused.
+
+    `ignored` says what of the person does not count, and why. The log names the person by the id of the account.
+    """
+    account = identities.account_id(person.issuer, person.subject)
     try:
         with call.store.writing(None, "sign-in") as tx:
             secret = identities.sign_in(tx, person, call.server.ways.group_roles, opened_by)
-    except (identities.RefusedPersonError, CallerError) as refused:
-        return show_form(call, goal, str(refused), 403)
-    return enter(call, goal, secret)
+        if secret is not None:
+            return enter(call, goal, secret)
+        problem, reason = identities.NO_ROLE, f"{identities.NO_GROUP}, so the roles that groups gave are taken"
+    except identities.RefusedPersonError as refused:
+        problem, reason = str(refused), refused.reason
+    except CallerError as refused:
+        problem = reason = str(refused)
+    return refuse(call, goal, problem, reason="; ".join((reason, *ignored)), account=account)
 
 
 def open_session(call: ApiCall, secret: str) -> str | None:

@@ -11,7 +11,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import page, redirect
-from flagsvc.server.pages.sign_in import local_page, refuse_try, show_form, sign_in_person
+from flagsvc.server.pages.sign_in import local_page, refuse, refuse_try, show_form, sign_in_person
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, NOTED_S, Attempt, begin, read_attempt
 from flagsvc.server.sign_in.exchange import BusyError, IdTokenError, ProviderError, simple_error
 from flagsvc.server.store.keyring import BY_PROVIDER
@@ -28,6 +28,7 @@ LONGEST_GOAL = 500
 NOT_OURS = (
     "This answer was used already, or belongs to no sign-in of this browser in the last ten minutes. Sign in again."
 )
+NO_ATTEMPT = "the browser sent no cookie of a try, or a cookie that is older than ten minutes or of another clock"
 NOT_DONE = "The provider did not sign you in. Try again, or use a token or a link."
 NOT_ACCEPTED = (
     "What the provider says of you is not accepted here. Sign in again. The log of this server has the reason."
@@ -54,7 +55,7 @@ def leave(call: ApiCall) -> ApiAnswer:
     try:
         address = provider.address_of(attempt)
     except ProviderError as error:
-        return refuse(call, goal, error)
+        return fail(call, goal, error)
     return redirect(address, attempt_cookie(call, attempt.cookie, MAX_AGE_S))
 
 
@@ -70,8 +71,10 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
     """Return the page to go to, or the form with what is wrong with the answer."""
     cookie = read_cookie(call.head.other(COOKIE), secure=secure(call), names=(SECURE_COOKIE, PLAIN_COOKIE))
     attempt = read_attempt(cookie, call.server.clock.now())
-    if attempt is None or not attempt.is_answered_by(call.first_value("state") or ""):
-        return show_form(call, local_page(""), NOT_OURS, 403)
+    if attempt is None:
+        return refuse(call, local_page(""), NOT_OURS, reason=NO_ATTEMPT)
+    if not attempt.is_answered_by(call.first_value("state") or ""):
+        return refuse(call, local_page(""), NOT_OURS, reason="the state of the answer is that of another try")
     goal, code = local_page(attempt.goal), call.first_value("code")
     if not code:
         error = simple_error(call.first_value("error"))
@@ -82,16 +85,16 @@ def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
     try:
         with provider.place():
             if not use(call, attempt):
-                return show_form(call, goal, NOT_OURS, 403)
+                return refuse(call, goal, NOT_OURS, reason="the answer was used already")
             person = provider.redeem(code, attempt, call.first_value("iss"))
     except BusyError as error:
         call.server.provider_tries.give_back(call.address)
-        return refuse(call, goal, error)
+        return fail(call, goal, error)
     except ProviderError as error:
-        return refuse(call, goal, error)
+        return fail(call, goal, error)
     call.server.provider_tries.give_back(call.address)
     proven = Person(provider.settings.issuer, person.subject, person.email, name=person.name, groups=person.groups)
-    return sign_in_person(call, goal, proven, BY_PROVIDER)
+    return sign_in_person(call, goal, proven, BY_PROVIDER, person.ignored)
 
 
 def use(call: ApiCall, attempt: Attempt) -> bool:
@@ -100,10 +103,10 @@ def use(call: ApiCall, attempt: Attempt) -> bool:
         return identities.use_answer(tx, attempt.hash, NOTED_S)
 
 
-def refuse(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
+def fail(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
     """Return the form after a failure of the provider, and log the reason. Nothing has failed where too many come at once."""
     if isinstance(error, BusyError):
-        return replace(show_form(call, goal, BUSY, 503), headers=((b"retry-after", b"%d" % BUSY_S),))
+        return replace(refuse(call, goal, BUSY, 503), headers=((b"retry-after", b"%d" % BUSY_S),))
     call.server.log.warn("signing in at the provider failed", error=str(error))
     if isinstance(error, IdTokenError):
         return show_form(call, goal, NOT_ACCEPTED, 403)

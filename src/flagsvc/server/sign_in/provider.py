@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from flagsvc.core.clock import Clock
 from flagsvc.server.sign_in.attempt import Attempt
+from flagsvc.server.sign_in.claims import ProvenPerson, read_person
 from flagsvc.server.sign_in.exchange import BusyError, ProviderError, fetch
 from flagsvc.server.sign_in.id_token import UnknownKeyError, check_id_token, read_keys
 from flagsvc.settings.network import is_safe_origin, url_parts
@@ -29,7 +30,6 @@ MOST_WAITING = 2
 PAUSE_S = 5.0
 """Seconds after a failed question for the discovery document before the next one."""
 BASIC, POST = "client_secret_basic", "client_secret_post"
-MOST_GROUPS = 1000
 
 
 class ProviderSettings(NamedTuple):
@@ -42,15 +42,6 @@ class ProviderSettings(NamedTuple):
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     groups_claim: str = "groups"
     name: str | None = None
-
-
-class ProvenPerson(NamedTuple):
-    """The person of an answer. `email` is a verified address, or empty."""
-
-    subject: str
-    email: str
-    name: str
-    groups: tuple[str, ...]
 
 
 class Metadata(NamedTuple):
@@ -108,7 +99,7 @@ class Provider:
         token = self._exchange(found, code, attempt).get("id_token")
         if not isinstance(token, str):
             raise ProviderError("the provider sent no ID token")
-        return self._read(self._check(found, token, attempt))
+        return read_person(self._check(found, token, attempt), self.settings.groups_claim)
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -183,15 +174,6 @@ class Provider:
         rules = {"issuer": found.issuer, "client": self.settings.client, "nonce": attempt.nonce}
         return check_id_token(token, self._keys, **rules, now=self._clock.now())
 
-    def _read(self, claims: Mapping[str, Any]) -> ProvenPerson:
-        """Return the person of the claims."""
-        email = claims.get("email") if claims.get("email_verified") is True else ""
-        name = claims.get("name") or claims.get("preferred_username")
-        groups = read_groups(claims, self.settings.groups_claim)
-        return ProvenPerson(
-            claims["sub"], email if isinstance(email, str) else "", name if isinstance(name, str) else "", groups
-        )
-
 
 def read_metadata(document: Mapping[str, Any], issuer: str) -> Metadata:
     """Return what a discovery document says. Raises ProviderError for one of another issuer, and for addresses without TLS."""
@@ -214,14 +196,3 @@ def is_safe_place(url: str, issuer: str) -> bool:
         return is_safe_origin(url) and "http" not in {url_parts(url).scheme} - {url_parts(issuer).scheme}
     except ValueError:
         return False
-
-
-def read_groups(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """Return the groups in a claim, a text or a list of texts; dots lead into objects, unless a claim has the whole name."""
-    value: Any = claims.get(path)
-    if value is None:
-        value = claims
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(each for each in listed[:MOST_GROUPS] if isinstance(each, str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Row, func, insert, select
 
 from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
 from flagsvc.server.store.resources.personal_tokens import to_json
@@ -22,10 +22,11 @@ IS_TOKEN = tokens.c.kind.not_in((SESSION, LINK))
 
 
 class FirstSecrets(NamedTuple):
-    """The secrets of a first start: of the administrator's token, and of the link that signs in at the pages."""
+    """The secrets of a first start: of the administrator's token, and of the link that signs in at the pages. `user` has both."""
 
     token: str
     link: str
+    user: str
 
 
 def create_first_token(store: Store) -> FirstSecrets | None:
@@ -60,21 +61,22 @@ def _first_token(tx: Tx) -> FirstSecrets:
         "projects": ["*"],
     }
     administrator = _administrator(tx)
-    row |= {"user_id": administrator, "created_at": tx.now}
+    row |= {"user_id": administrator.id, "created_at": tx.now}
     created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
     tx.record_event("pat-created", data=to_json(created))
-    return FirstSecrets(secret, create_link(tx, administrator))
+    name = administrator.username or administrator.email or str(administrator.id)
+    return FirstSecrets(secret, create_link(tx, administrator.id), name)
 
 
-def _administrator(tx: Tx) -> int:
-    """Return the id of an administrator; create one where there is none."""
-    found = tx.db.execute(select(users.c.id).where(users.c.root_role == "admin").order_by(users.c.id)).scalar()
+def _administrator(tx: Tx) -> Row[Any]:
+    """Return an administrator; create one where there is none."""
+    found = tx.db.execute(select(users).where(users.c.root_role == "admin").order_by(users.c.id)).first()
     if found is not None:
-        return int(found)
+        return found
     taken = set(tx.db.execute(select(users.c.username)).scalars())
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
     row = {"username": name, "name": name, "root_role": "admin", "created_at": tx.now}
     created = tx.db.execute(insert(users).values(row).returning(users)).one()
     tx.record_event("user-created", data=shown(created))
-    return int(created.id)
+    return created

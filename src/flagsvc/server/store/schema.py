@@ -123,8 +123,10 @@ identities = Table(
     Column("subject", String, primary_key=True),
     Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("roles", Json),
 )
-"""The accounts of users elsewhere: `issuer` is that of an OpenID provider, or `header` for a proxy in front that names persons."""
+"""The accounts of users elsewhere: `issuer` is that of an OpenID provider, or `header` for a proxy in front that names persons.
+`roles` are those of the user that its groups gave, as `groupRoles` writes them; NULL is older, and counts as all of them."""
 
 used_answers = Table(
     "used_answers",

@@ -25,6 +25,15 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(letter > "\uffff" for letter in text)
 
 
+def shorten(text: str, most: int) -> str:
+    """Return a text on one line, of printable characters, with at most `most` UTF-16 code units; a cut is shown."""
+    shown = "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+    if utf16_length(shown) <= most:
+        return shown
+    kept = shown.encode("utf-16-le")[: 2 * (most - 1)].decode("utf-16-le", "ignore")
+    return f"{kept}\u2026"
+
+
 def text_problem(text: str, label: str, *, shortest: int = 1, longest: int | None = None) -> Detail | None:
     """Return what is wrong with a text: empty, too short or too long; None for a valid one."""
     if not text:

@@ -47,6 +47,7 @@ class CallerOptions(Options):
         default=5,
         help="requests per second with which the whole process asks the upstream about tokens; each request asks about up to 100",
         stops="random tokens that the upstream has to look up",
+        advanced=True,
     )
     token_revalidation_interval: int = option(
         "tokenRevalidationInterval",
@@ -54,6 +55,7 @@ class CallerOptions(Options):
         kind=of.SECONDS,
         default=3600,
         help="seconds after which the upstream is asked again about a token that it knew",
+        advanced=True,
     )
     proxy_secrets: Texts = option(
         "proxySecrets",
@@ -64,6 +66,7 @@ class CallerOptions(Options):
         deprecated=True,
         help="deprecated, use clientKeys",
         scope=Scope.OWN,
+        advanced=True,
     )
     trust_proxy: Trusted = option(
         "trustProxy",
@@ -78,6 +81,7 @@ class CallerOptions(Options):
         kind=headers.KEY_HEADER,
         default="authorization",
         help="name of the header that carries the client key",
+        advanced=True,
     )
     enable_oas: bool = option(
         "enableOAS",
@@ -100,6 +104,7 @@ class CallerOptions(Options):
         kind=of.choices(DIALECTS),
         default=DIALECTS,
         help="the APIs that callers may use: /proxy (proxy), /api/frontend (frontend), /api/client (client)",
+        advanced=True,
     )
     body_limit: Size = option(
         "bodyLimit",
@@ -108,6 +113,7 @@ class CallerOptions(Options):
         default=100 * 1024,
         help="largest body of a request, packed or unpacked",
         stops="large bodies, and small ones that unpack to large ones",
+        advanced=True,
     )
     metrics_body_limit: Size = option(
         "metricsBodyLimit",
@@ -116,6 +122,7 @@ class CallerOptions(Options):
         default=1024 * 1024,
         help="largest body of a usage metrics post, packed or unpacked",
         stops="the same in posts of usage metrics",
+        advanced=True,
     )
     header_limit: Size = option(
         "headerLimit",
@@ -124,6 +131,7 @@ class CallerOptions(Options):
         default=16 * 1024,
         help="largest header block of a request",
         stops="large heads: memory, and framing headers hidden at their end",
+        advanced=True,
     )
     query_limit: Size = option(
         "queryLimit",
@@ -132,6 +140,7 @@ class CallerOptions(Options):
         default=16 * 1024,
         help="longest query string",
         stops="long queries, which take time to read",
+        advanced=True,
     )
     age_header: str | None = option(
         "ageHeader",
@@ -140,6 +149,7 @@ class CallerOptions(Options):
         default=None,
         help="name of a header of every answer with the seconds since the last good answer from upstream, such as Age;"
         " unset, there is none",
+        advanced=True,
     )
     watch_interval: int = option(
         "watchInterval",
@@ -148,6 +158,7 @@ class CallerOptions(Options):
         default=2,
         help="seconds between two checks of the configuration file, files of secrets and our certificates for changes;"
         " 0 never looks, and SIGHUP has all read again",
+        advanced=True,
     )
     key_overlap: int = option(
         "keyOverlap",
@@ -156,6 +167,7 @@ class CallerOptions(Options):
         default=60,
         help="seconds that a client key or token is still accepted after others have replaced it in a running proxy; one that is"
         " only taken away ends at once",
+        advanced=True,
     )
     json_depth_limit: int = option(
         "jsonDepthLimit",
@@ -164,6 +176,7 @@ class CallerOptions(Options):
         default=32,
         help="deepest nesting of lists and objects in a body",
         stops="bodies that are nested so deeply that reading them costs or fails",
+        advanced=True,
     )
     context_properties_limit: int = option(
         "contextPropertiesLimit",
@@ -172,6 +185,7 @@ class CallerOptions(Options):
         default=250,
         help="most properties of a context",
         stops="contexts of thousands of properties",
+        advanced=True,
     )
     context_value_limit: int = option(
         "contextValueLimit",
@@ -180,6 +194,7 @@ class CallerOptions(Options):
         default=4096,
         help="longest value of a context and longest name of a property, in characters",
         stops="values that are long to compare, hash and match",
+        advanced=True,
     )
     toggle_limit: int = option(
         "toggleLimit",
@@ -188,6 +203,7 @@ class CallerOptions(Options):
         default=5000,
         help="most toggles that a request may ask for by name",
         stops="look-ups that name thousands of toggles",
+        advanced=True,
     )
     rate_limit_key: int = option(
         "rateLimitKey",
@@ -211,4 +227,5 @@ class CallerOptions(Options):
         kind=of.integer(0, 1_000_000),
         default=0,
         help="requests that may come at once before a rate limit holds; 0 is as many as one second allows",
+        advanced=True,
     )

@@ -22,6 +22,7 @@ class CorsOptions(Options):
         default=(),
         default_text="those the preflight asks for",
         help="allowed request headers",
+        advanced=True,
     )
     cors_credentials: bool = option(
         "cors.credentials",
@@ -36,6 +37,7 @@ class CorsOptions(Options):
         kind=headers.HEADER_NAMES,
         default=("ETag",),
         help="response headers that scripts may read",
+        advanced=True,
     )
     cors_max_age: int = option(
         "cors.maxAge",
@@ -43,6 +45,7 @@ class CorsOptions(Options):
         kind=of.integer(-1, metavar="SECONDS"),
         default=172_800,
         help="seconds a browser may keep the answer to a preflight; -1 keeps none",
+        advanced=True,
     )
     cors_methods: Texts = option(
         "cors.methods",
@@ -50,6 +53,7 @@ class CorsOptions(Options):
         kind=headers.METHODS,
         default=("GET", "POST"),
         help="allowed methods",
+        advanced=True,
     )
     cors_options_success_status: int = option(
         "cors.optionsSuccessStatus",
@@ -57,6 +61,7 @@ class CorsOptions(Options):
         kind=of.integer(200, 299, metavar="STATUS"),
         default=204,
         help="status of the answer to a preflight",
+        advanced=True,
     )
     cors_origin: Origins = option(
         "cors.origin",
@@ -72,4 +77,5 @@ class CorsOptions(Options):
         kind=of.BOOLEAN,
         default=False,
         help="answer OPTIONS with 200 and Allow in place of the preflight's own answer",
+        advanced=True,
     )

@@ -36,6 +36,7 @@ class EvaluationOptions(Options):
         default=4 * 1024 * 1024,
         help="bytes of answers that each worker keeps for callers who ask the same again; 0 keeps none",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     class_cache_bytes: Size = option(
         "classCacheBytes",
@@ -45,14 +46,18 @@ class EvaluationOptions(Options):
         help="bytes that each worker keeps to answer lists faster: what contexts that no constraint tells apart get alike;"
         " 0 keeps none",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     variant_feature_state: bool = option(
         "variantFeatureState",
         reads=("FLAGSVC_VARIANT_FEATURE_STATE",),
         kind=of.BOOLEAN,
         default=False,
+        default_text="true if UNLEASH_URL names the upstream, as the reference answers; else false, as the contract says",
+        follows="flagsvcUrl",
         help="repeat the toggle's state inside each variant (feature_enabled, featureEnabled), as some SDKs read it",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     hash_encoding: str = option(
         "hashEncoding",
@@ -62,6 +67,7 @@ class EvaluationOptions(Options):
         help="bytes of a text that are hashed: low-byte as the reference proxy has it, utf8 as the Rust, Java and"
         " Python SDKs; the two differ for ids and groups outside ASCII",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     enricher_timeout: int = option(
         "enricherTimeout",
@@ -71,6 +77,7 @@ class EvaluationOptions(Options):
         help="milliseconds that all context enrichers together may take for one request; then they have failed",
         stops="requests that wait for custom code without end",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     enricher_failure: str = option(
         "enricherFailure",
@@ -79,4 +86,5 @@ class EvaluationOptions(Options):
         default="error",
         help="what a request gets whose context enrichers fail: error is a 500, context the answer to the context as it came",
         scope=Scope.INHERITED,
+        advanced=True,
     )

@@ -59,6 +59,7 @@ class ListeningOptions(Options):
         default=3_000,
         help="milliseconds after which one of several workers that does not answer its parent is replaced; make it longer than"
         " custom code may keep a worker busy; 0 replaces only those that end",
+        advanced=True,
     )
     shutdown_grace: int = option(
         "shutdownGrace",
@@ -75,6 +76,7 @@ class ListeningOptions(Options):
         default=10_000,
         help="connections that each worker holds at once; one more is answered 503 and closed",
         stops="opening connections until there is no file or memory left for others",
+        advanced=True,
     )
     request_memory: int | None = option(
         "requestMemory",
@@ -85,6 +87,7 @@ class ListeningOptions(Options):
         help="bytes of requests and answers under way that each worker holds; over it, those that hold most are answered 503, and"
         " one network may hold half of it",
         stops="filling the memory with requests that never end, or with answers that are not taken",
+        advanced=True,
     )
     header_timeout: int = option(
         "headerTimeout",
@@ -93,6 +96,7 @@ class ListeningOptions(Options):
         default=20,
         help="seconds until the whole head of a request must be there",
         stops="unfinished requests, or single bytes at long intervals",
+        advanced=True,
     )
     body_timeout: int = option(
         "bodyTimeout",
@@ -101,6 +105,7 @@ class ListeningOptions(Options):
         default=60,
         help="seconds after its head until the whole body of a request must be there",
         stops="announcing a body and not sending it, or a byte now and then",
+        advanced=True,
     )
     write_timeout: int = option(
         "writeTimeout",
@@ -109,6 +114,7 @@ class ListeningOptions(Options):
         default=60,
         help="seconds that a caller may take nothing of its answer",
         stops="asking, and not reading the answer",
+        advanced=True,
     )
     tls_cert: str | None = option(
         "tlsCert",
@@ -134,6 +140,7 @@ class ListeningOptions(Options):
         secret=True,
         needs="tlsCert",
         help="password of the key, where it is encrypted",
+        advanced=True,
     )
     tls_min_version: str = option(
         "tlsMinVersion",
@@ -141,6 +148,7 @@ class ListeningOptions(Options):
         kind=of.TLS_VERSION,
         default="1.2",
         help="lowest version of TLS that callers may speak",
+        advanced=True,
     )
     tls_client_ca: str | None = option(
         "tlsClientCa",
@@ -149,6 +157,7 @@ class ListeningOptions(Options):
         default=None,
         needs="tlsCert",
         help="authorities, PEM, of which every caller must show a certificate (mutual TLS)",
+        advanced=True,
     )
     tls_handshake_timeout: int = option(
         "tlsHandshakeTimeout",
@@ -157,6 +166,7 @@ class ListeningOptions(Options):
         default=10,
         help="seconds after which a connection is closed whose TLS handshake is not done",
         stops="connections without a TLS handshake",
+        advanced=True,
     )
     socket_mode: str = option(
         "socketMode",
@@ -164,6 +174,7 @@ class ListeningOptions(Options):
         kind=net.FILE_MODE,
         default="0660",
         help="mode of the files of Unix sockets: who may connect",
+        advanced=True,
     )
     admin_address: str | None = option(
         "adminAddress",

@@ -18,6 +18,7 @@ class LoggingOptions(Options):
         default=None,
         default_text="a simple logger to standard error",
         help="custom logger of the standard library's or structlog's shape",
+        advanced=True,
     )
     use_json_logger: bool = option(
         "useJsonLogger",
@@ -31,7 +32,7 @@ class LoggingOptions(Options):
         reads=("LOG_LEVEL",),
         kind=of.LOG_LEVEL,
         default="warn",
-        help="least severity that is logged",
+        help="least severity that is logged; the lines of start, readiness and end always appear, as info",
     )
     access_log: bool = option(
         "accessLog",

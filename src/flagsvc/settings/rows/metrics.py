@@ -28,6 +28,7 @@ class MetricsOptions(Options):
         default=0,
         help="the largest random change of the interval, in milliseconds, so that instances do not send together",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     metrics_buffer: int = option(
         "metricsBuffer",
@@ -37,6 +38,7 @@ class MetricsOptions(Options):
         help="counters of toggles and variants kept while they cannot be sent; further ones are dropped, and the drops are counted",
         stops="inventing usage until the memory is full",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     metrics_buffer_bytes: Size = option(
         "metricsBufferBytes",
@@ -46,6 +48,7 @@ class MetricsOptions(Options):
         help="bytes of such counters kept, as they would be sent; further ones are dropped, and the drops are counted",
         stops="the same, in bytes",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     metrics_batch: int = option(
         "metricsBatch",
@@ -54,6 +57,7 @@ class MetricsOptions(Options):
         default=10_000,
         help="most counters of toggles and variants in one post; fewer are sent where the upstream finds a post too large",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     impact_metrics: Texts = option(
         "impactMetrics",

@@ -8,7 +8,8 @@ from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Origins, Size, Trusted
+from flagsvc.settings.converted import Origins, Size, Texts, Trusted
+from flagsvc.settings.initial_tokens import ADMIN_TOKENS, CLIENT_TOKENS
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions
@@ -94,6 +95,13 @@ class ServerListening(Options):
     tls_client_ca: str | None = ListeningOptions.tls_client_ca
     tls_handshake_timeout: int = ListeningOptions.tls_handshake_timeout
     socket_mode: str = ListeningOptions.socket_mode
+    admin_address: str | None = option(
+        "adminAddress",
+        reads=("FLAGSVC_SERVER_ADMIN_ADDRESS",),
+        kind=net.ADDRESS,
+        default=None,
+        help="a second address, plain HTTP, for probes and metrics; metrics are then answered there alone",
+    )
 
 
 class ServerCallers(Options):
@@ -150,6 +158,31 @@ class ServerStorage(Options):
         needs="seed",
         help="how a changed seed is applied to a database in use: `once`: warn and leave it out; `add`: add what is missing by"
         " name, change nothing that is there",
+    )
+    init_admin_tokens: Texts = option(
+        "initAdminTokens",
+        reads=("FLAGSVC_INIT_ADMIN_TOKENS", "INIT_ADMIN_API_TOKENS"),
+        kind=ADMIN_TOKENS,
+        default=(),
+        secret=True,
+        help="admin tokens that a database without API tokens gets, such as *:*.some-secret",
+    )
+    init_backend_tokens: Texts = option(
+        "initBackendTokens",
+        reads=("FLAGSVC_INIT_BACKEND_TOKENS", "INIT_BACKEND_API_TOKENS", "INIT_CLIENT_API_TOKENS"),
+        kind=CLIENT_TOKENS,
+        default=(),
+        secret=True,
+        help="tokens for proxies and server-side SDKs that a database without API tokens gets, such as"
+        " *:development.some-secret",
+    )
+    init_frontend_tokens: Texts = option(
+        "initFrontendTokens",
+        reads=("FLAGSVC_INIT_FRONTEND_TOKENS", "INIT_FRONTEND_API_TOKENS"),
+        kind=CLIENT_TOKENS,
+        default=(),
+        secret=True,
+        help="tokens for pages and apps that a database without API tokens gets, such as shop:production.some-secret",
     )
     event_days: int = option(
         "eventDays",

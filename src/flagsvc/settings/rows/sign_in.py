@@ -46,6 +46,7 @@ class ServerSignIn(Options):
         kind=of.TEXTS,
         default=("openid", "profile", "email"),
         help="what the provider is asked for; some give groups only with a scope of their own",
+        advanced=True,
     )
     oidc_groups_claim: str = option(
         "oidcGroupsClaim",
@@ -53,6 +54,7 @@ class ServerSignIn(Options):
         kind=of.TEXT,
         default="groups",
         help="claim of the ID token with the groups of a person: a text or a list; dots lead into objects",
+        advanced=True,
     )
     oidc_name: str | None = option(
         "oidcName",
@@ -62,6 +64,7 @@ class ServerSignIn(Options):
         default_text="the host of the issuer",
         needs="oidcIssuer",
         help="name of the provider on the sign-in page",
+        advanced=True,
     )
     user_header: str | None = option(
         "userHeader",

@@ -22,6 +22,7 @@ class StorageOptions(Options):
         kind=of.OBJECT,
         default=None,
         help="custom storage provider, used in place of the folder",
+        advanced=True,
     )
     storage: Place = option(
         "storage",
@@ -46,6 +47,7 @@ class StorageOptions(Options):
         kind=of.PATH,
         default=None,
         help="authorities, PEM, to trust beside the system's where the storage is rediss://",
+        advanced=True,
     )
     storage_cert: str | None = option(
         "storageCert",
@@ -53,6 +55,7 @@ class StorageOptions(Options):
         kind=of.PATH,
         default=None,
         help="certificate, PEM, to show to a rediss:// server (mutual TLS)",
+        advanced=True,
     )
     storage_key: str | None = option(
         "storageKey",
@@ -62,6 +65,7 @@ class StorageOptions(Options):
         default_text="in the certificate's file",
         needs="storageCert",
         help="key of that certificate, PEM",
+        advanced=True,
     )
     storage_key_password: str | None = option(
         "storageKeyPassword",
@@ -71,6 +75,7 @@ class StorageOptions(Options):
         secret=True,
         needs="storageCert",
         help="password of that key, where it is encrypted",
+        advanced=True,
     )
     storage_timeout: int = option(
         "storageTimeout",
@@ -78,6 +83,7 @@ class StorageOptions(Options):
         kind=of.integer(1, metavar="MS"),
         default=2000,
         help="milliseconds after which a request to the storage server times out",
+        advanced=True,
     )
     storage_prefix: str = option(
         "storagePrefix",
@@ -85,6 +91,7 @@ class StorageOptions(Options):
         kind=NAME_PREFIX,
         default="flagsvc",
         help="what every key and channel on the storage server begins with",
+        advanced=True,
     )
     lease_time: int = option(
         "leaseTime",
@@ -93,4 +100,5 @@ class StorageOptions(Options):
         default=5000,
         help="milliseconds that a lease lasts; another replica takes over from a poller that has died within this time and a fifth"
         " of it",
+        advanced=True,
     )

@@ -42,6 +42,7 @@ class UpstreamOptions(Options):
         secret=True,
         help="headers to send with every request to the upstream server, for a gateway before it, written Name: value",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     upstream_auth_header: str = option(
         "upstreamAuthHeader",
@@ -50,6 +51,7 @@ class UpstreamOptions(Options):
         default="authorization",
         help="name of the header that carries flagsvcApiToken to the upstream server",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     flagsvc_app_name: str = option(
         "flagsvcAppName",
@@ -67,6 +69,7 @@ class UpstreamOptions(Options):
         default_text="user name and host name, as user-host",
         help="instance id used when registering upstream; for GitLab, the one of the project, which is required",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     refresh_interval: int = option(
         "refreshInterval",
@@ -91,6 +94,7 @@ class UpstreamOptions(Options):
         default=None,
         help="only toggles whose name starts with this are known",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     tags: Tags = option(
         "tags",
@@ -99,6 +103,7 @@ class UpstreamOptions(Options):
         default=(),
         help="only toggles with these tags are asked for, written tagName:tagValue,tagName2:tagValue2",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     http_options_reject_unauthorized: bool = option(
         "httpOptions.rejectUnauthorized",
@@ -107,6 +112,7 @@ class UpstreamOptions(Options):
         default=True,
         help="refuse an upstream server whose certificate is not valid",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     http_proxy: str | None = option(
         "httpProxy",
@@ -129,7 +135,7 @@ class UpstreamOptions(Options):
         reads=("NO_PROXY", "no_proxy"),
         kind=of.TEXTS,
         default=(),
-        help="hosts and domains that are reached without the outbound proxy; * for all",
+        help="hosts, domains, addresses and ranges of addresses that are reached without the outbound proxy; * for all",
         scope=Scope.INHERITED,
     )
     upstream_timeout: int = option(
@@ -139,6 +145,7 @@ class UpstreamOptions(Options):
         default=10_000,
         help="milliseconds after which a request to the upstream server is given up",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     max_staleness: int = option(
         "maxStaleness",
@@ -156,6 +163,7 @@ class UpstreamOptions(Options):
         default=300_000,
         help="milliseconds of a pause that are kept where the upstream server asks for more (Retry-After); 0 keeps none",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     upstream_ca: str | None = option(
         "upstreamCa",
@@ -172,6 +180,7 @@ class UpstreamOptions(Options):
         default=None,
         help="certificate, PEM, to show to the upstream server (mutual TLS); read again when the file changes",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     upstream_key: str | None = option(
         "upstreamKey",
@@ -182,6 +191,7 @@ class UpstreamOptions(Options):
         needs="upstreamCert",
         help="key of that certificate, PEM",
         scope=Scope.INHERITED,
+        advanced=True,
     )
     upstream_key_password: str | None = option(
         "upstreamKeyPassword",
@@ -192,4 +202,5 @@ class UpstreamOptions(Options):
         needs="upstreamCert",
         help="password of that key, where it is encrypted",
         scope=Scope.INHERITED,
+        advanced=True,
     )

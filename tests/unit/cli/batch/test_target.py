@@ -12,6 +12,7 @@ import pytest
 from flagsvc.cli.batch.target import Target, add_target_arguments, read_target
 from flagsvc.cli.parser import CommandParser, UsageError
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.http.client.trust import Trust
 from support.pki import Authority, written
 
 URL = {"FLAGSVC_URL": "http://flags.example"}
@@ -28,6 +29,13 @@ def parsed(*arguments: str) -> Namespace:
 def target(*arguments: str, env: Mapping[str, str] = URL) -> Target:
     """Return the target of arguments and environment."""
     return read_target(parsed(*arguments), env)
+
+
+def trust(*arguments: str, env: Mapping[str, str] = URL) -> Trust:
+    """Return the trust settings of arguments and environment."""
+    found = target(*arguments, env=env).trust
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -120,24 +128,24 @@ def test_both_tokens() -> None:
 
 def test_certificates(tmp_path: Path) -> None:
     """Certificates are verified unless --insecure or the proxy's variable disables it. A --ca-file must contain a certificate."""
-    assert target().reject_unauthorized
-    assert not target("--insecure").reject_unauthorized
-    assert not target(env=URL | {"HTTP_OPTIONS_REJECT_UNAUTHORIZED": "false"}).reject_unauthorized
+    assert trust().reject_unauthorized
+    assert not trust("--insecure").reject_unauthorized
+    assert not trust(env=URL | {"HTTP_OPTIONS_REJECT_UNAUTHORIZED": "false"}).reject_unauthorized
     (tmp_path / "ca.pem").write_text("nothing")
     for path, reason in (
-        (tmp_path / "none", "no such file or directory"),
-        (tmp_path / "ca.pem", "no certificate is in it"),
+        (tmp_path / "none", "cannot read `.*`: no such file or directory"),
+        (tmp_path / "ca.pem", "`.*` holds no certificate in PEM form"),
     ):
-        with pytest.raises(ConfigurationError, match=f"--ca-file: cannot use `.*`: {reason}"):
-            target("--ca-file", str(path)).tls()
+        with pytest.raises(ConfigurationError, match=f"--ca-file: {reason}"):
+            trust("--ca-file", str(path)).check()
 
 
 def test_outbound_proxies() -> None:
     """HTTP_PROXY and NO_PROXY apply as for the proxy. No repr shows a password in them."""
     env: dict[str, Any] = {"HTTP_PROXY": "http://u:s3cret@proxy.example:3128", "NO_PROXY": "inside.example"}
     outside, inside = target(env=URL | env), target("--url", "http://inside.example", env=env)
-    assert outside.outbound().proxy_for(outside.url) == "http://u:s3cret@proxy.example:3128"
-    assert inside.outbound().proxy_for(inside.url) is None
+    assert outside.outbound.proxy_for(outside.url) == "http://u:s3cret@proxy.example:3128"
+    assert inside.outbound.proxy_for(inside.url) is None
     assert "s3cret" not in repr(outside)
     with pytest.raises(ConfigurationError):
         target(env=URL | {"HTTP_OPTIONS_REJECT_UNAUTHORIZED": "perhaps"})
@@ -154,9 +162,12 @@ def test_what_the_proxy_trusts_and_shows(tmp_path: Path) -> None:
         "FLAGSVC_UPSTREAM_KEY_PASSWORD": "s3cret-word",
     }
     found = target(env=URL | env)
-    assert len(found.tls().get_ca_certs()) == len(target().tls().get_ca_certs()) + 1
+    more = written(tmp_path, "more.pem", Authority().pem)
+    assert len(trust(env=URL | env).context().get_ca_certs()) == len(trust().context().get_ca_certs()) + 1
+    both = trust("--ca-file", more, env=URL | env)
+    assert len(both.context().get_ca_certs()) == len(trust().context().get_ca_certs()) + 2
     assert "s3cret-word" not in repr(found)
     with pytest.raises(ConfigurationError, match="upstreamKeyPassword: does not decrypt the key"):
-        target(env=URL | env | {"FLAGSVC_UPSTREAM_KEY_PASSWORD": "other"}).tls()
+        trust(env=URL | env | {"FLAGSVC_UPSTREAM_KEY_PASSWORD": "other"}).check()
     with pytest.raises(ConfigurationError, match=r"upstreamKey .* has no effect without upstreamCert"):
         target(env=URL | {"FLAGSVC_UPSTREAM_KEY": "key.pem"})

@@ -23,9 +23,13 @@ class Wire:
     def __init__(self) -> None:
         self.reading = True
         self.closed = False
+        self.sent = bytearray()
+        self.wrote: Callable[[], None] = lambda: None
 
     def write(self, data: bytes) -> None:
         """Record sent bytes."""
+        self.sent += data
+        self.wrote()
 
     def is_closing(self) -> bool:
         """Return whether it was closed."""
@@ -90,6 +94,30 @@ async def test_a_large_answer_comes_in_pieces(packed: bool) -> None:
     assert turns >= len(sent) // PIECE_BYTES
     assert (await task).body == (DOCUMENT * 3 if packed else DOCUMENT)
     assert connection.usable
+
+
+@asynchronous
+async def test_a_large_request_goes_out_in_pieces() -> None:
+    """While the server reads on, each piece restarts the time limit. A server that answers early gets no more of it."""
+    connection, wire, _ = asked()
+    wire.wrote = connection.pause_writing
+    task = await begun(asyncio.ensure_future(connection.ask(REQUEST + DOCUMENT, kept, 10.0)))
+    exchange = connection._exchange
+    assert exchange is not None and len(wire.sent) == PIECE_BYTES
+    touched = 0
+
+    def count() -> None:
+        nonlocal touched
+        touched += 1
+
+    exchange.touched = count
+    for _ in range(3):
+        connection.resume_writing()
+    assert (touched, len(wire.sent)) == (3, 4 * PIECE_BYTES) and DOCUMENT.startswith(wire.sent[len(REQUEST) :])
+    connection.data_received(answer(b"enough"))
+    assert (await task).body == b"enough" and wire.closed
+    connection.resume_writing()
+    assert len(wire.sent) == 4 * PIECE_BYTES
 
 
 @asynchronous

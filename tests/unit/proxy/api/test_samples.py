@@ -55,11 +55,11 @@ def test_what_is_told_of_the_configuration() -> None:
     serving = Serving()
     serving.holder.last_fetch_ms, serving.holder.failures = 2500.0, 3
     serving.holder.event_counts = {"failed": 3, "fetched": 1}
-    serving.holder.state = "rejected"
+    serving.holder.state = "refused"
     lines = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode().splitlines()
     for line in (
         'flagsvc_config_info{revision="revision"} 1.0',
-        'flagsvc_config_state{state="rejected"} 1.0',
+        'flagsvc_config_state{state="refused"} 1.0',
         "flagsvc_config_last_success_timestamp_seconds 2.5",
         "flagsvc_upstream_consecutive_failures 3.0",
         'flagsvc_upstream_answers_total{event="failed"} 3.0',

@@ -57,7 +57,7 @@ def test_answers_are_counted_by_endpoint() -> None:
     serving.ask(b"OPTIONS", b"/proxy")
     endpoint = serving.service.resources[b"/proxy"].endpoints[b"GET"]
     assert endpoint.counts.statuses == {200: 1, 400: 1}
-    assert serving.service.rest.statuses == {404: 1}
+    assert serving.service.rest[b"GET"].statuses == {404: 1}
     assert serving.service.preflights.statuses == {204: 1}
 
 

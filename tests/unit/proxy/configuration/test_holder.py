@@ -65,7 +65,7 @@ async def test_how_fresh_it_is() -> None:
 def test_what_the_checks_brought() -> None:
     """Every kind of answer has a number from the start, so that a first one is seen as an increase."""
     holder: Holder[TinySnapshot] = Holder()
-    assert set(holder.event_counts) == {"fetched", "same", "not-modified", "empty", "rejected", "refused", "failed"}
+    assert set(holder.event_counts) == {"fetched", "same", "not-modified", "empty", "unusable", "refused", "failed"}
     assert set(holder.event_counts.values()) == {0}
     holder.record_check(Event.FAILED, 1)
     holder.record_check(Event.FAILED, 2)

@@ -25,16 +25,16 @@ from flagsvc.proxy.configuration.lifecycle import (
 KEY = {"R": Action.REPLACE, "k": Action.KEEP_ETAG, "d": Action.DROP_ETAG, "s": Action.SAVE, "h": Action.HOLD_BACK}
 
 # event, pace (while cold a failure's is `soon`), then what follows in each state; behind it the actions by letter
-STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
+STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "refused")
 EXPECTED = """
-restored      normal    restored:Rk      restored         bootstrapped    fresh      stale      rejected
-bootstrapped  normal    bootstrapped:Rd  bootstrapped:Rd  bootstrapped    fresh      stale      rejected
+restored      normal    restored:Rk      restored         bootstrapped    fresh      stale      refused
+bootstrapped  normal    bootstrapped:Rd  bootstrapped:Rd  bootstrapped    fresh      stale      refused
 fetched       normal    fresh:Rks        fresh:Rks        fresh:Rks       fresh:Rks  fresh:Rks  fresh:Rks
 same          normal    cold             fresh:k          fresh:ks        fresh:k    fresh:k    fresh:k
 not-modified  normal    cold             fresh            bootstrapped    fresh      fresh      fresh
-empty         normal    fresh:Rks        restored:h       bootstrapped:h  fresh:h    stale:h    rejected:h
-rejected      back-off  cold             restored         bootstrapped    rejected   rejected   rejected
-refused       slow      cold             restored         bootstrapped    rejected   rejected   rejected
+empty         normal    fresh:Rks        restored:h       bootstrapped:h  fresh:h    stale:h    refused:h
+unusable      back-off  cold             restored         bootstrapped    refused   refused   refused
+refused       slow      cold             restored         bootstrapped    refused   refused   refused
 failed        back-off  cold             restored         bootstrapped    stale      stale      stale
 """
 
@@ -67,7 +67,7 @@ def test_the_table_is_complete() -> None:
 
 
 EVENTS = st.sampled_from(Event)
-UPSTREAMS = (State.FRESH, State.STALE, State.REJECTED)
+UPSTREAMS = (State.FRESH, State.STALE, State.REFUSED)
 
 
 def failures_after(status: LifecycleStatus, pace: Pace) -> int:
@@ -125,7 +125,7 @@ def test_classify_document(names: list[str], served: list[str] | None, doubt: bo
     ("kind", "event"),
     [
         ("unauthorized", Event.REFUSED),
-        ("document", Event.REJECTED),
+        ("document", Event.UNUSABLE),
         ("network", Event.FAILED),
         ("not-found", Event.FAILED),
         ("throttled", Event.FAILED),
@@ -136,4 +136,4 @@ def test_classify_document(names: list[str], served: list[str] | None, doubt: bo
 def test_what_a_failure_is(kind: str, event: Event) -> None:
     """Every kind of UpstreamError is an event. Any other error is about the document."""
     assert classify_error(UpstreamError(kind, "x")) is event
-    assert classify_error(DocumentError("features", "x")) is Event.REJECTED
+    assert classify_error(DocumentError("features", "x")) is Event.UNUSABLE

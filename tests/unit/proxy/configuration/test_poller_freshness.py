@@ -27,7 +27,7 @@ async def test_every_poll_is_counted_by_what_it_brought() -> None:
             failures.append(world.holder.failures)
         # each round ends when the next poll is over
         assert failures == [0, 0, 1, 2, 3, 0, 0, 1, 2]
-        counts = {"fetched": 2, "not-modified": 1, "same": 1, "failed": 3, "refused": 1, "rejected": 1, "empty": 1}
+        counts = {"fetched": 2, "not-modified": 1, "same": 1, "failed": 3, "refused": 1, "unusable": 1, "empty": 1}
         assert world.holder.event_counts == counts
 
 

@@ -88,7 +88,7 @@ async def test_a_storage_that_was_away_at_the_start() -> None:
         while world.holder.state != "fresh":
             await world.round()
         assert world.serves == ["two"] and world.source.etags[-1] in ('"etag"', etag_of(TWO))  # type: ignore[unreachable]
-        said = [line for line in world.log.at("warn") if "stored" in line]  # type: ignore[unreachable]
+        said = [line for line in world.log.at("info", "warn") if "stored" in line]  # type: ignore[unreachable]
         assert said == ["the stored configuration could not be read", "the stored configuration can be read again"]
 
 
@@ -101,7 +101,7 @@ async def test_a_stored_document_that_was_of_no_use_at_the_start() -> None:
         store.data.update(stored(ONE, None).data)
         await world.round()
         assert (world.serves, world.holder.state) == (["one"], "restored")
-        said = [line for line in world.log.at("warn") if "stored" in line]
+        said = [line for line in world.log.at("info", "warn") if "stored" in line]
         assert said == ["the stored configuration cannot be used", "the stored configuration can be used"]
 
 
@@ -303,4 +303,4 @@ async def test_a_store_that_fails_is_a_warning_and_nothing_more() -> None:
         await world.round()
         await turns()
         assert StoredDocument.unpack(store.data["key"]).body == ONE
-        assert world.log.at("warn")[2:] == ["the configuration is stored again"]
+        assert [line for line in world.log.at("info") if "stored" in line] == ["the configuration is stored again"]

@@ -24,6 +24,11 @@ async def test_a_fresh_configuration() -> None:
     assert "Callers get what the flag server has." in page and "5 min" in page and found["revision"] in page
 
 
+def test_a_state_has_one_word() -> None:
+    """The page calls a state as the metrics do. Only `cold` is a sentence there."""
+    assert {state for state in State if STATES[state][0] != state} == {State.COLD}
+
+
 @pytest.mark.parametrize("state", list(State))
 def test_every_state_has_words(state: State) -> None:
     """No state is missing, and the page of each renders."""

@@ -10,6 +10,11 @@ from flagsvc.core.errors import DatabaseError
 from support.flagservers import USER_SECRET, app_client
 
 
+def unreachable() -> int:
+    """Fail as a store whose database is away."""
+    raise DatabaseError("the database failed: OperationalError")
+
+
 def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are 200 while the database answers. Without it, health stays 200 and readiness is 503."""
     with app_client(str(tmp_path / "flags.db")) as client:
@@ -17,14 +22,28 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             answer = client.get(path, token=None)
             assert (answer.status, answer.json()) == (200, {"health": "GOOD"})
 
-        def gone() -> int:
-            raise DatabaseError("the database failed: OperationalError")
-
-        monkeypatch.setattr(client.server.store, "revision", gone)
+        monkeypatch.setattr(client.server.store, "revision", unreachable)
         assert client.get("/health", token=None).status == 200
         answer = client.get("/ready", token=None)
         assert (answer.status, answer.json()) == (503, {"health": "BAD"})
         assert int(answer.headers["retry-after"]) > 0
+
+
+def test_probes_and_metrics_where_operators_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paths of the proxy's probes answer here too, outside of the base path, with the reason as a word."""
+    database = str(tmp_path / "flags.db")
+    with app_client(database, base="/base") as client:
+        found = {path: client.get(path, token=None) for path in ("/livez", "/readyz", "/metrics")}
+        assert {path: answer.status for path, answer in found.items()} == dict.fromkeys(found, 200)
+        assert (found["/livez"].body, found["/readyz"].body) == (b"ok", b"ready")
+        assert b"flagsvc_build_info" in found["/metrics"].body
+        assert {client.get(f"/base{path}", token=None).status for path in found} == {404}
+        client.server.process.draining = True
+        answer = client.get("/readyz", token=None)
+        assert (answer.status, answer.body, client.get("/livez", token=None).status) == (503, b"draining", 200)
+    with app_client(str(tmp_path / "other.db")) as client:
+        monkeypatch.setattr(client.server.store, "revision", unreachable)
+        assert client.get("/readyz", token=None).body == b"database"
 
 
 def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,14 +53,16 @@ def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with app_client(str(tmp_path / "flags.db"), given=given) as client:
         client.get("/health", token=None)
         client.get("/nosuch/secret-name")
+        client.ask("SECRET-METHOD", "/health")
         answer = client.get("/internal-backstage/prometheus", token=None)
         assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
         text = answer.body.decode()
         assert 'flagsvc_http_requests_total{method="GET",route="/health",status="200"} 1.0' in text
-        assert 'flagsvc_http_requests_total{method="none",route="none",status="404"} 1.0' in text
+        assert 'flagsvc_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in text
+        assert 'flagsvc_http_requests_total{method="other",route="unmatched",status="405"} 1.0' in text
         assert "flagsvc_features 2.0" in text
         assert f"flagsvc_revision {client.server.store.revision()}.0" in text
-        assert "secret" not in text and USER_SECRET not in text
+        assert "secret" not in text.lower() and USER_SECRET not in text
 
         def gone() -> None:
             raise DatabaseError("the database failed: OperationalError")

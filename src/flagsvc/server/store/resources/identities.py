@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from shlex import quote
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Row, delete, func, insert, or_, select, update
 
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.server.store.checks import Json
@@ -24,6 +24,7 @@ from flagsvc.server.store.resources.users import ADMINISTRATOR, EMAIL, MAX_LENGT
 from flagsvc.server.store.schema import identities, project_roles, projects, used_answers
 from flagsvc.server.store.schema import users as users_table
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import shorten, utf16_length
 from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import insert_into
 from flagsvc.settings.kinds import printable
@@ -36,6 +37,7 @@ LEAST = "viewer"
 """The root role of those whose groups give roles in projects only."""
 
 NO_ROLE = "None of your groups has a role here. Ask an administrator of this server which group gives one."
+NO_GROUP = "groupRoles names none of the groups of the person"
 UNKNOWN = "There is no user for you here. Ask an administrator of this server for one."
 TAKEN = "This user is linked to another account, or this account to another user. An administrator of this server can say more."
 NOT_LINKED = (
@@ -45,7 +47,11 @@ NOT_LINKED = (
 
 
 class RefusedPersonError(FlagsvcError):
-    """Somebody who is authenticated may not sign in. The message is a sentence for them."""
+    """Somebody who is authenticated may not sign in. The message is a sentence for them, and `reason` is for the log."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Person(NamedTuple):
@@ -76,30 +82,75 @@ class GivenRoles(NamedTuple):
 def roles_of_groups(groups: Iterable[str], rules: GroupRoles) -> GivenRoles:
     """Return the roles that groups give, of the root roles the strongest."""
     held = set(groups)
-    given = [role for group, role in rules if group in held]
+    return read_roles({role for group, role in rules if group in held})
+
+
+def read_roles(given: Collection[str]) -> GivenRoles:
+    """Return roles that are written as `groupRoles` has them, of the root roles the strongest."""
     root = next((role for role in ROOT_ROLES if role in given), "")
     pairs = (role.partition(":")[::2] for role in given if ":" in role)
     return GivenRoles(root, frozenset((project, role) for role, project in pairs))
 
 
-def sign_in(tx: Tx, person: Person, rules: GroupRoles, opened_by: str) -> str:
+def sign_in(tx: Tx, person: Person, rules: GroupRoles, opened_by: str) -> str | None:
     """Return the secret of a new session of a person, with the roles that the groups give now.
 
-    Raises RefusedPersonError, and CallerError for odd names and conflicts; both have a sentence for the person.
+    None if the groups give no role any more: then what they gave is taken, which must be committed, and the person is refused.
+
+    Raises RefusedPersonError, and CallerError for conflicts; both have a sentence for the person. Then nothing changes.
 
     Without `rules`, and for a person without known groups, roles stay as they are, and only users sign in that exist already.
     """
     given = roles_of_groups(person.groups, rules) if rules and person.groups is not None else None
     if given is not None and not given:
-        raise RefusedPersonError(NO_ROLE)
+        if take_roles(tx, person):
+            return None
+        raise RefusedPersonError(NO_ROLE, NO_GROUP)
     user = find_user(tx, person)
     if user is None and given is None:
-        raise RefusedPersonError(UNKNOWN)
+        raise RefusedPersonError(UNKNOWN, "no user has the verified address or the name of the person")
     number = create_user(tx, person, given.root or LEAST) if user is None and given is not None else user
     assert number is not None
     if given is not None:
         set_roles(tx, number, given)
+        note_given(tx, person, held_roles(tx, number))
     return sessions.open_session(tx, number, opened_by)
+
+
+def take_roles(tx: Tx, person: Person) -> bool:
+    """Take the roles that the groups of a person gave, and end the sessions of this way. Return whether there was any of them.
+
+    Roles that somebody has given by hand since the last sign-in stay. The only administrator stays one.
+    """
+    account = tx.db.execute(select(identities).where(*_is_account_of(person))).first()
+    if account is None:
+        return False
+    held = held_roles(tx, account.user_id)
+    given = held if account.roles is None else held & set(account.roles)
+    set_roles(tx, account.user_id, read_roles(held - given))
+    note_given(tx, person, given & held_roles(tx, account.user_id))
+    sessions.end_sessions_by(tx, account.user_id, way_of_issuer(person.issuer))
+    return bool(tx.pending_events)
+
+
+def held_roles(tx: Tx, user: int) -> set[str]:
+    """Return the roles of a user, written as `groupRoles` has them."""
+    rows = tx.db.execute(select(project_roles).where(project_roles.c.user_id == user))
+    return {users.find(tx, user).root_role, *(f"{row.role}:{row.project}" for row in rows)}
+
+
+def note_given(tx: Tx, person: Person, roles: Collection[str]) -> None:
+    """Note with the account of a person which roles of the user its groups gave."""
+    tx.db.execute(update(identities).where(*_is_account_of(person)).values(roles=sorted(roles)))
+
+
+def _is_account_of(person: Person) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return identities.c.issuer == person.issuer, identities.c.subject == person.subject
+
+
+def way_of_issuer(issuer: str) -> str:
+    """Return what opens the sessions of the accounts at an issuer."""
+    return BY_HEADER if issuer == HEADER else BY_PROVIDER
 
 
 def find_user(tx: Tx, person: Person) -> int | None:
@@ -107,8 +158,7 @@ def find_user(tx: Tx, person: Person) -> int | None:
 
     Raises RefusedPersonError for an administrator, and CallerError (409) for a user with another account at the issuer.
     """
-    own = identities.c.issuer == person.issuer, identities.c.subject == person.subject
-    known = tx.db.execute(select(identities.c.user_id).where(*own)).scalar()
+    known = tx.db.execute(select(identities.c.user_id).where(*_is_account_of(person))).scalar()
     if known is not None:
         return int(known)
     found = find_namesake(tx, person)
@@ -116,7 +166,10 @@ def find_user(tx: Tx, person: Person) -> int | None:
         return None
     if found.root_role == ADMINISTRATOR:
         words = {"user": found.username or found.email, "issuer": person.issuer, "subject": person.subject}
-        raise RefusedPersonError(NOT_LINKED.format(**{name: quote(word) for name, word in words.items()}))
+        sentence = NOT_LINKED.format(**{name: quote(word) for name, word in words.items()})
+        raise RefusedPersonError(
+            sentence, "the user with the address or the name is an administrator, and is not linked"
+        )
     link(tx, found, person.issuer, person.subject)
     return int(found.id)
 
@@ -139,7 +192,7 @@ def link(tx: Tx, user: Row[Any], issuer: str, subject: str) -> None:
     taken = or_(identities.c.user_id == user.id, identities.c.subject == subject)
     if tx.db.execute(select(identities).where(identities.c.issuer == issuer, taken)).first():
         raise CallerError("ConflictError", TAKEN)
-    row = {"issuer": issuer, "subject": subject, "user_id": user.id, "created_at": tx.now}
+    row = {"issuer": issuer, "subject": subject, "user_id": user.id, "created_at": tx.now, "roles": []}
     tx.db.execute(insert(identities).values(row))
     tx.record_event("user-linked", data=users.shown(user) | {"issuer": issuer, "subject": subject})
 
@@ -189,7 +242,7 @@ def _unlink(tx: Tx, user: Row[Any], account: Row[Any]) -> None:
     tx.db.execute(delete(identities).where(*own))
     before = users.shown(user) | {"issuer": account.issuer, "subject": account.subject}
     tx.record_event("user-unlinked", before=before)
-    sessions.end_sessions_by(tx, user.id, BY_HEADER if account.issuer == HEADER else BY_PROVIDER)
+    sessions.end_sessions_by(tx, user.id, way_of_issuer(account.issuer))
 
 
 def use_answer(tx: Tx, digest: str, seconds: float) -> bool:
@@ -201,13 +254,32 @@ def use_answer(tx: Tx, digest: str, seconds: float) -> bool:
 
 
 def create_user(tx: Tx, person: Person, role: str) -> int:
-    """Create the user of a person with a root role, link it, and return its id. Raises CallerError (400) for an odd name."""
-    names = (
-        {"email": person.email} if EMAIL.fullmatch(person.email) else {"username": person.username or person.subject}
-    )
-    made = users.create(tx, {**names, "name": person.name[:MAX_LENGTH] or None, "rootRole": role.title()})
+    """Create the user of a person with a root role, link it, and return its id. Raises CallerError (400) for a taken address."""
+    names = {"email": person.email} if is_address(person.email) else {"username": username_of(tx, person)}
+    made = users.create(tx, {**names, "name": shorten(person.name, MAX_LENGTH) or None, "rootRole": role.title()})
     link(tx, users.find(tx, made["id"]), person.issuer, person.subject)
     return int(made["id"])
+
+
+def is_address(email: str) -> bool:
+    """Return whether a user may have an address. With other letters than ASCII it must be in lower case already.
+
+    Else lower case could make it that of somebody else.
+    """
+    same = email.isascii() or email == email.lower()
+    return same and utf16_length(email) <= MAX_LENGTH and EMAIL.fullmatch(email) is not None
+
+
+def username_of(tx: Tx, person: Person) -> str:
+    """Return the username of a new user without an address: the name in the header, else the subject.
+
+    A subject that could be an address, or is the name of another user, is none; the id of the account stands for it.
+    """
+    subject = person.subject if person.subject.isascii() and "@" not in person.subject else ""
+    found = person.username or subject
+    taken = tx.db.execute(select(users_table.c.id).where(users_table.c.username == found)).first()
+    fits = found and utf16_length(found) <= MAX_LENGTH and taken is None
+    return found if fits else account_id(person.issuer, person.subject)
 
 
 def set_roles(tx: Tx, user: int, given: GivenRoles) -> None:

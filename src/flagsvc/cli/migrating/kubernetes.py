@@ -1,0 +1,197 @@
+"""The containers of Kubernetes manifests: variables, command lines and ports, with the ConfigMaps and Secrets of the same files.
+
+A value that stands in another object is not made up: its variable becomes a reference, which says where the value is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from flagsvc.cli.migrating.compose_files import MOST_ADDED, Service, Tree, scalar_text
+from flagsvc.cli.migrating.interpolation import Lookup, Meter
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import printable
+
+Objects: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
+"""Kind and name of a ConfigMap or a Secret → its data."""
+
+VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z0-9_.-]+)\)")
+"""An escaped dollar sign, or a variable, as Kubernetes has them in values and commands."""
+TEMPLATE = "{{"
+POD_SPECS = ((), ("spec",), ("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
+"""Where an object has the specification of its pods: a Pod, what makes pods, a CronJob."""
+MAPS, SECRETS = "ConfigMap", "Secret"
+SOURCES = {"configMapRef": MAPS, "secretRef": SECRETS, "configMapKeyRef": MAPS, "secretKeyRef": SECRETS}
+ALL = "envFrom"
+"""What stands for the names of variables that are not known."""
+
+
+def read_containers(texts: Mapping[str, str], lookup: Lookup) -> list[Service]:
+    """Return the containers of manifests, given by path. Raises ConfigurationError if a text is no manifest.
+
+    `lookup` returns the value of a variable whose value is not in the manifests.
+    """
+    objects = [each for where, text in texts.items() for each in _objects(text, where)]
+    data = {(str(each["kind"]), _name(each)): _data(each) for each in objects if each.get("kind") in (MAPS, SECRETS)}
+    shown = ", ".join(printable(where, 300) for where in texts)
+    meter = Meter(shown, MOST_ADDED)
+    found = [ContainerReader(body, data, lookup, meter).read() for each in objects for body in _containers(each)]
+    if not found:
+        raise ConfigurationError([f"`{shown}` has no container: give the manifest of a Deployment or a Pod"])
+    return found
+
+
+def _objects(text: str, where: str) -> Iterator[Tree]:
+    """Yield the objects of the documents of a file. Those of a list are objects of their own."""
+    from flagsvc.cli.batch.yaml_files import read_documents
+
+    shown = printable(where, 300)
+    try:
+        documents = read_documents(text, shown)
+    except ConfigurationError as error:
+        if TEMPLATE not in text:
+            raise
+        hint = "it is a template of Helm: give what `helm template` prints, or the values with `--helm`"
+        raise ConfigurationError([f"{error.problems[0]}; {hint}"]) from None
+    for document in documents:
+        items = document.get("items") if isinstance(document, dict) else None
+        for each in items if isinstance(items, list) else [document]:
+            if isinstance(each, dict) and isinstance(each.get("kind"), str):
+                yield each
+
+
+def _name(tree: Tree) -> str:
+    """Return the name of an object."""
+    metadata = tree.get("metadata")
+    return scalar_text(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
+def _data(tree: Tree) -> dict[str, str]:
+    """Return the data of a ConfigMap or a Secret. What is no text in base64 is left out."""
+    plain, coded = ("stringData", "data") if tree["kind"] == SECRETS else ("data", "")
+    found = {}
+    for name, value in _pairs(tree.get(coded)):
+        try:
+            found[name] = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, ValueError):
+            continue
+    return found | dict(_pairs(tree.get(plain)))
+
+
+def _pairs(value: object) -> list[tuple[str, str]]:
+    """Return the pairs of a mapping of texts."""
+    return [(name, scalar_text(item)) for name, item in value.items()] if isinstance(value, dict) else []
+
+
+def _containers(tree: Tree) -> Iterator[Tree]:
+    """Yield the containers of an object."""
+    for path in POD_SPECS:
+        place: Any = tree
+        for name in path:
+            place = place.get(name) if isinstance(place, dict) else None
+        yield from trees(place.get("containers") if isinstance(place, dict) else None)
+
+
+def trees(value: object) -> list[Tree]:
+    """Return the mappings of a list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+class ContainerReader:
+    """Reads one container."""
+
+    def __init__(self, body: Tree, objects: Objects, lookup: Lookup, meter: Meter) -> None:
+        self._service = Service(printable(scalar_text(body.get("name"))), "container")
+        self._body = body
+        self._objects = objects
+        self._lookup = lookup
+        self._meter = meter
+
+    def read(self) -> Service:
+        """Return the container."""
+        service, body = self._service, self._body
+        service.image = scalar_text(body.get("image"))
+        for each in trees(body.get("envFrom")):
+            self._take_all(each)
+        for each in trees(body.get("env")):
+            self._take(scalar_text(each.get("name")), each)
+        words = [self._expand(word) for key in ("command", "args") for word in self._words(key)]
+        service.words = service.in_shell("command", words, self._meter)
+        ports = [each.get("containerPort") for each in trees(body.get("ports"))]
+        service.ports = [port for port in ports if isinstance(port, int)]
+        return service
+
+    def _take_all(self, entry: Tree) -> None:
+        """Add the variables of a whole object, with the prefix of the entry."""
+        prefix = scalar_text(entry.get("prefix"))
+        for key, kind, source in _sources(entry):
+            found = self._objects.get((kind, _named(source)))
+            if found is None:
+                self._service.references[ALL] = _place(key, source)
+            for name, value in (found or {}).items():
+                self._set(prefix + name, value)
+
+    def _take(self, name: str, entry: Tree) -> None:
+        """Add one variable. A later one wins."""
+        source = entry.get("valueFrom")
+        if not isinstance(source, dict):
+            self._set(name, self._expand(scalar_text(entry.get("value"))))
+            return
+        value, place = self._find(source)
+        given = self._lookup(name) if value is None else value
+        if given is not None:
+            self._set(name, given)
+        else:
+            self._service.variables.pop(name, None)
+            self._service.references[name] = place
+
+    def _find(self, source: Tree) -> tuple[str | None, str]:
+        """Return the value that an entry takes from elsewhere, None if it is unknown, and where it is."""
+        for key, kind, each in _sources(source):
+            found = self._objects.get((kind, _named(each)), {})
+            return found.get(scalar_text(each.get("key"))), _place(key, each)
+        return None, ", ".join(f"`{printable(name)}`" for name in source)
+
+    def _set(self, name: str, value: str) -> None:
+        """Set a variable."""
+        self._meter.count(len(name) + len(value), name)
+        self._service.references.pop(name, None)
+        self._service.variables[name] = value
+
+    def _expand(self, text: str) -> str:
+        """Return a text with `$(NAME)` replaced by variables that stand before it. An unknown one stays as it is."""
+
+        def replacement(found: re.Match[str]) -> str:
+            value = "$" if found[1] is None else self._service.variables.get(found[1], found[0])
+            self._meter.count(len(value), found[0])
+            return value
+
+        return VARIABLE.sub(replacement, text)
+
+    def _words(self, key: str) -> Sequence[str]:
+        """Return the words of `command` or `args`."""
+        given = self._body.get(key)
+        return [scalar_text(word) for word in given] if isinstance(given, list) else []
+
+
+def _sources(entry: Tree) -> Iterator[tuple[str, str, Tree]]:
+    """Yield the references of an entry to objects: the key, the kind of the object, and what names it."""
+    for key, kind in SOURCES.items():
+        source = entry.get(key)
+        if isinstance(source, dict):
+            yield key, kind, source
+
+
+def _named(source: Tree) -> str:
+    """Return the name of the object that a reference names."""
+    return scalar_text(source.get("name"))
+
+
+def _place(key: str, source: Tree) -> str:
+    """Return where a reference leads, in words."""
+    name = f"{SOURCES[key]} `{printable(_named(source))}`"
+    return f"key `{printable(scalar_text(source.get('key')))}` of the {name}" if "key" in source else f"the {name}"
