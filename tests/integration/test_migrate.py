@@ -94,9 +94,12 @@ def test_edge_offline(tmp_path: Path) -> None:
         assert [feature["name"] for feature in answer.json()["features"]] == ["first"]
 
 
-@pytest.mark.parametrize("as_variables", [False, True])
-def test_the_reference(as_variables: bool, tmp_path: Path) -> None:
-    """A configuration of the reference means the same as file and as variables."""
+@pytest.mark.parametrize("way", ["kept", "variables", "file", "contract"])
+def test_the_reference(way: str, tmp_path: Path) -> None:
+    """A configuration of the reference means the same as it is, as file and as variables: variants have the state of their flag.
+
+    Of the same upstream as FLAGSVC_URL, without a word about variants, they have not (decision 0066).
+    """
     port = free_port()
     with fake_upstream(DOCUMENT) as upstream:
         env = {
@@ -107,9 +110,14 @@ def test_the_reference(as_variables: bool, tmp_path: Path) -> None:
         }
         written = migrate(tmp_path, "--format", "variables", **env)
         pairs = [line.partition("=") for line in written.splitlines() if line and not line.startswith("#")]
-        given = {name: value for name, _, value in pairs} if as_variables else {}
-        with proxy(tmp_path, f"port = {port}" if as_variables else migrate(tmp_path, **env), given):
+        variables = {name: value for name, _, value in pairs}
+        contract = {name: value for name, value in variables.items() if name != "FLAGSVC_VARIANT_FEATURE_STATE"}
+        given = {"kept": env, "variables": variables, "file": {}, "contract": contract}[way]
+        with proxy(tmp_path, migrate(tmp_path, **env) if way == "file" else f"port = {port}", given):
             assert toggles(port, "/proxy", KEY) == ["first"]
+            answer = ask(f"http://127.0.0.1:{port}/proxy", headers={"Authorization": KEY}).json()
+    state = {} if way == "contract" else {"feature_enabled": True, "featureEnabled": True}
+    assert answer["toggles"][0]["variant"] == {"name": "disabled", "enabled": False, **state}
 
 
 def test_a_backup_while_the_upstream_is_away(tmp_path: Path) -> None:
