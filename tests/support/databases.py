@@ -2,6 +2,7 @@
 
 `tests/conftest.py` makes these fixtures known to all tests. `database_url` runs a test on both kinds, on a database that is up to
 date and otherwise new; `empty_url` does so on a database without a table. `sqlite_url` and `postgresql_url` are of one kind.
+On PostgreSQL, `database_url` leads through PgBouncer in transaction mode, so that nothing depends on a session.
 
 Nothing is migrated for each test. An SQLite file is a copy of one that was migrated for the run; a PostgreSQL database is used
 again after every row that a test left is gone and every row of a new database is back.
@@ -21,6 +22,7 @@ import pytest
 from psycopg import sql
 
 from support import processes
+from support.poolers import Pooler, pgbouncer
 
 KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.programs))
 NUMBERS = itertools.count(1)
@@ -87,9 +89,10 @@ class Reusable:
 
 @dataclass
 class Pool:
-    """The reusable databases of a cluster, as many as tests need at once."""
+    """The reusable databases of a cluster behind a pooler, as many as tests need at once."""
 
     cluster: str
+    pooler: Pooler
     free: list[Reusable] = field(default_factory=list)
 
     @contextmanager
@@ -97,7 +100,7 @@ class Pool:
         """Give the URL of a database that is up to date and otherwise new."""
         database = self.free.pop() if self.free else self._make()
         try:
-            yield database.url
+            yield self.pooler.database(database.url)
         finally:
             if database.renew():
                 self.free.append(database)
@@ -151,9 +154,10 @@ def migrated(database: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgresql_pool(postgresql_cluster: str) -> Pool:
+def postgresql_pool(postgresql_cluster: str) -> Iterator[Pool]:
     """Give the databases of the cluster that are used again and again."""
-    return Pool(postgresql_cluster)
+    with pgbouncer(postgresql_cluster) as pooler:
+        yield Pool(postgresql_cluster, pooler)
 
 
 @pytest.fixture(scope="session")

@@ -300,7 +300,7 @@ def node_script(name: str, text: str, package: str, *arguments: str) -> Iterator
 @contextmanager
 def postgresql() -> Iterator[str]:
     """Run a PostgreSQL cluster of its own, on a temporary folder; give the URL of an empty database in it."""
-    user = next(name for name in ADMINISTRATOR if _exists(name)) if os.geteuid() == 0 else None
+    user = database_user()
     initdb, postgres, port = _postgres_program("initdb"), _postgres_program("postgres"), free_port()
     with scratch(user) as folder:
         data = folder / "data"
@@ -312,6 +312,18 @@ def postgresql() -> Iterator[str]:
         with running("postgres", serve, env={}, folder=folder, user=user, stop=signal.SIGINT) as program:
             program.wait(lambda: _accepts(data / "postmaster.pid"), "ready", 60)
             yield f"postgres://postgres@127.0.0.1:{port}/postgres"
+
+
+def database_user() -> str | None:
+    """Return the user that runs a database which root must not run; None if this process is not root's."""
+    return next(name for name in ADMINISTRATOR if _exists(name)) if os.geteuid() == 0 else None
+
+
+def answers_tcp(port: int) -> bool:
+    """Return whether a program accepts connections at a port."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
+    return False
 
 
 def _exists(user: str) -> bool:

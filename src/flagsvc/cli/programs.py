@@ -43,7 +43,7 @@ def read_flags(args: Namespace) -> dict[str, str]:
 
 
 def check_database(resolved: Resolved) -> None:
-    """Add a problem if the `database` option is invalid; the database library is imported only here.
+    """Add a problem if the options `database` or `databaseListenUrl` are invalid; the database library is imported only here.
 
     Raises MissingExtraError if that library is not installed.
     """
@@ -51,10 +51,17 @@ def check_database(resolved: Resolved) -> None:
     if "database" in resolved.problems:
         return
     from flagsvc.core.errors import DatabaseError
-    from flagsvc.server.store.store import database_url
+    from flagsvc.server.store.store import database_url, require_listenable
 
     try:
         database_url(resolved.values["database"])
     except DatabaseError as error:
         hint = f"; {QUOTES}" if in_quotes(resolved.values["database"]) else ""
         resolved.problems["database"] = f"database: {error}{hint}"
+        return
+    listen = resolved.values.get("databaseListenUrl")
+    if listen is not None and "databaseListenUrl" not in resolved.problems:
+        try:
+            require_listenable(resolved.values["database"], listen)
+        except DatabaseError as error:
+            resolved.problems["databaseListenUrl"] = f"databaseListenUrl: {error}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Self
 
 import msgspec
@@ -85,7 +85,7 @@ class FlagServer:
             as_json=options.use_json_logger,
             clock=self._clock,
             secrets=secrets_of(
-                options.database,
+                [options.database, options.database_listen_url],
                 options.oidc_client_secret,
                 *(*options.init_admin_tokens, *options.init_backend_tokens, *options.init_frontend_tokens),
             ),
@@ -211,13 +211,19 @@ class FlagServer:
             yield
 
 
-def secrets_of(database: str, *more: str | None) -> list[str]:
-    """Return the secrets of the database's URL, and more, for the log to hide; none for an invalid URL, which `start` reports."""
+def secrets_of(databases: Iterable[str | None], *more: str | None) -> list[str]:
+    """Return the secrets of the URLs of databases, and more, for the log to hide; `start` reports an invalid URL."""
+    passwords = [password_of(url) for url in databases if url is not None]
+    return [each for each in (*passwords, *more) if each is not None]
+
+
+def password_of(database: str) -> str | None:
+    """Return the password in a database's URL; None for an invalid URL."""
     try:
         password = database_url(database).password
     except DatabaseError:
-        password = None
-    return [str(each) for each in (password, *more) if each is not None]
+        return None
+    return None if password is None else str(password)
 
 
 def close_abandoned(opening: asyncio.Future[ServerRuntime]) -> None:

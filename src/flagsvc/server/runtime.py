@@ -109,7 +109,7 @@ def open_runtime(
     with ExitStack() as resources:
         seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
         made = prepare_folder(options.database)
-        store = open_store(options.database, clock, log)
+        store = open_store(options.database, clock, log, options.database_listen_url)
         resources.callback(store.close)
         notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change

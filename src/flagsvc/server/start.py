@@ -148,4 +148,4 @@ def describe_location(database: str) -> str:
     url = database_url(database)
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    return f"PostgreSQL, database `{url.database}` on {url.host or 'this machine'}"
+    return f"PostgreSQL, database `{url.database}` on {url.host or url.query.get('host') or 'this machine'}"

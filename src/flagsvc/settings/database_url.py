@@ -107,8 +107,8 @@ def _parameters(
     schema = text.get(SCHEMA, PUBLIC)
     if not PLAIN_NAME.fullmatch(schema):
         raise UrlRefusedError(SCHEMA, "expected the name of a schema: letters, digits and `_`")
-    if schema != PUBLIC and "options" not in given:
-        found["options"] = f"-csearch_path={schema}"
+    if schema != PUBLIC:
+        found["schema"] = schema
     if APPLICATION in text:
         found["application_name"] = text[APPLICATION]
     return {name: value for name, value in found.items() if name not in given}, unread

@@ -76,7 +76,7 @@ ROWS: tuple[RealVariable, ...] = (
     RealVariable("DATABASE_SSL_CA_FILE", COMBINED, "`sslrootcert` of that URL"),
     RealVariable("DATABASE_SSL_CERT_FILE", COMBINED, "`sslcert` of that URL"),
     RealVariable("DATABASE_SSL_KEY_FILE", COMBINED, "`sslkey` of that URL"),
-    RealVariable("DATABASE_SCHEMA", COMBINED, "the `search_path` of that URL; the schema must exist"),
+    RealVariable("DATABASE_SCHEMA", COMBINED, "`schema` of that URL; the schema must exist"),
     RealVariable("DATABASE_APPLICATION_NAME", COMBINED, "`application_name` of that URL"),
     RealVariable("DATABASE_SSL_CA_CONFIG", ABSENT, TLS),
     RealVariable("DATABASE_POOL_MIN", NEEDLESS, POOL, common=True),

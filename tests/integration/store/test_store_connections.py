@@ -7,56 +7,35 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.engine import make_url
 
-from flagsvc.server.store.connections import (
-    LOCK_TIMEOUT_S,
-    POSTGRESQL_OPTIONS,
-    RETRY_S,
-    enable_wal,
-    postgresql_arguments,
-)
-from flagsvc.server.store.revision_listener import connection_arguments
+from flagsvc.server.store.connections import LOCK_TIMEOUT_S, RETRY_S, enable_wal
+from flagsvc.server.store.postgresql import arguments, read_url
 from flagsvc.server.store.store import make_engine
 
 KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"}
 
 
 def test_every_connection_is_watched() -> None:
-    """The pool's connections and the listener's connection have the same bounds."""
-    engine = make_engine("postgresql://me@db/flags")
-    found = connection_arguments(engine)
-    assert set(found) == KEEPING | {"application_name", "options"}
-    assert found | {"application_name": "x"} == postgresql_arguments(engine.url, "x")
+    """A connection has bounds, texts in UTF-8 and no prepared statements, and sends no options that poolers refuse."""
+    found = arguments(read_url("postgresql://me@db/flags"), "x")
+    assert set(found) == KEEPING | {"application_name", "client_encoding", "prepare_threshold"}
+    assert found["prepare_threshold"] is None
 
 
-@pytest.mark.parametrize("query", ["connect_timeout=2&application_name=mine", "options=-c%20search_path%3Dours"])
-def test_what_the_url_says_wins(query: str) -> None:
-    """A setting of the URL is kept; the URL's options come after ours."""
-    found = postgresql_arguments(make_url(f"postgresql+psycopg://me@db/flags?{query}"), "flagsvc")
-    options = "" if "options" not in query else " -c search_path=ours"
-    assert found["options"] == POSTGRESQL_OPTIONS + options
-    assert ("connect_timeout" in found) is ("connect_timeout" not in query)
+def test_what_the_url_says_wins() -> None:
+    """A setting of the URL is kept, but for those that the program relies on."""
+    url = read_url("postgresql://me@db/flags?connect_timeout=2&application_name=mine&client_encoding=LATIN1")
+    found = arguments(url, "flagsvc")
+    assert not {"connect_timeout", "application_name"} & set(found)
+    assert found["client_encoding"] == "UTF8"
 
 
-def test_sessions_are_set_up(postgresql_url: str) -> None:
-    """A session has a lock timeout and READ COMMITTED, despite the database's own settings."""
-    engine = make_engine(postgresql_url + ("&" if "?" in postgresql_url else "?") + "options=-c%20work_mem%3D1MB")
+def test_transactions_are_set_up(postgresql_url: str) -> None:
+    """A transaction has a lock timeout and READ COMMITTED; the options of the URL hold for the rest."""
+    engine = make_engine(postgresql_url + "?options=-c%20work_mem%3D1MB")
     with engine.connect() as db:
         shown = [db.execute(text(f"SHOW {name}")).scalar() for name in ("lock_timeout", "work_mem")]
         assert shown == ["30s", "1MB"]
-        assert db.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
-    engine.dispose()
-
-
-def test_the_databases_isolation_is_not_taken_over(postgresql_url: str) -> None:
-    """A database with another default isolation level does not change the isolation of writers."""
-    engine = make_engine(postgresql_url)
-    name = engine.url.database
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
-        db.execute(text(f"ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'serializable'"))
-    engine.dispose()
-    with engine.connect() as db:
         assert db.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
     engine.dispose()
 

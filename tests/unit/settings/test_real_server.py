@@ -173,7 +173,7 @@ FILES = {"DATABASE_SSL_CA_FILE": "/ca.pem", "DATABASE_SSL_CERT_FILE": "/c.pem", 
         (FILES, "sslmode=verify-full&sslrootcert=%2Fca.pem&sslcert=%2Fc.pem&sslkey=%2Fk.pem"),
         (
             {"DATABASE_SCHEMA": "flags", "DATABASE_APPLICATION_NAME": "a b"},
-            "sslmode=require&options=-csearch_path%3Dflags&application_name=a%20b",
+            "sslmode=require&schema=flags&application_name=a%20b",
         ),
         ({"DATABASE_SCHEMA": "public"}, "sslmode=require"),
     ],
@@ -189,7 +189,7 @@ def test_how_the_database_is_verified(more: dict[str, str], query: str) -> None:
         ("postgres://db/flags", {"DATABASE_SSL": "false"}, "postgres://db/flags?sslmode=disable"),
         ("postgres://db/flags", {}, "postgres://db/flags"),
         ("postgres://db/flags?sslmode=allow", {"DATABASE_SSL": "true"}, "postgres://db/flags?sslmode=allow"),
-        ("postgres://db/f?a=b", {"DATABASE_SCHEMA": "x"}, "postgres://db/f?a=b&options=-csearch_path%3Dx"),
+        ("postgres://db/f?a=b", {"DATABASE_SCHEMA": "x"}, "postgres://db/f?a=b&schema=x"),
         ("flags.db", {"DATABASE_SSL": "true"}, "flags.db"),
     ],
 )

@@ -1,32 +1,40 @@
 """Notices the changes that other servers make in the same database (decision 0018).
 
-On PostgreSQL a thread listens on its own connection; on SQLite it checks four times a second whether the file changed. After an
-error the thread connects again, with a growing delay. It then reads the revision, because notifications sent meanwhile are lost.
+On PostgreSQL a thread listens on its own connection, and reads the revision every second because poolers pass no notifications on;
+on SQLite it checks four times a second whether the file changed. After an error the thread connects again, with a growing delay.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
-from flagsvc.server.store.connections import CONNECT_TIMEOUT_S, postgresql_arguments
+from flagsvc.server.store.postgresql import CONNECT_TIMEOUT_S, is_pooled, make_postgresql_engine, read_url
 from flagsvc.server.store.schema import revision
 
 CHANNEL = "flagsvc_changes"
 POLL_S = 0.25
 """Seconds between two polls of SQLite's file, and between two checks of whether to end."""
+READ_S = 1.0
+"""The most seconds between two reads of the revision on PostgreSQL."""
 POLLS_BETWEEN_READS = 40
-"""Polls without a change after which the revision is read. A connection may be dead without an error, and a watcher that failed
-gets its revision again."""
+"""Polls of SQLite's file without a change after which the revision is read: a watcher that failed gets its revision again."""
 BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the first, second, … new attempt to connect; the last value applies to all further attempts."""
 CLOSE_TIMEOUT_S = CONNECT_TIMEOUT_S + 1.0
 """The most seconds that `close` waits: an attempt to connect may take that long."""
+
+IDENTITY = (
+    "SELECT pg_postmaster_start_time(), oid, current_schema() FROM pg_database WHERE datname = current_database()"
+)
+"""Gives which server, database and schema a connection leads to, also through a pooler."""
 
 OnRevision: TypeAlias = Callable[[int], None]
 Wait: TypeAlias = Callable[[float], object]
@@ -35,8 +43,9 @@ Wait: TypeAlias = Callable[[float], object]
 class RevisionListener:
     """A thread that calls `on_revision` with each new revision. It runs until `close`."""
 
-    def __init__(self, engine: Engine, on_revision: OnRevision, log: Logger) -> None:
-        self._engine = create_engine(engine.url, poolclass=NullPool, connect_args=connection_arguments(engine))
+    def __init__(self, engine: Engine, listen: str | None, on_revision: OnRevision, log: Logger) -> None:
+        self._engine = listening_engine(engine, listen)
+        self._listen = partial(LISTENERS[engine.dialect.name], engine if listen else None)
         self._on_revision = on_revision
         self._log = log
         self._closing = threading.Event()
@@ -57,14 +66,13 @@ class RevisionListener:
     def _run(self) -> None:
         while not self._closing.is_set():
             try:
-                self._listen()
+                self._follow()
             except Exception as error:  # without this thread the configuration would stay old
                 self._log_failure_and_wait(error)
 
-    def _listen(self) -> None:
-        listen = LISTENERS[self._engine.dialect.name]
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
-            for number in listen(db, self._closing.wait):
+    def _follow(self) -> None:
+        with self._engine.connect() as db:
+            for number in self._listen(db, self._closing.wait):
                 self._log_recovery()
                 if number is not None:
                     self._on_revision(number)
@@ -84,38 +92,41 @@ class RevisionListener:
         self._closing.wait(wait)
 
 
-def connection_arguments(engine: Engine) -> dict[str, Any]:
-    """Return the driver's arguments for the listener's own connection."""
+def listening_engine(engine: Engine, listen: str | None) -> Engine:
+    """Return an engine for the listener's own connection: at its own URL, else at that of the database."""
     if engine.dialect.name == "postgresql":
-        return postgresql_arguments(engine.url, "flagsvc changes")
-    return {"timeout": CONNECT_TIMEOUT_S}
+        url = read_url(listen) if listen else engine.url
+        return make_postgresql_engine(url, "flagsvc changes", poolclass=NullPool)
+    arguments = {"timeout": CONNECT_TIMEOUT_S}
+    return create_engine(engine.url, poolclass=NullPool, connect_args=arguments, isolation_level="AUTOCOMMIT")
 
 
-def watch_changes(engine: Engine, on_revision: OnRevision, log: Logger) -> RevisionListener:
+def watch_changes(engine: Engine, listen: str | None, on_revision: OnRevision, log: Logger) -> RevisionListener:
     """Call `on_revision` from a thread: once at the beginning, then after each change by any server."""
-    changes = RevisionListener(engine, on_revision, log)
+    changes = RevisionListener(engine, listen, on_revision, log)
     changes.start()
     return changes
 
 
-def listen_postgresql(db: Connection, wait: Wait) -> Iterator[int | None]:
-    """Yield each revision that PostgreSQL notifies of, and None after a poll without a notification."""
-    db.execute(text(f"LISTEN {CHANNEL}"))
+def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iterator[int | None]:
+    """Yield the revision after each notification and each second, and None after a poll without a notification.
+
+    `served` is the database whose changes are to be noticed, where `db` has a URL of its own. A notification only says that the
+    revision is to be read: servers with another schema of the database send theirs, too. Raises `DatabaseError` if `db` is another
+    database.
+    """
+    if served is not None:
+        require_same(served, db)
     driver: Any = db.connection.driver_connection
-    yield _read_revision(db)  # after LISTEN, so that no change is missed in between
+    if not is_pooled(driver):
+        driver.execute(f"LISTEN {CHANNEL}")
     polls = 0
-    while True:
-        revisions = [int(notice.payload) for notice in driver.notifies(timeout=POLL_S, stop_after=1)]
-        polls = 0 if revisions else polls + 1
-        if revisions:
-            yield max(revisions)
-        elif polls % POLLS_BETWEEN_READS == 0:
-            yield _read_revision(db)
-        else:
-            yield None
+    while True:  # the first read comes after LISTEN, so that no change is missed in between
+        yield _read_revision_alone(db) if polls % round(READ_S / POLL_S) == 0 else None
+        polls = 0 if any(driver.notifies(timeout=POLL_S, stop_after=1)) else polls + 1
 
 
-def poll_sqlite(db: Connection, wait: Wait) -> Iterator[int | None]:
+def poll_sqlite(served: Engine | None, db: Connection, wait: Wait) -> Iterator[int | None]:
     """Yield the revision of an SQLite file when another connection changed the file, and None after a poll without a change."""
     seen, polls = None, 0
     while True:
@@ -126,11 +137,27 @@ def poll_sqlite(db: Connection, wait: Wait) -> Iterator[int | None]:
         wait(POLL_S)
 
 
-LISTENERS: dict[str, Callable[[Connection, Wait], Iterator[int | None]]] = {
+LISTENERS: dict[str, Callable[[Engine | None, Connection, Wait], Iterator[int | None]]] = {
     "postgresql": listen_postgresql,
     "sqlite": poll_sqlite,
 }
 """Dialect → the generator that notices changes."""
+
+
+def require_same(served: Engine, db: Connection) -> None:
+    """Raise `DatabaseError` unless the URL to listen at leads to the database that is served."""
+    with served.connect() as other, other.begin():
+        wanted = other.execute(text(IDENTITY)).one()
+    with db.begin():
+        found = db.execute(text(IDENTITY)).one()
+    if found != wanted:
+        raise DatabaseError("the URL to listen at leads to another database")
+
+
+def _read_revision_alone(db: Connection) -> int:
+    """Return the revision, and leave no transaction open."""
+    with db.begin():
+        return _read_revision(db)
 
 
 def _read_revision(db: Connection) -> int:

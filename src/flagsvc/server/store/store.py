@@ -27,10 +27,11 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
+from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
+from flagsvc.server.store.postgresql import READING, make_postgresql_engine, read_url
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import revision
 
@@ -39,8 +40,8 @@ WRITER_LOCK_KEY = 0x666C6167
 POOL_SIZE = 16
 WRITING = "flagsvc_writing"
 MEMORY = ":memory:"
-DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
-"""Scheme of a database's URL → dialect and driver."""
+POSTGRESQL = ("postgres", "postgresql")
+"""The schemes of PostgreSQL's URLs."""
 Prepare: TypeAlias = Callable[[Engine], None]
 """Makes a database ready for use, or checks that it is. Raises `DatabaseError`."""
 
@@ -91,8 +92,9 @@ class Tx:
 class Store:
     """A database of flags. Transactions may run in any thread; every failure of the database raises `DatabaseError`."""
 
-    def __init__(self, engine: Engine, clock: Clock, log: Logger) -> None:
+    def __init__(self, engine: Engine, clock: Clock, log: Logger, listen: str | None = None) -> None:
         self.engine = engine
+        self._listen = listen
         self._clock = clock
         self._log = log
         self._notified = 0
@@ -103,10 +105,7 @@ class Store:
 
     def reading(self) -> AbstractContextManager[Tx]:
         """Return a read-only transaction with one consistent view of the database."""
-        options: dict[str, Any] = {}
-        if self._is_postgresql:
-            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        return self._transaction(None, options)
+        return self._transaction(None, {READING: True})
 
     @contextmanager
     def recording(self, actor: Actor | None = None) -> Iterator[Tx]:
@@ -150,7 +149,7 @@ class Store:
         with self._lock:
             self._watchers.append(callback)
             if self._listener is None:
-                self._listener = watch_changes(self.engine, self.notify_watchers, self._log)
+                self._listener = watch_changes(self.engine, self._listen, self.notify_watchers, self._log)
 
     def notify_watchers(self, number: int) -> None:
         """Call the watchers with a revision, once. All of them have been called when this returns, also by another thread."""
@@ -208,9 +207,21 @@ def read_revision(db: Connection) -> int:
     return int(db.execute(select(revision.c.number)).scalar_one())
 
 
-def open_store(database: str, clock: Clock, log: Logger) -> Store:
-    """Open and migrate a database, given as a URL or the path of an SQLite file. Raises `DatabaseError`."""
-    return _open(database, clock, log, migrate)
+def open_store(database: str, clock: Clock, log: Logger, listen: str | None = None) -> Store:
+    """Open and migrate a database, given as a URL or the path of an SQLite file. Raises `DatabaseError`.
+
+    `listen` is a URL of the same database on PostgreSQL at which changes are listened for, past a pooler.
+    """
+    if listen is not None:
+        require_listenable(database, listen)
+    return _open(database, clock, log, migrate, listen)
+
+
+def require_listenable(database: str, listen: str) -> None:
+    """Raise `DatabaseError` unless a database and the URL to listen at are both of PostgreSQL."""
+    for name, each in (("database", database), ("URL to listen at", listen)):
+        if database_url(each).get_backend_name() != "postgresql":
+            raise DatabaseError(f"only PostgreSQL has a URL to listen at, and the {name} is a file")
 
 
 def open_existing_store(database: str, clock: Clock, log: Logger, prepare: Prepare = require_current) -> Store:
@@ -239,7 +250,7 @@ def open_any_store(database: str, clock: Clock, log: Logger) -> Store:
     return _open(database, clock, log, require_ours)
 
 
-def _open(database: str, clock: Clock, log: Logger, prepare: Prepare) -> Store:
+def _open(database: str, clock: Clock, log: Logger, prepare: Prepare, listen: str | None = None) -> Store:
     """Open a database after `prepare`. Raises `DatabaseError`."""
     engine = make_engine(database)
     try:
@@ -251,7 +262,7 @@ def _open(database: str, clock: Clock, log: Logger, prepare: Prepare) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, clock, log)
+    return Store(engine, clock, log, listen)
 
 
 def make_engine(database: str) -> Engine:
@@ -259,16 +270,14 @@ def make_engine(database: str) -> Engine:
     url = database_url(database)
     if url.get_backend_name() == "sqlite":
         return sqlite_engine(url)
-    return create_engine(
+    return make_postgresql_engine(
         url,
+        "flagsvc",
         pool_size=POOL_SIZE,
         max_overflow=0,
         pool_timeout=LOCK_TIMEOUT_S,
-        pool_pre_ping=True,
-        isolation_level="READ COMMITTED",
         json_serializer=dump_json,
         json_deserializer=load_json,
-        connect_args=postgresql_arguments(url, "flagsvc"),
     )
 
 
@@ -291,13 +300,18 @@ def parse_url(database: str) -> URL:
     """Parse a URL, or return the URL of the SQLite file at a path. Raises `DatabaseError`."""
     if "://" not in database:
         return URL.create("sqlite", database=str(Path(database).expanduser()))
-    scheme = database.partition(":")[0].lower()
+    scheme = database.partition(":")[0].lower().partition("+")[0]
+    if scheme in POSTGRESQL:
+        return read_url(database)
     try:
         url = make_url(database)
-        return url.set(drivername=DRIVERS[scheme.partition("+")[0]])
-    except (ArgumentError, KeyError, ValueError):
-        known = "postgresql://user:password@host/name, sqlite:///path or a path"
-        raise DatabaseError(f"the database's URL is not understood: expected {known}") from None
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or scheme != "sqlite":
+        raise DatabaseError(
+            "the database's URL is not understood: expected postgresql://user:password@host/name, sqlite:///path or a path"
+        )
+    return url.set(drivername=scheme)
 
 
 def dump_json(value: object) -> str:

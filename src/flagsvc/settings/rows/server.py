@@ -143,6 +143,16 @@ class ServerStorage(Options):
         secret=True,
         help="database of the flags, a URL or the path of an SQLite file; missing tables are created in it",
     )
+    database_listen_url: str | None = option(
+        "databaseListenUrl",
+        reads=("FLAGSVC_DATABASE_LISTEN_URL",),
+        kind=DATABASE._replace(expects="postgresql://user:password@host/name"),
+        default=None,
+        secret=True,
+        advanced=True,
+        help="URL of the same PostgreSQL database past a pooler, to listen for changes of other servers; without it, a server"
+        " behind a pooler reads each second whether something changed",
+    )
     seed: str | None = option(
         "seed",
         reads=("FLAGSVC_SEED",),
