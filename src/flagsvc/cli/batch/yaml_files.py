@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import yaml
@@ -60,13 +60,15 @@ class YamlWriter(yaml.SafeDumper):
         return True
 
 
-def read_yaml(text: str, where: str) -> object:
-    """Return the value of a YAML document, with JSON's types only; raises ConfigurationError with the position."""
+def read_yaml(text: str, where: str, finish: Callable[[Any], Any] = lambda node: node) -> object:
+    """Return the value of a YAML document, with JSON's types only; `finish` is that of `load_yaml`.
+
+    Raises ConfigurationError with the position.
+    """
     try:
-        value = load_yaml(text, YamlReader)
+        value = load_yaml(text, YamlReader, finish)
     except YamlError as error:
-        place = f" at {error.place}" if error.place else ""
-        raise ConfigurationError([f"`{where}` is not YAML: {error.reason}{place}"]) from None
+        raise ConfigurationError([f"`{where}` {error.told('is not YAML')}"]) from None
     problem = next(find_non_json(value), "")
     if problem:
         raise ConfigurationError([f"`{where}` cannot be JSON: {problem}"])
