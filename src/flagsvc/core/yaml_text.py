@@ -128,7 +128,7 @@ def load_yaml(text: str | bytes, reader: type[BoundedReader], finish: Callable[[
     if len(text) > LARGEST:
         raise YamlError(f"it has more than {LARGEST} bytes")
     try:
-        return reader(text, finish).get_single_data()  # type: ignore[no-untyped-call]
+        return reader(text, finish).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError((error.problem or "malformed").lower(), mark) from None

@@ -49,7 +49,7 @@ class TextKeeper(Places):
         if isinstance(node, yaml.MappingNode):
             pairs = [self._pair(key, value, schema) for key, value in node.value]
             return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark, node.flow_style)
-        return node if schema is None or node.style else self._scalar(node, schema, item)
+        return self._scalar(node, schema, item)
 
     def _pair(self, key: yaml.Node, value: yaml.Node, schema: Schema | None) -> tuple[yaml.Node, yaml.Node]:
         """Return a member of a mapping. Its key is a text. What is merged has the schema of the mapping."""
@@ -62,8 +62,10 @@ class TextKeeper(Places):
         several = [self.kept(each, schema) for each in value.value]
         return key, yaml.SequenceNode(value.tag, several, value.start_mark, value.end_mark)
 
-    def _scalar(self, node: yaml.Node, schema: Schema, item: bool) -> yaml.Node:
-        """Return a scalar without quotation marks."""
+    def _scalar(self, node: yaml.Node, schema: Schema | None, item: bool) -> yaml.Node:
+        """Return a scalar; one with quotation marks stays."""
+        if not isinstance(node, yaml.ScalarNode) or node.style or schema is None:
+            return node
         word = str(node.value)
         if takes_text(schema):
             if node.tag == NOTHING and item and word:
@@ -81,7 +83,7 @@ class TextKeeper(Places):
         return node
 
 
-def as_text(node: yaml.Node) -> yaml.Node:
+def as_text(node: yaml.ScalarNode) -> yaml.Node:
     """Return a scalar as a text."""
     return node if node.tag == TEXT else yaml.ScalarNode(TEXT, node.value, node.start_mark, node.end_mark, node.style)
 

@@ -18,6 +18,7 @@ from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
 from flagsvc.http.json_text import deeper
 from flagsvc.http.shapes import Object, Shape
+from flagsvc.http.shapes.shape import bare
 from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
@@ -81,7 +82,8 @@ def shape_of_file() -> Shape:
     """Return the shape of a data set and of a whole request in one."""
     from flagsvc.server.shapes.batch import EXPORT_RESULT, IMPORT
 
-    return Object(IMPORT.inner.properties | EXPORT_RESULT.inner.properties)
+    parts = (bare(IMPORT), bare(EXPORT_RESULT))
+    return Object({name: each for part in parts if isinstance(part, Object) for name, each in part.properties.items()})
 
 
 def read_json(text: str, name: str) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count, islice
 from typing import NamedTuple
 
-from flagsvc.http.shapes import Shape
+from flagsvc.http.shapes import Schema, Shape
 from flagsvc.http.shapes.places import Places, is_canonical, takes_text
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
@@ -36,7 +36,7 @@ def lost_texts(text: str, shape: Shape) -> Iterator[tuple[str, int]]:
         return Number(word, next(before))
 
     value = json.loads(text, parse_float=mark, parse_int=mark)
-    pending = [(value, shape.schema())] if odd else []
+    pending: list[tuple[object, Schema | None]] = [(value, shape.schema())] if odd else []
     places = Places(shape)
     while pending:
         each, schema = pending.pop()

@@ -180,7 +180,7 @@ TYPE_PARAMETERS = List(
         {
             "type": "object",
             "properties": {
-                **dict.fromkeys(("name", "type", "description"), {"type": "string"}),
+                **{key: {"type": "string"} for key in ("name", "type", "description")},
                 "required": FLAG.known,
             },
             "additionalProperties": {},
