@@ -233,7 +233,8 @@ def violating_flag(error: AdminApiError, request: Json) -> tuple[str, str]:
         path, message = detail.get("path", ""), detail.get("message", "")
         parts = split_pointer(path) if path.startswith("/") else find_value(path, message, request)
         if len(parts) > 2 and parts[0] == "data" and parts[1] in FLAG_FIELDS and parts[2].isdigit():
-            return str(request["data"][parts[1]][int(parts[2])].get(FLAG_FIELDS[parts[1]], "")), message.rstrip(".")
+            [item] = request["data"][parts[1]][int(parts[2]) :][:1] or [{}]
+            return str(item.get(FLAG_FIELDS[parts[1]], "")), message.rstrip(".")
     return "", ""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.cli.move import SKIP_HINT
 from support.cli_helpers import Flagsvc
 from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin
 from support.move_scene import writes
@@ -15,7 +16,7 @@ VERSION = {"contextName": "appVersion", "operator": "SEMVER_GT", "value": "1.2.3
 MESSAGE = "the provided value is not a valid semver format. The value provided was: 1.2.3+b"
 REFUSAL = {"name": "BadDataError", "message": "m", "details": [{"message": MESSAGE}]}
 PLACE = "environment production: strategy 2 (default), constraint on appVersion (SEMVER_GT)"
-NOTHING_MOVED = "flagsvc move: nothing was moved: the errors above name the flags that cannot be moved; --skip-failing moves the others\n"
+NOTHING_MOVED = f"flagsvc move: nothing was moved: {SKIP_HINT}\n"
 NO_ITEMS: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
 
 
