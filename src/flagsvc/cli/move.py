@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
@@ -27,11 +28,15 @@ from flagsvc.cli.batch.target import (
 )
 from flagsvc.cli.export import parse_names
 from flagsvc.cli.import_ import NO_USER, format_counts
+from flagsvc.cli.moving.checking import Checker, RefusedError, leave_out
 from flagsvc.cli.moving.execution import StoppedError, describe_target, execute
 from flagsvc.cli.moving.planning import MovePlan, MoveRequest, make_plan
 from flagsvc.cli.moving.steps import MoveStep
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import printable
+
+if TYPE_CHECKING:
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 EPILOG = f"""\
 what is moved, in this order
@@ -43,6 +48,11 @@ what is moved, in this order
 what is not moved
   Secrets of API tokens, passwords, roles in projects, favourites, metrics, events, change requests, release plans.
 
+what cannot be moved
+  The command asks TO before it changes anything, and names each flag that TO would refuse. It then moves nothing, or with
+  --skip-failing the other flags. A flag that fails in one environment is left out of all, and so is the child of a flag that is
+  left out and that TO does not have.
+
 further runs
   A second run moves only what has changed since. After a run that stopped, the next one continues.
 
@@ -53,9 +63,10 @@ examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --yes
   flagsvc move OLD NEW --project shop,billing --to-project default --environment production …
 
-exit code: 0 moved, or nothing to move, or shown with --dry-run (TO checks the flags only while they are moved, piece by piece);
-1 TO rejected a part; 2 a request to a server failed, or there was no terminal to ask for confirmation
+exit code: 0 moved, or nothing to move, or with --dry-run all of it can be moved; 1 a flag cannot be moved, or TO rejected a
+part; 2 a request to a server failed, or there was no terminal to ask for confirmation
 """
+SKIP_HINT = "the errors above name the flags that cannot be moved; --skip-failing moves the others"
 RESUME_HINT = "what was moved before this stays; the next run goes on from there"
 
 
@@ -75,6 +86,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would change, flag by flag, and change nothing"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    text = "move the others where flags cannot be moved; these are listed at the end, with exit code 1"
+    parser.add_argument("--skip-failing", action="store_true", help=text)
     for side in (FROM, TO):
         add_connection_arguments(parser.add_argument_group(side.address), side)
     add_timeout_argument(parser.add_argument_group("both"))
@@ -94,15 +107,34 @@ def move(args: Namespace) -> int:
             return 1
         with tables.progress("looking at both servers"):
             plan = make_plan(source, target, MoveRequest(tuple(args.project), tuple(args.environment), args.to_project))
+            try:
+                problems = Checker(plan, target).problems()
+            except RefusedError as error:
+                print(f"flagsvc move: nothing was moved: the server would refuse it: {error}", file=sys.stderr)
+                return 1
+        if args.skip_failing:
+            leave_out(plan, problems)
         show_plan(plan, in_full=args.dry_run)
-        if plan.empty:
+        if plan.empty and not problems:
             print(f"0 changes: {nothing_to_move(plan, target.target.shown)}")
             return 0
-        if args.dry_run:
-            print("nothing was moved: this was a dry run")
-            return 0
+        if problems and not args.skip_failing:
+            show_failing(problems)
+            print(f"flagsvc move: nothing was moved: {SKIP_HINT}", file=sys.stderr)
+            return 1
+        if args.dry_run or plan.empty:
+            show_failing(problems)
+            print(f"nothing was moved{': this was a dry run' if args.dry_run else ''}")
+            return 1 if problems else 0
         code = confirm("move", "Move this?", "nothing was moved", yes=args.yes)
-        return run_move(plan, target) if code is None else code
+        return run_move(plan, target, problems, skip=args.skip_failing) if code is None else code
+
+
+def show_failing(problems: Sequence[ImportProblem]) -> None:
+    """Show the flags that cannot be moved, each with its places."""
+    tables.show_import_problems(problems, ())
+    if count := len({each.flag for each in problems} - {""}):
+        print(f"cannot be moved: {tables.format_count(count, 'flag')}")
 
 
 def open_clients(args: Namespace) -> Iterator[AdminClient]:
@@ -142,10 +174,10 @@ def step_row(step: MoveStep) -> tables.Row:
     return tables.COLOURS[step.kind], sign, f"{step.title} {printable(step.name, 300)}", ()
 
 
-def run_move(plan: MovePlan, target: AdminClient) -> int:
-    """Move, and return 0, or 1 if the server rejected a part."""
+def run_move(plan: MovePlan, target: AdminClient, problems: Sequence[ImportProblem], *, skip: bool) -> int:
+    """Move, and return 0, or 1 if a part cannot be moved: `problems`, and what the server refuses now."""
     try:
-        execute(plan, target)
+        problems = [*problems, *execute(plan, target, skip=skip)]
     except KeyboardInterrupt:
         print(f"flagsvc move: stopped: {RESUME_HINT}", file=sys.stderr)
         raise
@@ -154,4 +186,5 @@ def run_move(plan: MovePlan, target: AdminClient) -> int:
         return 1
     except AdminApiError as error:
         raise AdminApiError(error.kind, f"stopped: {error}; {RESUME_HINT}", status=error.status) from None
-    return 0
+    show_failing(problems)
+    return 1 if problems else 0

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import yaml
 
-MERGE: Final = "tag:yaml.org,2002:merge"
-INT: Final = "tag:yaml.org,2002:int"
+TAGS: Final = "tag:yaml.org,2002:"
+MERGE: Final = f"{TAGS}merge"
+INT: Final = f"{TAGS}int"
 LARGEST: Final = 64 * 1024 * 1024
 """The most bytes or characters of a text."""
 MOST_REPEATED: Final = 2_000_000
@@ -33,17 +34,42 @@ class YamlError(ValueError):
         self.reason = reason
         self.place = place_of(mark) if mark else ""
 
+    def told(self, problem: str) -> str:
+        """Return a message that continues the name of the file; `problem` says that the file is no YAML."""
+        return f"{problem}: {self.reason}{f' at {self.place}' if self.place else ''}"
+
+
+class UnclearError(YamlError):
+    """A value can be read in several ways. `how` says how to write it."""
+
+    def __init__(self, reason: str, mark: yaml.Mark, how: str) -> None:
+        super().__init__(reason, mark)
+        self.how = how
+
+    def told(self, problem: str) -> str:
+        """Return a message that continues the name of the file."""
+        return f"{self.reason} at {self.place}: {self.how}"
+
 
 def place_of(mark: yaml.Mark) -> str:
     """Return a position for messages."""
     return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
-class BoundedReader(yaml.SafeLoader):
-    """PyYAML's safe loader with bounds. It is not LibYAML's, because there deep nesting crashes the process."""
+def unchanged(node: Any) -> Any:
+    """Return a node as it is."""
+    return node
 
-    def __init__(self, stream: str | bytes) -> None:
+
+class BoundedReader(yaml.SafeLoader):
+    """PyYAML's safe loader with bounds. It is not LibYAML's, because there deep nesting crashes the process.
+
+    `finish` returns the node whose value is made, from that of the document.
+    """
+
+    def __init__(self, stream: str | bytes, finish: Callable[[Any], Any] = unchanged) -> None:
         super().__init__(stream)
+        self._finish = finish
         self._depth = self._deepest = self._values = self._repeated = 0
         self._anchored: dict[int, tuple[int, int]] = {}
         """The id of a node with an anchor → its values and its levels, with aliases written out."""
@@ -52,6 +78,11 @@ class BoundedReader(yaml.SafeLoader):
         """Return the next document. An alias stands for a node of its own document only."""
         self._anchored.clear()
         return super().compose_document()
+
+    def get_single_node(self) -> Any:
+        """Return the node of the document, and None if there is none. Raises YamlError."""
+        node = super().get_single_node()
+        return node and self._finish(node)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Return the next node. Raises YamlError."""
@@ -102,9 +133,9 @@ class BoundedReader(yaml.SafeLoader):
 BoundedReader.add_constructor(INT, BoundedReader.construct_integer)
 
 
-def load_yaml(text: str | bytes, reader: type[BoundedReader]) -> Any:
-    """Return the value of a YAML document. Raises YamlError."""
-    return _load(text, lambda: yaml.load(text, reader))  # noqa: S506 - a subclass of the safe one
+def load_yaml(text: str | bytes, reader: type[BoundedReader], finish: Callable[[Any], Any] = unchanged) -> Any:
+    """Return the value of a YAML document, made of the node that `finish` returns. Raises YamlError."""
+    return _load(text, lambda: reader(text, finish).get_single_data())
 
 
 def load_documents(text: str | bytes, reader: type[BoundedReader]) -> list[Any]:

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from flagsvc.cli.batch.json_texts import lost_texts
 from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
 from flagsvc.http.json_text import deeper
+from flagsvc.http.shapes import Object, Shape
+from flagsvc.http.shapes.shape import bare
 from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
@@ -70,8 +73,17 @@ def guess_format(text: str) -> str:
 def read_as_yaml(text: str, name: str) -> object:
     """Return the value of a YAML text; the YAML library is imported only here."""
     from flagsvc.cli.batch.yaml_files import read_yaml
+    from flagsvc.http.yaml_texts import keep_texts
 
-    return read_yaml(text, name)
+    return read_yaml(text, name, keep_texts(shape_of_file()))
+
+
+def shape_of_file() -> Shape:
+    """Return the shape of a data set and of a whole request in one."""
+    from flagsvc.server.shapes.batch import EXPORT_RESULT, IMPORT
+
+    parts = (bare(IMPORT), bare(EXPORT_RESULT))
+    return Object({name: each for part in parts if isinstance(part, Object) for name, each in part.properties.items()})
 
 
 def read_json(text: str, name: str) -> object:
@@ -89,6 +101,9 @@ def read_json(text: str, name: str) -> object:
         raise ConfigurationError([f"`{name}` is not JSON: nested too deeply"]) from None
     if deeper(value, MAX_DEPTH):
         raise ConfigurationError([f"`{name}` is nested too deeply: more than {MAX_DEPTH} levels"])
+    for word, line in lost_texts(text, shape_of_file()):
+        problem = f"has the number `{printable(word)}` where a text belongs, at line {line}"
+        raise ConfigurationError([f'`{name}` {problem}: write `"{printable(word)}"`'])
     return value
 
 

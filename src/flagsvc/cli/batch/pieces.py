@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,6 +83,12 @@ def split_request(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) 
         used |= parts.uses(name)
     if some:
         yield Piece(some, parts.request_for(some))
+
+
+def without_flags(piece: Piece, names: Container[str]) -> Piece:
+    """Return a piece without some of its flags."""
+    left = [name for name in piece.names if name not in names]
+    return piece if left == piece.names else Piece(left, split_by_flag(piece.request).request_for(left))
 
 
 def split_by_flag(request: Json) -> RequestParts:

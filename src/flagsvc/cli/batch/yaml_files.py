@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import yaml
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.core.yaml_text import BoundedReader, YamlError, load_documents, load_yaml
+from flagsvc.core.yaml_text import BoundedReader, YamlError, load_documents, load_yaml, unchanged
 from flagsvc.settings.kinds import printable
 
 SCALARS = (
@@ -60,9 +60,12 @@ class YamlWriter(yaml.SafeDumper):
         return True
 
 
-def read_yaml(text: str, where: str) -> object:
-    """Return the value of a YAML document, with JSON's types only; raises ConfigurationError with the position."""
-    return _checked(lambda: load_yaml(text, YamlReader), where)
+def read_yaml(text: str, where: str, finish: Callable[[Any], Any] = unchanged) -> object:
+    """Return the value of a YAML document, with JSON's types only; `finish` is that of `load_yaml`.
+
+    Raises ConfigurationError with the position.
+    """
+    return _checked(lambda: load_yaml(text, YamlReader, finish), where)
 
 
 def read_documents(text: str, where: str) -> list[object]:
@@ -75,8 +78,7 @@ def _checked(load: Callable[[], object], where: str) -> object:
     try:
         value = load()
     except YamlError as error:
-        place = f" at {error.place}" if error.place else ""
-        raise ConfigurationError([f"`{where}` is not YAML: {error.reason}{place}"]) from None
+        raise ConfigurationError([f"`{where}` {error.told('is not YAML')}"]) from None
     problem = next(find_non_json(value), "")
     if problem:
         raise ConfigurationError([f"`{where}` cannot be JSON: {problem}"])

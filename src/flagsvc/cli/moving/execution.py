@@ -4,35 +4,50 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
-from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.pieces import Piece
+from flagsvc.cli.batch.pieces import Piece, without_flags
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.steps import AdminRequest, MoveStep
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.kinds import printable
 
+if TYPE_CHECKING:
+    from flagsvc.server.store.batch.server_facts import ImportProblem
+
 CONFLICT = 409
+ABOUT_FLAGS = ("refused", "conflict", "not-found")
+"""Kinds of errors of an import that may concern one flag."""
 
 
 class StoppedError(FlagsvcError):
     """The server rejected a part of the move; the parts before it stay."""
 
 
-def execute(plan: MovePlan, target: AdminClient) -> None:
-    """Execute a plan. Raises StoppedError, and AdminApiError if the server gives no usable answer."""
+def execute(plan: MovePlan, target: AdminClient, *, skip: bool = False) -> list[ImportProblem]:
+    """Execute a plan, and return what the server refused of flags: these are left out from there on.
+
+    Raises StoppedError, without `skip` also for the first refused flag; and AdminApiError if the server gives no usable answer.
+    """
     send_steps(plan.steps, target)
     for project, names in plan.revive.items():
         send_names("revive", project, names, target)
-    for place in plan.places:
+    refused: list[ImportProblem] = []
+    for whole in plan.places:
+        place = whole.without({each.flag for each in refused})
         if place.pieces:
-            import_pieces(place, target)
-    for project, names in plan.archive.items():
-        send_names("archive", project, names, target)
+            refused += import_pieces(place, target, skip=skip)
+    failed = {each.flag for each in refused}
+    for project in plan.archive.keys() | plan.revive.keys():
+        back = plan.revive.get(project, [])
+        wanted = [name for name in plan.archive.get(project, []) if name not in failed or name in back]
+        wanted += [name for name in back if name in failed and name not in wanted]
+        send_names("archive", project, wanted, target)
     send_steps(plan.users, target)
+    return refused
 
 
 def send_steps(steps: Iterable[MoveStep], target: AdminClient) -> None:
@@ -58,31 +73,45 @@ def send_request(request: AdminRequest, target: AdminClient) -> None:
             raise
 
 
-def import_pieces(place: ProjectEnvironment, target: AdminClient) -> None:
-    """Import the flags of a project's environment piece by piece."""
-    done = 0
+def import_pieces(place: ProjectEnvironment, target: AdminClient, *, skip: bool) -> list[ImportProblem]:
+    """Import the flags of a project's environment piece by piece, and return what the server refused."""
+    refused: list[ImportProblem] = []
     for piece in place.pieces:
         with tables.progress(f"importing {len(piece.names)} flags"):
-            import_piece(piece, place, target)
-        done += len(piece.names)
+            refused += import_piece(piece, place, target, skip=skip)
+    done = sum(len(piece.names) for piece in place.pieces) - len(refused)
     pieces = f" in {len(place.pieces)} pieces" if len(place.pieces) > 1 else ""
     print(f"moved: {tables.format_count(done, 'flag')} into {describe_target(place)}{pieces}")
+    return refused
 
 
-def import_piece(piece: Piece, place: ProjectEnvironment, target: AdminClient) -> None:
-    """Validate and import some flags. Raises StoppedError, and AdminApiError."""
+def import_piece(piece: Piece, place: ProjectEnvironment, target: AdminClient, *, skip: bool) -> list[ImportProblem]:
+    """Import some flags, and return what the server refused. A piece that it refuses goes again in halves, down to the flag.
+
+    Raises StoppedError and AdminApiError, without `skip` also for a refused flag.
+    """
+    from flagsvc.server.store.batch.server_facts import ImportProblem
+
     try:
-        lists = session.validate_request(target, FlagFile(piece.request, bare=False), piece.request)
-        if session.is_rejected(lists):
-            tables.show_problems({**lists, "warnings": []})
-            raise StoppedError(f"the server would refuse flags of {describe_target(place)}: the errors above say why")
         target.import_(piece.request)
     except AdminApiError as error:
-        raise stop(f"flags of {describe_target(place)}", error) from None
+        if error.kind not in ABOUT_FLAGS:
+            raise stop(f"flags of {describe_target(place)}", error) from None
+        middle = len(piece.names) // 2
+        halves = (piece.names[:middle], piece.names[middle:]) if middle else ()
+        if not halves and not skip:
+            raise stop(f"flag `{printable(piece.names[0])}` of {describe_target(place)}", error) from None
+        if not halves:
+            return [ImportProblem("refused", piece.names[0], f"environment {place.environment}", str(error))]
+        rest = (without_flags(piece, half) for half in reversed(halves))
+        return [each for half in rest for each in import_piece(half, place, target, skip=skip)]
+    return []
 
 
 def send_names(verb: str, project: str, names: list[str], target: AdminClient) -> None:
     """Revive flags before their import, or archive flags after it."""
+    if not names:
+        return
     for first in range(0, len(names), NAMES_PER_REQUEST):
         some = {"features": names[first : first + NAMES_PER_REQUEST]}
         try:
@@ -99,9 +128,7 @@ def describe_target(place: ProjectEnvironment) -> str:
 
 def stop(what: str, error: AdminApiError) -> FlagsvcError:
     """Return an error with its subject: a StoppedError if the server rejected the request."""
-    if isinstance(error, session.SchemaError):
-        tables.show_violations(error.violations)
     text = f"{what}: {error}"
-    if error.kind in (*session.REJECTIONS, "schema"):
+    if error.kind in session.REJECTIONS:
         return StoppedError(text)
     return AdminApiError(error.kind, text, status=error.status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from flagsvc.cli.batch import strategy_order
 from flagsvc.cli.batch.changes import Change, ImportChanges, compare
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.facts import read_environments
-from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request
+from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request, without_flags
 from flagsvc.cli.moving.resources import KINDS, plan_steps
 from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 from flagsvc.cli.moving.users import plan_users
@@ -38,6 +38,12 @@ class ProjectEnvironment(NamedTuple):
     environment: str
     found: ImportChanges
     pieces: list[Piece]
+
+    def without(self, names: Container[str]) -> ProjectEnvironment:
+        """Return the place without some of its flags."""
+        flags = tuple(change for change in self.found.flags if change.name not in names)
+        pieces = [piece for piece in (without_flags(each, names) for each in self.pieces) if piece.names]
+        return self._replace(found=self.found._replace(flags=flags), pieces=pieces)
 
 
 @dataclass
@@ -216,7 +222,7 @@ class ProjectFlags:
 
     def place(self, environment: str, whole: Json, there: Json, gone: set[str], old: set[str]) -> ProjectEnvironment:
         """Return the plan for an environment: the flags in `gone` are archived on the target, those in `old` on the source."""
-        data = without_flags(whole, gone & old)
+        data = data_without_flags(whole, gone & old)
         back = gone - old
         found = compare(data, without_archived_marks(there), None, None)
         flags = [mark_revived(change) if change.name in back else change for change in found.flags]
@@ -244,7 +250,7 @@ def mark_revived(change: Change) -> Change:
     return Change(change.name, "changed", ("archived: yes → no", *change.details))
 
 
-def without_flags(data: Json, names: set[str]) -> Json:
+def data_without_flags(data: Json, names: set[str]) -> Json:
     """Return a data set without some flags and their entries."""
     left = {key: [item for item in data[key] if item.get(flag) not in names] for key, flag in FLAG_FIELDS.items()}
     return {**data, **left}

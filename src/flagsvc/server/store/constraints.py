@@ -156,7 +156,7 @@ def _check_version(constraint: Json) -> None:
     text = constraint.get("value")
     if not isinstance(text, str):
         raise bad_data("the provided value is not a string.")
-    if len(text) > semver.LONGEST or "+" in text or semver.parse_bare(text) is None:
+    if len(text) > semver.LONGEST or semver.parse_bare(text) is None:
         raise bad_data(f"the provided value is not a valid semver format. The value provided was: {text}")
 
 

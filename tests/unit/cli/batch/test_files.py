@@ -78,7 +78,6 @@ def test_a_whole_request(tmp_path: Path) -> None:
         ("a.json", '{"version": 2, "features": []}', "is a client-features document"),
         ("a.yaml", "features: [\n  a: b: c", "is not YAML: "),
         ("a.yaml", "features: &a [*a]", "is not YAML: an alias is inside of what it stands for at line 1"),
-        ("a.yaml", "features:\n  1: x", "cannot be JSON: the key `1` in `features` is no text"),
         ("a.yaml", "features: !!set {a}", "cannot be JSON: `features` is a set"),
         ("a.yaml", "features: 1e999", "cannot be JSON: `features` is a number too large"),
         ("a.yaml", "features: !!python/name:os.system", "is not YAML: could not determine a constructor"),
@@ -93,6 +92,12 @@ def test_what_is_wrong(name: str, content: str | bytes, text: str, tmp_path: Pat
     with pytest.raises(ConfigurationError) as raised:
         read_flags(path)
     assert text in str(raised.value) and str(raised.value).startswith(f"`{path}` ") and "\n" not in str(raised.value)
+
+
+def test_keys_that_are_no_texts() -> None:
+    """A YAML file without a schema, such as a compose file, has only texts as keys."""
+    with pytest.raises(ConfigurationError, match="`x` cannot be JSON: the key `1` in `services` is no text"):
+        read_yaml("services:\n  1: x", "x")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -77,12 +77,34 @@ def test_what_is_no_date(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1", "v1.2.3", "1.2", "1.2.3+b", "01.2.3", " 1.2.3 ", "1.2.3-01", "", "1.2.3-" + "a" * 260]
+    "text",
+    [
+        "1",
+        "v1.2.3",
+        "=1.2.3",
+        "1.2",
+        "01.2.3",
+        " 1.2.3 ",
+        "1.2.3-01",
+        "",
+        "1.2.3-" + "a" * 260,
+        "1.2.3+",
+        "1.2.3+b+c",
+        "1.2.3+b_c",
+        "1.2.3+b ",
+        "01.2.3+b",
+        "1.2.3+" + "b" * 300,
+    ],
 )
 def test_what_is_no_version(text: str) -> None:
-    """A version needs all three numbers, and has no `v`, no spaces and no build metadata."""
+    """A version needs all three numbers, and has no `v`, no spaces and no malformed build metadata."""
     assert problem(constraint("SEMVER_LT", text)) == VERSION.format(text)
-    assert problem(constraint("SEMVER_LT", "1.2.3-beta.1")) is None
+
+
+@pytest.mark.parametrize("text", ["1.2.3-beta.1", "1.2.3+b", "1.2.3-rc.1+b.5", "1.2.3+001", "9007199254740991.0.0+x"])
+def test_versions(text: str) -> None:
+    """A pre-release and build metadata are taken, as 8.2.0 takes them."""
+    assert problem(constraint("SEMVER_LT", text)) is None
 
 
 @pytest.mark.parametrize(

@@ -177,13 +177,18 @@ def dependency_problem(child: str, parent: str, checked: CheckedDataSet) -> str:
     return "" if flag.project == checked.data.project else f"`{parent}` is in another project, `{flag.project}`"
 
 
+def numbered_strategies(data: DataSet) -> Iterator[tuple[Json, str]]:
+    """Yield the strategies of a data set, each with its place in its flag, for messages."""
+    counts: Counter[str] = Counter()
+    for each in data.strategies:
+        counts[each["featureName"]] += 1
+        yield each, f"strategy {counts[each['featureName']]} ({each['name']})"
+
+
 def find_strategy_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
     """Yield problems of strategies, also of those whose flags the project does not have."""
-    counts: Counter[str] = Counter()
-    for each in checked.data.strategies:
+    for each, place in numbered_strategies(checked.data):
         name = each["featureName"]
-        counts[name] += 1
-        place = f"strategy {counts[name]} ({each['name']})"
         if in_project(name, checked) is None:
             yield ImportProblem("unknown-flag", name, place, f"neither the project nor the data has a flag `{name}`")
         yield from strategy_problems(each, place, checked)

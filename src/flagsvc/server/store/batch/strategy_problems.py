@@ -36,7 +36,7 @@ def constraint_problems(
     constraint: Json, name: str, place: str, legal: Mapping[str, Sequence[str]]
 ) -> Iterator[ImportProblem]:
     """Yield problems of one constraint: invalid values, or else values that are not legal."""
-    place = f"{place}, constraint on {constraint['contextName']} ({constraint['operator']})"
+    place = f"{place}, {place_of_constraint(constraint)}"
     message = refusal_text(check_values, [constraint])
     if message:
         yield ImportProblem("constraint", name, place, message)
@@ -44,6 +44,11 @@ def constraint_problems(
     message = refusal_text(check_legal_values, [constraint | {"values": constraint.get("values", [])}], legal)
     if message:
         yield ImportProblem("legal-values", name, place, message)
+
+
+def place_of_constraint(constraint: Json) -> str:
+    """Return the place of a constraint in its strategy or segment, for messages."""
+    return f"constraint on {constraint['contextName']} ({constraint['operator']})"
 
 
 def sort_order_problem(strategy: Json) -> str:

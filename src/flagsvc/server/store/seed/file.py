@@ -29,6 +29,8 @@ MOST_PROBLEMS = 1000
 ALL = "*"
 """What a token names for all projects or environments."""
 SCOPES = ("projects", "environments")
+WHOLE_FILE = Entry({MAINTENANCE: FLAG, **{name: List(shape) for name, shape in SECTIONS.items()}})
+"""The shape of a seed file."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def read_seed(path: str | Path) -> Seed:
         reason = (getattr(error, "strerror", None) or "it is not a valid path").lower()
         raise SeedError([f"the seed file `{path}` cannot be read: {reason}"]) from None
     try:
-        data = read_text(content)
+        data = read_text(content, WHOLE_FILE)
     except ValueError as error:
         raise SeedError([f"the seed file `{path}` {error}"]) from None
     try:

@@ -127,7 +127,7 @@ WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
 COUNT = Exact("a whole number from 0 up to 2147483647", _is_count, {"type": "integer", "minimum": 0})
 NUMBER = Exact("a number", _is_number, {"type": "number"})
 WEIGHT = Exact("a whole number", _is_weight, {"type": "integer"})
-MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string"})
+MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string", "format": "date-time"})
 OBJECT = Exact(f"an object of at most {DEEPEST} levels, without a NUL", _is_object, {"type": "object"})
 OBJECTS = List(OBJECT)
 PARAMETERS = Exact("an object of texts", _are_texts, {"type": "object", "additionalProperties": {"type": "string"}})
@@ -135,7 +135,14 @@ PROJECT = NameOf("projects")
 ENVIRONMENT = NameOf("environments")
 
 OVERRIDES = List(
-    Exact("an object with a text as `contextName` and a list of texts as `values`", _is_override, {"type": "object"})
+    Exact(
+        "an object with a text as `contextName` and a list of texts as `values`",
+        _is_override,
+        {
+            "type": "object",
+            "properties": {"contextName": SOME, "values": {"type": "array", "items": {"type": "string"}}},
+        },
+    )
 )
 VARIANTS = List(
     Entry(
@@ -166,7 +173,20 @@ CONSTRAINTS = List(
 LEGAL_VALUES = List(Entry({"value": TEXT, "description": PROSE}, required=("value",)))
 NAMING = Entry({"pattern": PROSE, "example": PROSE, "description": PROSE})
 MODE = Choice("open", "protected", "private")
-TYPE_PARAMETERS = List(Exact("an object with a text as `name`", _is_type_parameter, {"type": "object"}))
+TYPE_PARAMETERS = List(
+    Exact(
+        "an object with a text as `name`",
+        _is_type_parameter,
+        {
+            "type": "object",
+            "properties": {
+                **{key: {"type": "string"} for key in ("name", "type", "description")},
+                "required": FLAG.known,
+            },
+            "additionalProperties": {},
+        },
+    )
+)
 PROJECT_ROLE = Entry({"project": PROJECT, "role": Choice(*PROJECT_ROLES)}, required=("project", "role"))
 
 SECTIONS: dict[str, Entry] = {

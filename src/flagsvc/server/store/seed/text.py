@@ -10,6 +10,8 @@ from typing import Any
 import yaml
 
 from flagsvc.core.yaml_text import MERGE, BoundedReader, YamlError, load_yaml, place_of
+from flagsvc.http.shapes import Shape
+from flagsvc.http.yaml_texts import keep_texts
 from flagsvc.settings.kinds import printable
 
 TOO_DEEP = "is nested too deeply"
@@ -28,23 +30,24 @@ class SeedYamlReader(BoundedReader):
         Raises RepeatedKeyError. Keys of a merge may be repeated, because they are not added yet.
         """
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        seen: set[tuple[str, str]] = set()
+        seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
-            if (key.tag, key.value) in seen:
+            if key.value in seen:
                 raise RepeatedKeyError(f"has the key `{printable(key.value)}` twice: {place_of(key.start_mark)}")
-            seen.add((key.tag, key.value))
+            seen.add(key.value)
         return node
 
 
-def read_text(content: bytes) -> object:
-    """Return the value of a text. Raises ValueError with a message that continues `the seed file …`.
+def read_text(content: bytes, shape: Shape) -> object:
+    """Return the value of a text; texts of YAML are kept where the shape has texts.
 
+    Raises ValueError with a message that continues `the seed file …`.
     JSON is tried first, because its indentation may be invalid in YAML.
     """
     try:
-        value = _read(content)
+        value = _read(content, shape)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except RepeatedKeyError as error:
@@ -54,14 +57,13 @@ def read_text(content: bytes) -> object:
     return value
 
 
-def _read(content: bytes) -> Any:
+def _read(content: bytes, shape: Shape) -> Any:
     with suppress(ValueError):
         return json.loads(content, object_pairs_hook=_record)
     try:
-        return load_yaml(content, SeedYamlReader)
+        return load_yaml(content, SeedYamlReader, keep_texts(shape))
     except YamlError as error:
-        place = f" at {error.place}" if error.place else ""
-        raise ValueError(f"is neither JSON nor YAML: {error.reason}{place}") from None
+        raise ValueError(error.told("is neither JSON nor YAML")) from None
 
 
 def _record(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

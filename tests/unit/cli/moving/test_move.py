@@ -4,62 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.cli_helpers import Called, Flagsvc
-from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin, fake_admin
-
-NOTHING: dict[str, Any] = {
-    "/api/admin/strategies": {"strategies": []},
-    "/api/admin/context": [],
-    "/api/admin/tag-types": {"tagTypes": []},
-    "/api/admin/segments": {"segments": []},
-    "/api/admin/search/features": {"features": [], "total": 0},
-    "/api/admin/user-admin": {"users": [], "rootRoles": []},
-    "/api/admin/projects": {"projects": [{"id": "default"}]},
-    "/api/admin/environments": {"environments": [{"name": "production"}, {"name": "qa"}]},
-    "/api/admin/environments/project/default": {"environments": [{"name": "production"}]},
-}
-"""The answers of the admin API of an empty server."""
-FLAGS = EMPTY | {
-    "features": [{"name": name, "type": "release", "project": "default"} for name in ("dark-mode", "fresh")],
-    "featureEnvironments": [{"name": "fresh", "featureName": "fresh", "enabled": True}],
-    "featureStrategies": [{"name": "default", "featureName": "fresh", "id": "1"}],
-}
-SECRETS = {"FLAGSVC_FROM_TOKEN": "user:from-s3cret", "FLAGSVC_TO_TOKEN": "user:to-s3cret"}
-
-
-@pytest.fixture
-def source(admin: FakeAdmin) -> FakeAdmin:
-    """Give the server whose flags are moved."""
-    admin.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
-    environments = {"environments": [{"name": "development"}, {"name": "production"}]}
-    admin.answers["/api/admin/environments"] = Answer(200, environments)
-    admin.answers["/api/admin/segments"] = Answer(200, {"segments": [{"id": 1, "name": "beta", "constraints": []}]})
-    admin.say("export", 200, FLAGS)
-    return admin
-
-
-@pytest.fixture
-def target() -> Iterator[FakeAdmin]:
-    """Give the target server, which is empty and accepts everything."""
-    with fake_admin() as fake:
-        fake.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
-        yield fake
-
-
-@pytest.fixture
-def run(source: FakeAdmin, target: FakeAdmin, flagsvc: Flagsvc) -> Flagsvc:
-    """Return a function that moves from the source to the target."""
-
-    def call(*arguments: str, env: dict[str, str] | None = None) -> Called:
-        return flagsvc("move", source.url, f"{target.url}/api", *arguments, env=SECRETS if env is None else env)
-
-    return call
+from support.cli_helpers import Flagsvc
+from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin
+from support.move_scene import FLAGS, SECRETS, writes
 
 
 def shown(target: FakeAdmin) -> str:
@@ -69,14 +20,6 @@ def shown(target: FakeAdmin) -> str:
         f"! stays behind: environment development, which {target.url} does not have\n"
         "project `default`, environment `production`: 2 new\n"
     )
-
-
-def writes(server: FakeAdmin) -> list[tuple[str, str]]:
-    """Return the requests that changed a server."""
-    harmless = (f"{BATCH}/export", f"{BATCH}/validate")
-    return [
-        (asked.method, asked.path) for asked in server.asked if asked.method != "GET" and asked.path not in harmless
-    ]
 
 
 def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
@@ -160,18 +103,20 @@ REFUSED = {"name": "BadDataError", "message": "m", "details": [{"message": "some
 @pytest.mark.parametrize(
     ("path", "answer", "code", "text"),
     [
-        (f"{BATCH}/import", Answer(400, REFUSED), 1, "the server refused the request: something is wrong"),
+        (
+            f"{BATCH}/import",
+            Answer(400, REFUSED),
+            1,
+            "flag `dark-mode` of project `default`, environment `production`: the server ",
+        ),
+        (
+            f"{BATCH}/import",
+            Answer(403, REFUSED),
+            1,
+            "flags of project `default`, environment `production`: the user of the token",
+        ),
         (f"{BATCH}/import", Answer(500, {"message": "oh"}), 2, "the server failed with status 500: oh"),
         (f"{BATCH}/import", "close", 2, "cannot reach"),
-        (f"{BATCH}/validate", Answer(400, REFUSED), 1, "something is wrong"),
-        (
-            f"{BATCH}/validate",
-            Answer(
-                200, {"errors": [{"message": "bad:", "affectedItems": ["fresh"]}], "warnings": [], "permissions": []}
-            ),
-            1,
-            "the errors above say why",
-        ),
     ],
 )
 def test_a_run_that_stops(
@@ -245,8 +190,9 @@ def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: Fake
     target.answers["/api/admin/projects/default/environments"] = Answer(200)
     target.asked.clear()
     assert "moved: 1 project environment\n" in run("--yes").out
-    made = next(asked for asked in target.asked if asked.method == "POST" and "export" not in asked.path)
-    assert (made.path, made.body) == ("/api/admin/projects/default/environments", {"environment": "production"})
+    where_added = "/api/admin/projects/default/environments"
+    assert writes(target)[0] == ("POST", where_added)
+    assert [asked.body for asked in target.asked if asked.path == where_added] == [{"environment": "production"}]
     source.answers[where] = not_linked
     called = run("--dry-run")
     assert called.code == 0 and "! stays behind: project default, which has none of these environments\n" in called.out
