@@ -67,7 +67,7 @@ SHAPES: Mapping[str, Shape] = {
     "applications.strategies": PROSES,
     "addons.provider": Choice("webhook"),
     "addons.parameters": keys.PARAMETERS,
-    **dict.fromkeys(("addons.events", "addons.projects", "addons.environments"), PROSES),
+    **dict.fromkeys(("addons.events", "addons.projects", "addons.environments", "identities.roles"), PROSES),
 }
 """Table and column → the shape of its values, besides the type of the column. Every JSON column has a shape."""
 
