@@ -163,7 +163,7 @@ def test_the_extra_is_missing(words: tuple[str, ...], run: Run, monkeypatch: pyt
     """Without the database library the answer is one line that says what to install."""
     monkeypatch.setattr("flagsvc.core.extras.find_spec", lambda name: None)
     called = run(*words)
-    assert called.code == 2 and "flagsvc[server]" in called.err
+    assert called.code == 2 and "'.[server]'" in called.err
 
 
 def test_while_a_server_runs(database_url: str, tmp_path: Path, run: Run) -> None:
