@@ -1,4 +1,4 @@
-"""How connections to an SQLite file are opened."""
+"""What connections to each kind of database have in common, and how those to an SQLite file are opened."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+CONNECT_TIMEOUT_S = 5
+"""The most seconds of an attempt to connect to a host."""
+READING = "flagsvc_reading"
+"""The option of a connection whose transactions read one view of the database."""
 LOCK_TIMEOUT_S = 30
 """The most seconds that a writer waits for others, and a thread for a connection."""
 RETRY_S = 0.02

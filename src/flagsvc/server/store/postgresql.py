@@ -18,13 +18,10 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.connections import CONNECT_TIMEOUT_S, LOCK_TIMEOUT_S, READING
 from flagsvc.settings.kinds import nearest
 
 DRIVER = "postgresql+psycopg"
-CONNECT_TIMEOUT_S = 5
-"""The most seconds of an attempt to connect to a host."""
-LOCK_TIMEOUT_S = 30
-"""The most seconds that a statement waits for a lock."""
 ARGUMENTS: dict[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT_S,
     "tcp_user_timeout": 10_000,
@@ -45,8 +42,6 @@ STATED = {
     "row_security": "off",
 }
 """Settings that each transaction states. With `row_security` off, a policy that hides rows is an error and no smaller answer."""
-READING = "flagsvc_reading"
-"""The option of a connection whose transactions read one view of the database."""
 BEGIN = {
     True: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     False: "BEGIN ISOLATION LEVEL READ COMMITTED",

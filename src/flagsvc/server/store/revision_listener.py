@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
-from flagsvc.server.store.postgresql import CONNECT_TIMEOUT_S, is_pooled, make_postgresql_engine, read_url
+from flagsvc.server.store.connections import CONNECT_TIMEOUT_S
 from flagsvc.server.store.schema import revision
 
 CHANNEL = "flagsvc_changes"
@@ -95,6 +95,8 @@ class RevisionListener:
 def listening_engine(engine: Engine, listen: str | None) -> Engine:
     """Return an engine for the listener's own connection: at its own URL, else at that of the database."""
     if engine.dialect.name == "postgresql":
+        from flagsvc.server.store.postgresql import make_postgresql_engine, read_url  # with the driver
+
         url = read_url(listen) if listen else engine.url
         return make_postgresql_engine(url, "flagsvc changes", poolclass=NullPool)
     arguments = {"timeout": CONNECT_TIMEOUT_S}
@@ -115,6 +117,8 @@ def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iter
     revision is to be read: servers with another schema of the database send theirs, too. Raises `DatabaseError` if `db` is another
     database.
     """
+    from flagsvc.server.store.postgresql import is_pooled  # with the driver, which a file does not need
+
     if served is not None:
         require_same(served, db)
     driver: Any = db.connection.driver_connection

@@ -27,11 +27,10 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal
+from flagsvc.server.store.connections import LOCK_TIMEOUT_S, READING, enable_wal
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
-from flagsvc.server.store.postgresql import READING, make_postgresql_engine, read_url
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import revision
 
@@ -270,6 +269,8 @@ def make_engine(database: str) -> Engine:
     url = database_url(database)
     if url.get_backend_name() == "sqlite":
         return sqlite_engine(url)
+    from flagsvc.server.store.postgresql import make_postgresql_engine  # with the driver, which a file does not need
+
     return make_postgresql_engine(
         url,
         "flagsvc",
@@ -302,6 +303,8 @@ def parse_url(database: str) -> URL:
         return URL.create("sqlite", database=str(Path(database).expanduser()))
     scheme = database.partition(":")[0].lower().partition("+")[0]
     if scheme in POSTGRESQL:
+        from flagsvc.server.store.postgresql import read_url  # with the driver, which a file does not need
+
         return read_url(database)
     try:
         url = make_url(database)
