@@ -146,7 +146,7 @@ class ServerStorage(Options):
     database_listen_url: str | None = option(
         "databaseListenUrl",
         reads=("FLAGSVC_DATABASE_LISTEN_URL",),
-        kind=DATABASE._replace(expects="postgresql://user:password@host/name"),
+        kind=DATABASE,
         default=None,
         secret=True,
         advanced=True,
