@@ -84,7 +84,7 @@ class Client:
         self.close()
 
     def send(self, method: str, url: str, headers: Sequence[Header] = (), content: bytes | None = None) -> Answer:
-        """Send a request and return its answer, whatever its status. Raises UpstreamError: UnreachableError if nothing was sent."""
+        """Send a request and return its answer, of any status. Raises UpstreamError: UnreachableError if nothing was sent."""
         if self._loop.is_closed():
             raise RuntimeError("the client is closed")
         sending = self._transport.send(method, url, [*COMMON_HEADERS, *headers], content, whole=True)

@@ -18,7 +18,7 @@ EXTRAS = {
 """Extra → the modules that its packages bring."""
 PACKAGE, WHERE = ".", " in the folder of the source"
 """What pip installs, and where: no index has a release. With the first one this is `flagsvc` and the empty text, and `make docs`
-writes the commands of the pages anew."""
+writes the commands of the pages."""
 
 
 def missing_extra(extra: str) -> str:

@@ -10,7 +10,8 @@ class OutageLog:
     """The present outage of one task. A long outage gives two lines in the log, not one line for each attempt.
 
     A failure of the same kind and status as the last one is written at level debug, a different failure at level warn. A refused
-    token is written at level error, because only a person can fix it. The recovery is written at level info: it needs nobody.
+    token is written at level error, because only a person can fix it. The recovery is written at level info: the
+    program needs no help then.
     """
 
     def __init__(self, log: Logger, failed: str, recovered: str) -> None:

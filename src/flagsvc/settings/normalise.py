@@ -90,7 +90,7 @@ def normalise(
 
 
 def followers(given: Mapping[str, Given], rows: Iterable[Option]) -> dict[str, Given]:
-    """Return the values of options that nobody gave, but that follow an option that a variable of the reference gives."""
+    """Return the values of options that are not given and follow an option that a variable of the reference gives."""
     leaders = ((row, given.get(row.follows)) for row in rows if row.name not in given)
     return {
         row.name: Given(True, f"{leader.source}{FOLLOWS}")

@@ -236,7 +236,7 @@ def test_a_read_only_database_is_read(postgresql_url: str) -> None:
             "COMMIT",
         )
         with pytest.raises(DatabaseError, match="read-only transaction"):
-            write(store)  # this connection is the last of its kind: the next one asks the server anew
+            write(store)  # this connection is the last of its kind: the next one is new
         write(store, "second")
         assert names(store) == [NAME, "second"]
 

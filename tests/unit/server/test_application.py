@@ -234,7 +234,7 @@ def test_a_start_that_takes_long_is_alive(tmp_path: Path) -> None:
 
 
 def test_a_mounted_server_keeps_its_metrics(tmp_path: Path) -> None:
-    """Nobody serves adminAddress there, so callers go on to get the metrics."""
+    """No listener serves adminAddress there, so callers go on to get the metrics."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), admin_address="127.0.0.1:0")
 
     async def live() -> None:

@@ -45,7 +45,7 @@ def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *,
 def refuse(
     call: ApiCall, goal: str, problem: str, status: int = 403, *, reason: str = "", account: str = "", instead: str = ""
 ) -> ApiAnswer:
-    """Return the form with a problem, and log why nobody is signed in: `reason`, or the problem itself.
+    """Return the form with a problem, and log why the sign-in failed: `reason`, or the problem itself.
 
     With the id of an account, the person is proven and the line is a warning. Any visitor causes the other ones.
     """

@@ -73,7 +73,7 @@ def test_commands_and_ports() -> None:
     ],
 )
 def test_what_makes_pods(kind: str, head: str) -> None:
-    """Containers are found in whatever makes pods, and in lists."""
+    """Containers are found in every kind that makes pods, and in lists."""
     body = f"{head}{{containers: [{{name: edge}}, {{name: side}}]}}{'}' * head.count('{')}"
     text = f"kind: List\nitems: [{{kind: {kind}, spec: {{{body}}}}}, 5]\n"
     assert [each.name for each in read_containers({"x": text}, GIVEN.get)] == ["edge", "side"]
