@@ -152,6 +152,6 @@ def test_any_compose_file(text: str) -> None:
 @given(st.dictionaries(st.sampled_from(NAMES), values, max_size=5), st.lists(texts, min_size=1, max_size=5))
 def test_any_source(environment: dict[str, str], words: list[str]) -> None:
     """An environment and a command line together are read, or refused for the user."""
-    args = Namespace(service=None, compose=None, env_file=[], edge_command=words)
+    args = Namespace(service=None, compose=None, kubernetes=None, helm=None, env_file=[], edge_command=words)
     with contextlib.suppress(ConfigurationError):
         assert read_source(args, environment).has_edge_command
