@@ -191,6 +191,7 @@ def test_how_the_database_is_verified(more: dict[str, str], query: str) -> None:
         ("postgres://db/flags?sslmode=allow", {"DATABASE_SSL": "true"}, "postgres://db/flags?sslmode=allow"),
         ("postgres://db/f?a=b", {"DATABASE_SCHEMA": "x"}, "postgres://db/f?a=b&schema=x"),
         ("flags.db", {"DATABASE_SSL": "true"}, "flags.db"),
+        ("postgres://[::1/db", {"DATABASE_SSL": "true"}, "postgres://[::1/db"),
     ],
 )
 def test_a_whole_url_gets_what_it_lacks(url: str, more: dict[str, str], expected: str) -> None:
