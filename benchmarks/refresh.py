@@ -40,7 +40,7 @@ def altered(document: dict[str, Any], count: int, version: int, rng: random.Rand
 async def refresh(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> None:
     """Serve another document, as the poller does."""
     prepared = await prepare(body, holder.current)
-    holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+    holder.replace(prepared.snapshot, prepared.document, len(prepared.left_out), len(prepared.odd))
 
 
 async def watched(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> list[float]:

@@ -28,6 +28,7 @@ LONGEST_FIRST = (
     "tests/differential_batch/",
     "tests/integration/test_clients_table.py",
     "tests/differential_peers/",
+    "tests/differential_reports/",
     "tests/integration/test_server_resources_beside_the_real_one.py",
     "tests/wire/test_options_effect.py",
     "tests/faults/test_server_killed.py",

@@ -86,6 +86,11 @@ def left_out(found: Difference) -> bool:
     return found.field == "toggle" and found.reference is True
 
 
+def counting(**counts: Any) -> Question:
+    """Return a report of these counts of one toggle."""
+    return question("POST", "/client/metrics", usage(bucket={**BUCKET, "toggles": {"a": counts}}))
+
+
 def statuses(reference: int, *ours: int) -> Callable[[Difference], bool]:
     """Return a condition: the reference's status is this one, and ours one of those."""
     return lambda found: found.field == "status" and found.reference == reference and found.ours in ours
@@ -106,11 +111,12 @@ def listening_on_ipv6() -> bool:
     return True
 
 
-MALFORMED = document(
+NAMELESS = document({"name": ""}, {"name": "good"})
+ODD = document(
     {"name": "strategies", "strategies": "default"},
     {"name": "state", "enabled": "yes"},
     {"name": "variants", "variants": "x"},
-    {"name": "weight", "variants": [{"name": "v", "weight": 0.5}]},
+    {"name": "weight", "variants": [{"name": "v", "weight": 333.5}, {"name": "w", "weight": 666.5}]},
     {"name": "dependencies", "dependencies": {}},
     {"name": "impression", "impressionData": "yes"},
     {"name": "rollout", "strategies": [{"name": "flexibleRollout", "parameters": {"rollout": {}}}]},
@@ -145,9 +151,15 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         integer_names_first, document({"name": "b"}, {"name": "10"}, {"name": "9"}, {"name": "a"}), (ASKED,),
     ),
     Exclusion(
-        "a malformed feature is left out",
-        "it is logged by name, and the other features are used; the reference guesses what it would do",
-        left_out, MALFORMED, (ASKED,),
+        "a feature without a name is left out",
+        "no SDK can ask for it; it is logged by its place, and the other features are used",
+        left_out, NAMELESS, (ASKED,),
+    ),
+    Exclusion(
+        "the state and the impression data of a toggle are true or false",
+        "the specification's toggle has no other value there; the reference passes on what the document has",
+        lambda found: found.field in ("enabled", "impressionData") and found.reference == "yes" and found.ours is True,
+        ODD, (ASKED,),
     ),
     *(
         Exclusion(
@@ -249,9 +261,25 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         (question("GET", f"?userId={'x' * 17_000}"),),
     ),
     Exclusion(
-        "absurd counts are refused",
+        "absurd counts are taken",
         "each count is taken in constant time; the reference makes a list of that length, and says 500",
-        statuses(500, 400), PLAIN,
+        statuses(500, 200), PLAIN,
         (question("POST", "/client/metrics", usage(bucket={**BUCKET, "toggles": {"a": {"yes": 10**15, "no": 0}}})),),
+    ),
+    Exclusion(
+        "reports that a real server takes are taken",
+        "SDKs send them, and lose what they counted if they get a 400",
+        statuses(400, 200), PLAIN,
+        (
+            *(question("POST", "/client/metrics", usage(**{name: None})) for name in ("instanceId", "bucket")),
+            *(question("POST", "/client/metrics", usage(bucket={**BUCKET, "toggles": {}, name: 5})) for name in ("start", "stop")),
+            *(counting(variants=variants) for variants in (None, {"v": 1.5})),
+        ),
+    ),
+    Exclusion(
+        "a bad entry of a report costs only itself",
+        "one flag must not cost the counts of all others; the peer refuses the report",
+        statuses(400, 200), PLAIN,
+        (counting(yes=-1), counting(no="x"), counting(variants=[]), counting(variants={"v": -1})),
     ),
 )  # fmt: skip

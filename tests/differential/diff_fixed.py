@@ -89,7 +89,7 @@ BODIES = [
 ]
 REPORTS = [
     *(question("POST", target, usage()) for target in ("/client/metrics", "/all/client/metrics")),
-    *(question("POST", "/client/metrics", usage(**{name: None})) for name in USAGE),
+    question("POST", "/client/metrics", usage(appName=None)),
     *(  # type: ignore[var-annotated]
         question("POST", "/client/metrics", usage(bucket=bucket))
         for bucket in ({}, [], "x", BUCKET, {**BUCKET, "toggles": []})

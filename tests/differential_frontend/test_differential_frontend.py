@@ -291,7 +291,7 @@ SINGLE = (
     metrics("metrics", REPORT),
     metrics("metrics without a bucket", {"appName": "a"}, ours=200, real=400, why="Edge needs no bucket"),
     metrics("metrics without a name", {"bucket": BUCKET}),
-    metrics("a negative count", counting(-1)),
+    metrics("a negative count", counting(-1), ours=200, real=400, why="a bad entry costs only itself"),
     metrics("a count that is not whole", counting(1.5)),
     metrics(
         "metrics with a server-side token",

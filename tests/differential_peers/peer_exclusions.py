@@ -32,6 +32,13 @@ OTHER_METHODS = Exclusion(
     {**ERROR, "status": 405},
 )
 
+BAD_ENTRIES = Exclusion(
+    "a bad entry of a report costs only itself",
+    "one flag must not cost the counts of all others; the peer refuses the report",
+    "behaviour: POST /proxy/client/metrics; decision 0010",
+    OK,
+)
+
 # ---- Edge: keys, routes and conditions
 
 REFUSED_KEYS = Exclusion(
@@ -232,6 +239,13 @@ DESCRIPTION = Exclusion(
 )
 
 # ---- the reference
+
+TAKEN_REPORTS = Exclusion(
+    "reports that a real server takes are taken",
+    "SDKs send them, and lose what they counted if they get a 400",
+    "behaviour: POST /proxy/client/metrics; decision 0010",
+    OK,
+)
 
 TWO_LEVELS = Exclusion(
     "a query nests one level deep",

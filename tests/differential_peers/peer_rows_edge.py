@@ -293,7 +293,7 @@ REPORTS = (
             ours.UNKNOWN_FLAGS,
         ),
     ),
-    report("a negative count", counted("by-version", yes=-1, no=0), but=(ours.STRUCTURE,)),
+    report("a negative count", counted("by-version", yes=-1, no=0), but=(ours.BAD_ENTRIES,)),
     report("a count that is not whole", counted("by-version", yes=1.5, no=0), but=(ours.ODD_COUNTS,)),
     report("a count as a text", counted("by-version", yes="3", no=0), but=(ours.ODD_COUNTS,)),
     report("counts of one kind", counted("by-version", yes=1), but=(ours.ODD_COUNTS,)),

@@ -126,7 +126,11 @@ REPORTS = (
             ours.UNKNOWN_FLAGS,
         ),
     ),
-    report("a report of a negative count", counted("by-version", yes=-1, no=0), but=(ours.STRUCTURE,)),
+    report(
+        "a report of a negative count",
+        counted("by-version", yes=-1, no=0),
+        but=(ours.BAD_ENTRIES.but(status=202, type=None, body=None),),
+    ),
     report(
         "a report with a gauge",
         usage("service", "table", impactMetrics=[GAUGE]),

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flagsvc.http.reports import GAUGE
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
-from flagsvc.proxy.usage.impact import GAUGE, combine
+from flagsvc.proxy.usage.impact import combine
 from flagsvc.proxy.usage.record import from_wire, pack, to_wire, unpack
 
 COUNTER_KEY = ImpactKey("sales", "counter", ())

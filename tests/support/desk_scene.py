@@ -40,6 +40,7 @@ DOCUMENT = {
                 },
                 {"name": "userWithId", "parameters": {"userIds": "7"}},
             ],
+            "impressionData": 0,
             "variants": [
                 {"name": "blue", "weight": 500, "stickiness": "userId"},
                 {"name": "green", "weight": 500, "stickiness": "userId"},
@@ -55,7 +56,7 @@ DOCUMENT = {
         {"name": "everyone", "enabled": True, "strategies": []},
         {"name": HOSTILE, "enabled": True, "strategies": [{"name": "userWithId", "parameters": {"userIds": HOSTILE}}]},
         {"name": "a/b c?d.json", "enabled": True, "strategies": [{"name": "default"}]},
-        {"name": "broken", "enabled": True, "strategies": [{"name": "default", "constraints": 5}]},
+        {"name": "", "enabled": True, "strategies": [{"name": "default"}]},
     ],
     "segments": [
         {"id": 1, "name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}
@@ -126,9 +127,11 @@ def serve(environment: EnvironmentRuntime, document: Any) -> None:
     """Serve a document as if the upstream had sent it."""
     compiled = compile_document(document, environment.setup.compile_options)
     body = json.dumps(document).encode()
-    environment.holder.replace(compiled.snapshot, ConfigurationDocument(body, '"digest"'), len(compiled.problems))
+    left_out, odd = ([str(each) for each in compiled.problems if each.served is kind] for kind in (False, True))
+    served = ConfigurationDocument(body, '"digest"')
+    environment.holder.replace(compiled.snapshot, served, len(left_out), len(odd))
     environment.holder.set_state(State.FRESH)
-    environment.poller.notes.left_out = tuple(str(each) for each in compiled.problems)
+    environment.poller.notes.left_out, environment.poller.notes.odd = left_out, odd
 
 
 def header(answer: Response, name: str) -> str | None:

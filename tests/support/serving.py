@@ -78,6 +78,7 @@ class FakeHolder:
         self.last_update_ms = 0.0
         self.state = "cold"
         self.problems = 0
+        self.odd = 0
         self.checked_at: float | None = None
         self.failures = 0
         self.event_counts = {"fetched": 0}
@@ -113,9 +114,9 @@ class FakeUsage:
         """Write down that counts are left out."""
         self.unknown += 1
 
-    def leave_out(self) -> None:
-        """Write down that an impact metric is malformed."""
-        self.malformed += 1
+    def leave_out(self, number: int) -> None:
+        """Write down that so many entries are malformed."""
+        self.malformed += number
 
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Write a registration down."""

@@ -19,6 +19,7 @@ class TinyProblem:
     path: str
     toggle: str | None
     message: str
+    served: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,20 @@ class TinyCompiled:
 
 
 def tiny_compile(document: object, previous: TinySnapshot | None) -> TinyCompiled:
-    """Return the names in a document; a feature that is no object is a problem, a document without features an error."""
+    """Return the names in a document; a feature that is no object is left out, one with `odd` is odd.
+
+    A document without features is an error.
+    """
     if not isinstance(document, dict) or not isinstance(document.get("features"), list):
         raise DocumentError("features", "must be a list")
     names: dict[str, frozenset[str]] = {}
     problems = []
     for at, feature in enumerate(document["features"]):
         if isinstance(feature, dict):
+            if "odd" in feature:
+                problems.append(
+                    TinyProblem(f"features[{at}].odd", feature["name"], f"is `{feature['odd']}`", served=True)
+                )
             names[feature["name"]] = frozenset(feature.get("variants", []))
         else:
             problems.append(TinyProblem(f"features[{at}]", None, f"must be an object, is `{feature}`"))

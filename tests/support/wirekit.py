@@ -228,7 +228,8 @@ class Wire:
         """Serve this document from now on."""
         compiled = compile_document(document, CompileOptions(custom_strategies=strategies or {}))
         raw = json.dumps(document).encode()
-        self.holder.replace(compiled.snapshot, ConfigurationDocument(raw, '"v1"'), len(compiled.problems))
+        odd = sum(each.served for each in compiled.problems)
+        self.holder.replace(compiled.snapshot, ConfigurationDocument(raw, '"v1"'), len(compiled.problems) - odd, odd)
 
     def counted(self) -> dict[str, tuple[int, int, dict[str, int]]]:
         """Return the counts so far, and forget them."""

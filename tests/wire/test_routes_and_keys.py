@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import ConnectionLimits
-from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects.client import TOKENS
-from flagsvc.proxy.api.reports import (
+from flagsvc.http.reports import (
     BULK,
     CLIENT_METRICS,
     CLIENT_REGISTRATION,
-    LAX_METRICS,
     METRICS,
     REGISTRATION,
 )
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.shapes import Shape
+from flagsvc.proxy.api.dialects.client import TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
@@ -64,7 +63,7 @@ BODIES: dict[Shape | None, bytes] = {
     b'"toggles":{"on":{"yes":1,"no":0,"variants":{}}}}}',
     REGISTRATION: b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
 }
-BODIES[LAX_METRICS] = BODIES[CLIENT_METRICS] = BODIES[METRICS]
+BODIES[CLIENT_METRICS] = BODIES[METRICS]
 BODIES[CLIENT_REGISTRATION] = BODIES[REGISTRATION]
 BODIES[BULK] = (
     b'{"applications":[{"appName":"a","instanceId":"i"}],"metrics":[{"featureName":"on","appName":"a","yes":1}]}'

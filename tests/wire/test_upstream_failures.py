@@ -128,15 +128,18 @@ async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_pa
 
 
 @asynchronous
-async def test_one_malformed_toggle_is_left_out(tmp_path: Path) -> None:
-    """The log names it, a metric counts it, and the rest of the document is used."""
-    bad = {"name": "bad", "enabled": "perhaps", "strategies": []}
+async def test_what_has_no_name_is_left_out_and_what_is_odd_is_served(tmp_path: Path) -> None:
+    """The log names both, metrics count them, and the rest of the document is used."""
+    odd = {"name": "odd", "enabled": "perhaps", "strategies": []}
     async with scene(tmp_path) as around:
-        around.served = document(toggle("on"), bad, toggle("too"))
+        around.served = document(toggle("on"), {"name": None}, odd, toggle("too"))
         async with around.proxy(polling(around)) as proxy:
-            assert await proxy.names() == ["on", "too"]
+            assert await proxy.names() == ["on", "odd", "too"]
             assert await proxy.sample("flagsvc_config_problems") == 1
-    assert len(around.log) == 1 and "toggle=bad" in around.log[0] and "features[1].enabled" in around.log[0]
+            assert await proxy.sample("flagsvc_config_odd_values") == 1
+    left_out, served = around.log
+    assert "left out" in left_out and "features[1].name" in left_out
+    assert "served with an odd value" in served and "toggle=odd" in served and "features[2].enabled" in served
 
 
 @asynchronous

@@ -63,48 +63,49 @@ def test_which_names_there_are_is_not_told(opened: Opener) -> None:
         ({"yes": 1}, (1, 0, {})),
         ({"yes": None, "no": 2}, (0, 2, {})),
         ({"yes": 1.0, "no": "2"}, (1, 2, {})),
-        ({"yes": 1_000_000_000, "no": 0}, (1_000_000_000, 0, {})),
+        ({"yes": 2**53 - 1, "no": 1.9}, (2**53 - 1, 1, {})),
         ({"yes": 1, "no": 2, "further": [1]}, (1, 2, {})),
     ],
 )
 def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[int, int, dict[str, int]]) -> None:
-    """Whole numbers in bounds are accepted; a missing count is 0."""
+    """Numbers in bounds are accepted, and their whole part counts; a missing count is 0."""
     wire = opened()
     assert wire.post(METRICS[0], report({"on": counts})).status == 200
     assert wire.counted() == {"on": counted}
 
 
-ON = "/body/bucket/toggles/on"
-
-
 @pytest.mark.parametrize(
-    ("counts", "pointer"),
+    ("counts", "counted"),
     [
-        ({"yes": -1}, f"{ON}/yes"),
-        ({"no": 1.5}, f"{ON}/no"),
-        ({"yes": 1e300}, f"{ON}/yes"),
-        ({"yes": 10**30}, f"{ON}/yes"),
-        ({"yes": 1_000_000_001}, f"{ON}/yes"),
-        ({"yes": "x"}, f"{ON}/yes"),
-        ({"yes": "-1"}, f"{ON}/yes"),
-        ({"yes": "9" * 5000}, f"{ON}/yes"),
-        ({"yes": []}, f"{ON}/yes"),
-        ({"no": {}}, f"{ON}/no"),
-        ({"variants": {"a": -1}}, f"{ON}/variants/a"),
-        ({"variants": {"a/b": "x"}}, f"{ON}/variants/a~1b"),
-        ({"variants": None}, f"{ON}/variants"),
-        ({"variants": []}, f"{ON}/variants"),
-        (5, ON),
-        (None, ON),
+        ({"yes": -1}, None),
+        ({"no": 1e300}, None),
+        ({"yes": 10**30}, None),
+        ({"yes": 2**53}, None),
+        ({"yes": "x"}, None),
+        ({"yes": "-1"}, None),
+        ({"yes": "9" * 5000}, None),
+        ({"yes": []}, None),
+        ({"no": {}}, None),
+        (5, None),
+        (None, None),
+        ({"yes": 1, "variants": {"a": -1}}, (1, 0, {})),
+        ({"yes": 1, "variants": {"v": "x"}}, (1, 0, {})),
     ],
 )
-def test_absurd_counts(opened: Opener, counts: object, pointer: str) -> None:
-    """The answer is a 400, and nothing of the report is counted."""
+def test_counts_that_cannot_be_read(opened: Opener, counts: object, counted: object) -> None:
+    """They cost only themselves: the rest of the report is counted, and what is left out is counted as malformed."""
     wire = opened()
-    answer = wire.post(METRICS[0], report({"varied": {"yes": 1}, "on": counts}))
-    assert answer.status == 400
-    assert answer.json()["validation"][0]["instancePath"] == pointer
-    assert wire.counted() == {}
+    assert wire.post(METRICS[0], report({"varied": {"yes": 1}, "on": counts})).status == 200
+    assert wire.counted() == {"varied": (1, 0, {})} | ({} if counted is None else {"on": counted})
+    assert wire.usage.malformed == 1
+
+
+@pytest.mark.parametrize("variants", [None, False, "", []])
+def test_a_toggle_may_have_no_variants(opened: Opener, variants: object) -> None:
+    """Null stands for none: the SDK for Go sends it. Anything else than an object counts as null."""
+    wire = opened()
+    assert wire.post(METRICS[0], report({"on": {"yes": 2, "variants": variants}})).status == 200
+    assert wire.counted() == {"on": (2, 0, {})}
 
 
 @pytest.mark.parametrize(
@@ -113,10 +114,8 @@ def test_absurd_counts(opened: Opener, counts: object, pointer: str) -> None:
         ({}, "/body", "must have required property 'appName'"),
         (b"", "/body", "must have required property 'appName'"),
         (b"[]", "/body", "must be object"),
-        ({"appName": "a", "bucket": {}}, "/body", "must have required property 'instanceId'"),
-        ({"appName": "a", "instanceId": "i"}, "/body", "must have required property 'bucket'"),
+        ({"appName": "a", "bucket": []}, "/body/bucket", "must be object"),
         ({"appName": [], "instanceId": "i", "bucket": {}}, "/body/appName", "must be string"),
-        ({"appName": "a", "instanceId": "i", "bucket": None}, "/body/bucket", "must be object"),
         ({"appName": "a", "instanceId": "i", "bucket": {}}, "/body/bucket", "must have required property 'start'"),
         (report([]), "/body/bucket/toggles", "must be object"),
         (report(None), "/body/bucket/toggles", "must be object"),
@@ -147,13 +146,15 @@ def test_reports_that_lack_something(opened: Opener, body: object, pointer: str,
         ("2026-01-01", 400),
         ("x", 400),
         ("", 400),
-        (1640000000000, 400),
+        (1640000000000, 200),
+        ("1640000000", 200),
+        (1.5, 400),
         (None, 400),
         (True, 400),
     ],
 )
 def test_times_of_a_bucket(opened: Opener, moment: object, status: int) -> None:
-    """The times are texts with date and time."""
+    """The times are texts with date and time, or whole numbers since the epoch."""
     body = report({})
     for name in ("start", "stop"):
         bucket: dict[str, Any] = {**TIMES, "toggles": {}, name: moment}
@@ -176,13 +177,10 @@ def test_register(opened: Opener, key: str) -> None:
     [
         ({"interval": "x"}, "/body/interval"),
         ({"interval": []}, "/body/interval"),
-        ({"interval": True}, "/body/interval"),
         ({"started": "x"}, "/body/started"),
         ({"started": None}, "/body/started"),
         ({"strategies": "x"}, "/body/strategies"),
-        ({"strategies": [{}]}, "/body/strategies/0"),
         ({"appName": {}}, "/body/appName"),
-        ({"instanceId": {}}, "/body/instanceId"),
     ],
 )
 def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object], pointer: str) -> None:
@@ -192,9 +190,22 @@ def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object],
     assert answer.json()["validation"][0]["instancePath"] == pointer
 
 
-@pytest.mark.parametrize("change", [{"interval": "5"}, {"interval": None}, {"interval": 5.5}, {"started": 1640000000}])
+LOOSE: tuple[dict[str, object], ...] = (
+    {"interval": "5"},
+    {"interval": None},
+    {"interval": 5.5},
+    {"interval": True},
+    {"started": 1640000000},
+    {"started": "1640000000"},
+    {"strategies": [{}]},
+    {"instanceId": {}},
+    {"sdkVersion": []},
+)
+
+
+@pytest.mark.parametrize("change", LOOSE)
 def test_registrations_that_are_loose(opened: Opener, change: dict[str, object]) -> None:
-    """The proxy accepts what the reference proxy accepts."""
+    """The proxy accepts what the reference proxy accepts, and what only describes an application may be anything."""
     assert opened().post("/proxy/client/register", {**REGISTRATION, **change}).status == 200
 
 

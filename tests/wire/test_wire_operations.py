@@ -59,7 +59,7 @@ def test_the_text_is_prometheus(opened: Opener) -> None:
 
 def test_other_metrics(opened: Opener) -> None:
     """Version, state and age of the configuration, malformed toggles, requests by route, method and status."""
-    wire = opened(document={"version": 2, "features": [*DOCUMENT["features"], {"name": 5}]})
+    wire = opened(document={"version": 2, "features": [*DOCUMENT["features"], {"name": None}, {"name": 5}]})
     wire.holder.checked_at = wire.clock.monotonic() - 2.5
     wire.holder.state = "fresh"
     wire.get("/proxy?userId=secret-user")
@@ -73,6 +73,7 @@ def test_other_metrics(opened: Opener) -> None:
     for line in (
         f'flagsvc_build_info{{engine="{engine_form()}",version="{VERSION}"}} 1.0',
         "flagsvc_config_problems 1.0",
+        "flagsvc_config_odd_values 1.0",
         "flagsvc_config_age_seconds 2.5",
         'flagsvc_config_state{state="fresh"} 1.0',
         'flagsvc_config_state{state="stale"} 0.0',

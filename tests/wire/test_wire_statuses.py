@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects.client import TOKENS
-from flagsvc.proxy.api.reports import (
+from flagsvc.http.reports import (
     BULK,
     CLIENT_METRICS,
     CLIENT_REGISTRATION,
-    LAX_METRICS,
     METRICS,
     REGISTRATION,
 )
+from flagsvc.http.shapes import Shape
+from flagsvc.proxy.api.dialects.client import TOKENS
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
@@ -31,7 +30,7 @@ BODIES: dict[Shape, Any] = {
     },
     REGISTRATION: {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
 }
-BODIES[LAX_METRICS] = BODIES[CLIENT_METRICS] = BODIES[METRICS]
+BODIES[CLIENT_METRICS] = BODIES[METRICS]
 BODIES[CLIENT_REGISTRATION] = BODIES[REGISTRATION]
 BODIES |= {BULK: {"applications": [], "metrics": []}, TOKENS: {"tokens": []}}
 KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}

@@ -161,7 +161,7 @@ def open_document(document: object, args: argparse.Namespace, settings: dict[str
             [f"`{describe_source(args.document)}` is no client-features document: {error}"]
         ) from None
     for problem in unfolded.compiled.problems:
-        warn(f"left out: {problem}")
+        warn(f"{'served with an odd value' if problem.served else 'left out'}: {problem}")
     return unfolded
 
 

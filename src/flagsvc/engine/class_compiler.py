@@ -224,7 +224,7 @@ class ClassCompiler:
             if truth == YES and rule == YES:
                 return self.end_follow(toggle, strategy, first)
             if truth != NO:
-                if truth == OPEN or first is not None or not is_step(strategy) or has_overrides(toggle, strategy):
+                if truth == OPEN or first is not None or not is_step(strategy) or is_drawn_whole(toggle, strategy):
                     return EVALUATED
                 first = strategy
             strategy = strategy.following
@@ -237,7 +237,7 @@ class ClassCompiler:
     def end_follow(self, toggle: Toggle, strategy: CompiledStrategy, first: CompiledStrategy | None) -> i64:
         """Return the outcome where a strategy admits the whole class, or those that the open one before it does not admit."""
         outcome = constant_outcome(toggle, strategy)
-        if outcome < 0 and (first is not None or has_overrides(toggle, strategy)):
+        if outcome < 0 and (first is not None or is_drawn_whole(toggle, strategy)):
             return EVALUATED
         if first is not None:
             self.strategy = first
@@ -307,10 +307,10 @@ def drawn(toggle: Toggle, strategy: CompiledStrategy) -> VariantChoice | None:
     return toggle.choice if strategy.choice is None else strategy.choice
 
 
-def has_overrides(toggle: Toggle, strategy: CompiledStrategy) -> bool:
-    """Return whether the choice of a variant when a strategy is on looks at fields."""
+def is_drawn_whole(toggle: Toggle, strategy: CompiledStrategy) -> bool:
+    """Return whether the choice of a variant when a strategy is on looks at fields, or has uneven weights."""
     choice = drawn(toggle, strategy)
-    return choice is not None and len(choice.overrides) > 0
+    return choice is not None and (len(choice.overrides) > 0 or choice.uneven is not None)
 
 
 def sticks_to(rollout: StickyRollout) -> str:

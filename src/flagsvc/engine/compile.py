@@ -51,7 +51,7 @@ POOL_ALLOWANCE: Final = 200
 
 
 class Compiled:
-    """A snapshot, and the malformed parts of the document that it does not contain."""
+    """A snapshot, and the problems of the document: the malformed parts that are left out, and the odd ones that are served."""
 
     def __init__(self, snapshot: Snapshot, problems: list[DocumentProblem]) -> None:
         self.snapshot = snapshot
@@ -226,7 +226,7 @@ class Compilation:
         """Record the problem of a part, with its path in this document."""
         if problem is not None:
             path = place + problem.path.removeprefix(PLACE)
-            self.problems.append(DocumentProblem(path, problem.toggle, problem.message))
+            self.problems.append(DocumentProblem(path, problem.toggle, problem.message, problem.served))
 
     def reuse_previous(self) -> bool:
         """Keep the previous snapshot if its revision is equal, and return whether it is."""

@@ -33,10 +33,10 @@ class DependencyLinker:
             if reason:
                 break
             parent = self.toggle(self.parts[spec.feature])
+            variants = spec.wanted(self.parts[spec.feature].variants)
             if not self.folding or parent.constant == DYNAMIC:
-                variants = frozenset(spec.variants)
                 toggle.depend(ParentToggle(self.memoised_copy(parent), spec.enabled, variants))
-            elif not accepts(spec, parent.outcomes[parent.constant]):
+            elif not accepts(spec, variants, parent.outcomes[parent.constant]):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:
             toggle.turn_off(reason)
@@ -75,10 +75,10 @@ class DependencyLinker:
         return copy
 
 
-def accepts(spec: DependencySpec, outcome: ToggleOutcome) -> bool:
+def accepts(spec: DependencySpec, variants: frozenset[str], outcome: ToggleOutcome) -> bool:
     """Return whether an outcome of the parent satisfies the dependency (behaviour: Dependencies)."""
     if not spec.enabled:
         return not outcome.enabled
-    if not spec.variants:
+    if not variants:
         return outcome.enabled
-    return outcome.enabled and ("disabled" if outcome.variant is None else outcome.variant) in spec.variants
+    return outcome.enabled and ("disabled" if outcome.variant is None else outcome.variant) in variants

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.parse import as_list, as_object, identity, wrong
+from flagsvc.engine.parse import identity, name_of, scalar
+from flagsvc.engine.reading import as_list, as_object, wrong
 
 
 class DocumentBuilder:
@@ -64,10 +65,7 @@ class DocumentBuilder:
 
     def remove_feature(self, event: dict[str, object], path: str) -> None:
         """Remove a feature, if it exists."""
-        name = event.get("featureName")
-        if not isinstance(name, str):
-            raise DocumentError(f"{path}.featureName", wrong("a text", name))
-        self.features.pop(name, None)
+        self.features.pop(scalar(event.get("featureName"), f"{path}.featureName"), None)
 
     def update_segment(self, event: dict[str, object], path: str) -> None:
         """Replace a segment, or append it."""
@@ -80,8 +78,8 @@ class DocumentBuilder:
 
 def feature_name(raw: object, path: str) -> str:
     """Return a feature's name. A feature without one is kept under its path, so that compiling reports it."""
-    name = raw.get("name") if isinstance(raw, dict) else None
-    return name if isinstance(name, str) else f"\0{path}"
+    name = name_of(raw) if isinstance(raw, dict) else ""
+    return name or f"\0{path}"
 
 
 def segment_id(raw: object, path: str) -> str:

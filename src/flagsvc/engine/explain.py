@@ -13,7 +13,7 @@ from flagsvc.engine.predicates import Predicate, SegmentPredicate
 from flagsvc.engine.run import Run
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.strategies import CompiledStrategy
-from flagsvc.engine.variants import VariantChoice
+from flagsvc.engine.variants import NONE, VariantChoice
 
 
 class ExplanationStep:
@@ -166,14 +166,11 @@ def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: l
     ):
         if choice is not None:
             index = int(choice.pick(run))
-            steps.append(
-                ExplanationStep(
-                    "variant",
-                    f"{toggle.outcomes[first + index].variant} of the {owner}, {describe_draw(choice, run)}",
-                    True,
-                )
-            )
-            return first + index
+            drawn = "none" if index == NONE else toggle.outcomes[first + index].variant
+            text = f"{drawn} of the {owner}, {describe_draw(choice, run)}"
+            steps.append(ExplanationStep("variant", text, index != NONE))
+            if index != NONE:
+                return first + index
     return ON
 
 
@@ -181,6 +178,8 @@ def describe_draw(choice: VariantChoice, run: Run) -> str:
     """Return a description of a variant's draw for people."""
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"
+    if choice.uneven is not None:
+        return "by weights that are not whole numbers"
     identifier = choice.identifier(run)
     if identifier is None and choice.only >= 0:
         return "no other one has a weight"

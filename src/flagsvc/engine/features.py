@@ -160,7 +160,10 @@ class Toggle:
     def choose_outcome(self, strategy: CompiledStrategy, run: Run) -> i64:
         """Return the outcome when a strategy is on: the strategy's variant, else the feature's, else none."""
         if strategy.choice is not None:
-            return strategy.first + strategy.choice.pick(run)
+            index = strategy.choice.pick(run)
+            if index >= 0:
+                return strategy.first + index
         if self.choice is not None:
+            # ON comes before the first variant, as NONE comes before the first index
             return FIRST_VARIANT + self.choice.pick(run)
         return ON

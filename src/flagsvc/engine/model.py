@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.values.cidr import AddressList, CidrSet
@@ -11,7 +13,8 @@ from flagsvc.engine.values.cidr import AddressList, CidrSet
 class ConstraintSpec:
     """One constraint. `key` is equal for equal constraints, and `path` is its position in the document.
 
-    For a long list the set of its values, or its networks, are already made, because that takes time.
+    A list of values that is `unreadable` never holds. For a long list the set of its values, or its networks, are already made,
+    because that takes time.
     """
 
     def __init__(
@@ -23,6 +26,7 @@ class ConstraintSpec:
         value: object,
         inverted: bool,
         insensitive: bool,
+        unreadable: bool = False,
     ) -> None:
         self.path = path
         self.field = field
@@ -31,6 +35,7 @@ class ConstraintSpec:
         self.value = value
         self.inverted = inverted
         self.insensitive = insensitive
+        self.unreadable = unreadable
         self.members: set[str] | None = None
         self.networks: CidrSet | None = None
 
@@ -44,8 +49,12 @@ class ConstraintSpec:
 
     def key(self) -> tuple[object, ...]:
         """Return a key that is equal for equal constraints."""
-        value = (type(self.value).__name__, self.value)
-        return (self.field, self.operator, self.values, value, self.inverted, self.insensitive)
+        return (self.field, self.operator, self.values, self.single(), self.inverted, self.insensitive, self.unreadable)
+
+    def single(self) -> tuple[str, object]:
+        """Return a key that is equal for equal single values."""
+        raw = self.value
+        return (type(raw).__name__, json.dumps(raw) if isinstance(raw, (list, dict)) else raw)
 
 
 @mypyc_attr(acyclic=True)
@@ -59,7 +68,10 @@ class OverrideSpec:
 
 @mypyc_attr(acyclic=True)
 class VariantSpec:
-    """One variant. `payload` and `stickiness` are None if the document has none."""
+    """One variant. `payload` and `stickiness` are None if the document has none.
+
+    `stated` is the weight as in the document. For an odd one, `weight` is a whole number that draws the same, or about the same.
+    """
 
     def __init__(
         self,
@@ -71,6 +83,7 @@ class VariantSpec:
     ) -> None:
         self.name = name
         self.weight = weight
+        self.stated: object = weight
         self.stickiness = stickiness
         self.payload = payload
         self.overrides = overrides
@@ -78,8 +91,9 @@ class VariantSpec:
 
 @mypyc_attr(acyclic=True)
 class StrategySpec:
-    """One strategy of a feature. A null constraint is None. `segments` are the identities of its segments.
+    """One strategy of a feature. A constraint that is none is None. `segments` are the identities of its segments.
 
+    `group` and `stickiness` are what its variants are drawn with: parameters as JavaScript writes them, null and missing, too.
     For a long list of `addresses` its networks are already made, because that takes time.
     """
 
@@ -98,17 +112,26 @@ class StrategySpec:
         self.constraints = constraints
         self.segments = segments
         self.variants = variants
+        self.group = parameters.get("groupId", "undefined")
+        self.stickiness: str | None = parameters.get("stickiness")
         self.addresses: AddressList | None = None
 
 
 @mypyc_attr(acyclic=True)
 class DependencySpec:
-    """One parent of a feature. No `variants` means any variant."""
+    """One parent of a feature. No `variants` means any variant; with `text`, each one whose name is a part of the text."""
 
-    def __init__(self, feature: str, enabled: bool, variants: tuple[str, ...]) -> None:
+    def __init__(self, feature: str, enabled: bool, variants: tuple[str, ...], text: str = "") -> None:
         self.feature = feature
         self.enabled = enabled
         self.variants = variants
+        self.text = text
+
+    def wanted(self, names: frozenset[str]) -> frozenset[str]:
+        """Return the variants that satisfy the dependency, of a parent with variants of these names."""
+        if self.text:
+            return frozenset([self.text, *[name for name in names if name in self.text]])
+        return frozenset(self.variants)
 
 
 @mypyc_attr(acyclic=True)
@@ -134,12 +157,16 @@ class FeatureSpec:
 
 @mypyc_attr(acyclic=True)
 class DocumentProblem:
-    """A malformed part, which the snapshot does not contain: its path, its toggle, and what was expected."""
+    """A malformed value: its path, its toggle, and what was expected.
 
-    def __init__(self, path: str, toggle: str | None, message: str) -> None:
+    The part with the value is left out of the snapshot, or it is `served` as the reference serves it.
+    """
+
+    def __init__(self, path: str, toggle: str | None, message: str, served: bool = False) -> None:
         self.path = path
         self.toggle = toggle
         self.message = message
+        self.served = served
 
     def __str__(self) -> str:
         named = f" of toggle `{self.toggle}`" if self.toggle is not None else ""

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from flagsvc.engine.context import FIELDS, PROPERTY
 from flagsvc.engine.model import ConstraintSpec
-from flagsvc.engine.parse import MISSING, scalar
 from flagsvc.engine.predicates import (
     EQUAL,
     GREATER,
@@ -30,6 +29,7 @@ from flagsvc.engine.predicates import (
     StartsWith,
 )
 from flagsvc.engine.values import jsdate, jsnumber
+from flagsvc.engine.values.jsvalue import MISSING, number_of, text_of
 from flagsvc.engine.values.regex import compile_regex
 from flagsvc.engine.values.semver import parse as parse_semver
 
@@ -94,7 +94,7 @@ def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
     """SEMVER_*: a value that is not a version makes the constraint false, and true if inverted."""
-    version = parse_semver(text_value(spec), lenient=True)
+    version = parse_semver(text_value(spec), lenient=True) if isinstance(spec.value, str) else None
     if version is None:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a semantic version")
     return SemverComparison(kind_of(spec.field), spec.field, spec.inverted, accepts, version, text_value(spec))
@@ -109,19 +109,13 @@ def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def text_value(spec: ConstraintSpec) -> str:
-    """Return the constraint's single value as text."""
-    if spec.value == MISSING:
-        return ""
-    return "null" if spec.value is None else scalar(spec.value, spec.path)
+    """Return the constraint's single value as text; empty if it is missing."""
+    return "" if spec.value == MISSING else text_of(spec.value)
 
 
 def number_value(spec: ConstraintSpec) -> float:
     """Return the constraint's value as JavaScript's Number: NaN for a missing value, zero for null."""
-    if spec.value == MISSING:
-        return float("nan")
-    if spec.value is None or isinstance(spec.value, bool):
-        return 1.0 if spec.value else 0.0
-    return jsnumber.parse(text_value(spec))
+    return number_of(spec.value)
 
 
 def date_value(spec: ConstraintSpec) -> float | None:
@@ -217,8 +211,10 @@ OPERATORS: Final[dict[str, Operator]] = {
 def compile_constraint(spec: ConstraintSpec | None) -> Predicate:
     """Return the predicate of one constraint. A null constraint never holds."""
     if spec is None:
-        return Never("a constraint that is null")
+        return Never("a constraint that is no object")
     operator = OPERATORS.get(spec.operator)
     if operator is None:
         return Never(f"unknown operator `{spec.operator}`")
+    if spec.unreadable and operator.takes in LISTS:
+        return Never("its `values` are no list of texts")
     return operator.build(spec, operator.accepts)

@@ -28,6 +28,7 @@ from flagsvc.engine.operators import compile_constraint
 from flagsvc.engine.options import CompileOptions
 from flagsvc.engine.parse import is_included, parse_feature, parse_segment
 from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, SegmentPredicate
+from flagsvc.engine.reading import Oddities
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.strategies import BY_HOST, CompiledStrategy, Everyone, StrategyOptions, compile_rule
 from flagsvc.engine.variants import VariantChoice, compile_choice
@@ -43,7 +44,7 @@ MISSING: Final = b""
 
 @mypyc_attr(acyclic=True)
 class SegmentPart:
-    """One segment. For a malformed one `spec` is None, and `problem` says why."""
+    """One segment. For a malformed one `spec` is None, and `problem` says why. An odd one has both."""
 
     def __init__(self, content: bytes, spec: SegmentSpec | None, problem: DocumentProblem | None) -> None:
         self.digest = content
@@ -53,7 +54,7 @@ class SegmentPart:
 
 @mypyc_attr(acyclic=True)
 class Part:
-    """One feature. `included` tells whether it passes the filters. Of a malformed feature, `problem` says what is wrong.
+    """One feature. `included` tells whether it passes the filters. Of a malformed or odd feature, `problem` says what is wrong.
 
     `toggle` is None if the feature is malformed or not included. `segments` are its segments with their digests, `variants` the
     names of its variants. `project` is the id of its project; empty if the feature has none.
@@ -115,10 +116,16 @@ class Lineage:
 def segment_part(raw: object) -> SegmentPart:
     """Return the part of a decoded segment."""
     content = digest(raw)
+    odd = Oddities()
     try:
-        return SegmentPart(content, parse_segment(raw, PLACE), None)
+        return SegmentPart(content, parse_segment(raw, PLACE, odd), oddity(odd, None))
     except DocumentError as error:
         return SegmentPart(content, None, DocumentProblem(error.path, None, error.message))
+
+
+def oddity(odd: Oddities, toggle: str | None) -> DocumentProblem | None:
+    """Return the problem of a part that is served although a value in it is odd; None if none is."""
+    return None if odd.first is None else DocumentProblem(odd.first.path, toggle, odd.first.message, served=True)
 
 
 class Maker:
@@ -151,16 +158,18 @@ class Maker:
 
     def complete(self, part: Part, raw: object) -> None:
         """Parse and compile the decoded feature of a part."""
+        odd = Oddities()
         try:
-            spec = parse_feature(raw, PLACE)
+            spec = parse_feature(raw, PLACE, odd)
         except DocumentError as error:
             name = raw.get("name") if isinstance(raw, dict) else None
             part.problem = DocumentProblem(error.path, name if isinstance(name, str) else None, error.message)
             return
-        self.fill(part, spec, self.toggle(spec))
+        self.fill(part, spec, self.toggle(spec), odd)
 
-    def fill(self, part: Part, spec: FeatureSpec, toggle: Toggle) -> None:
+    def fill(self, part: Part, spec: FeatureSpec, toggle: Toggle, odd: Oddities) -> None:
         """Put the compiled feature into its part."""
+        part.problem = oddity(odd, spec.name)
         names = frozenset([outcome.variant or "" for outcome in toggle.outcomes if outcome.variant is not None])
         names |= {"disabled"}
         part.toggle = toggle
@@ -274,9 +283,8 @@ class Maker:
         """Return one compiled strategy without its conditions."""
         strategy = compile_rule(spec, self.rules)
         if spec.variants:
-            group = spec.parameters.get("groupId", "undefined")
-            stickiness = spec.variants[0].stickiness or spec.parameters.get("stickiness")
-            strategy.choice = compile_choice(spec.variants, group, stickiness, self.utf8)
+            stickiness = spec.variants[0].stickiness or spec.stickiness
+            strategy.choice = compile_choice(spec.variants, spec.group, stickiness, self.utf8)
         strategy.first = first
         return strategy
 

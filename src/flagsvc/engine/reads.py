@@ -99,7 +99,7 @@ class Reads:
         """Add the fields that the choice of a variant reads. If only one variant has a weight, nothing is drawn."""
         for override in choice.overrides:
             self.fields.add(override.field)
-        if len(choice.indexes) == 1:
+        if choice.only >= 0:
             return
         if choice.by_default:
             self.draws = True

@@ -16,18 +16,19 @@ from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
 from flagsvc.engine.model import ConstraintSpec, FeatureSpec, SegmentSpec, StrategySpec, VariantSpec
 from flagsvc.engine.operators import NETWORKS, OPERATORS
 from flagsvc.engine.parse import (
-    as_list,
-    as_object,
+    add_variant,
     check_repeats,
     parse_constraint,
     parse_dependency,
     parse_feature,
+    parse_item,
     parse_segment,
     parse_strategy,
-    parse_variants,
+    set_weights,
 )
-from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segment_key, segment_part
+from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, oddity, segment_key, segment_part
 from flagsvc.engine.predicates import Predicate
+from flagsvc.engine.reading import SCALAR, Oddities, as_object
 from flagsvc.engine.sliced_decoding import STEP, PieceReading
 from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.values.cidr import AddressList, CidrSet
@@ -67,6 +68,7 @@ class StepwiseParser:
 
     def __init__(self, raw: object) -> None:
         self.raw = raw
+        self.odd = Oddities()
         self.feature: FeatureSpec | None = None
         self.segment: SegmentSpec | None = None
         # the work since the last step
@@ -75,19 +77,12 @@ class StepwiseParser:
     def feature_steps(self) -> Iterator[int]:
         """Parse a feature."""
         raw = as_object(self.raw, PLACE)
-        strategies = as_list(raw, "strategies", PLACE)
-        variants = as_list(raw, "variants", PLACE)
-        dependencies = as_list(raw, "dependencies", PLACE)
-        nothing: list[object] = []
-        short: dict[str, object] = {**raw, "variants": nothing, "dependencies": nothing}
-        if strategies:
-            short["strategies"] = nothing
-        feature = parse_feature(short, PLACE)
-        for at, item in enumerate(strategies):
+        feature = parse_feature(without_items(raw, "strategies", "variants", "dependencies"), PLACE, self.odd)
+        for at, item in enumerate(items_of(raw, "strategies")):
             yield from self.strategy(item, f"{PLACE}.strategies[{at}]", feature.strategies)
-        yield from self.variants(variants, PLACE, feature.variants)
-        for at, item in enumerate(dependencies):
-            feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]"))
+        yield from self.variants(items_of(raw, "variants"), PLACE, feature.variants)
+        for at, item in enumerate(items_of(raw, "dependencies")):
+            feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]", self.odd))
             self.cost += VARIANT
             if self.cost >= STEP:
                 yield self.take_cost()
@@ -98,10 +93,8 @@ class StepwiseParser:
     def segment_steps(self) -> Iterator[int]:
         """Parse a segment."""
         raw = as_object(self.raw, PLACE)
-        constraints = as_list(raw, "constraints", PLACE)
-        nothing: list[object] = []
-        segment = parse_segment({**raw, "constraints": nothing}, PLACE)
-        yield from self.constraints(constraints, PLACE, segment.constraints)
+        segment = parse_segment(without_items(raw, "constraints"), PLACE, self.odd)
+        yield from self.constraints(items_of(raw, "constraints"), PLACE, segment.constraints)
         self.segment = segment
         yield self.take_cost()
 
@@ -113,35 +106,34 @@ class StepwiseParser:
 
     def strategy(self, item: object, path: str, found: list[StrategySpec]) -> Iterator[int]:
         """Parse a strategy."""
-        raw = as_object(item, path)
-        constraints = as_list(raw, "constraints", path)
-        variants = as_list(raw, "variants", path)
-        nothing: list[object] = []
-        strategy = parse_strategy({**raw, "constraints": nothing, "variants": nothing}, path)
+        raw = item if isinstance(item, dict) else {}
+        short = without_items(raw, "constraints", "variants") if isinstance(item, dict) else item
+        strategy = parse_strategy(short, path, self.odd)
         found.append(strategy)
         self.cost += STRATEGY + SEGMENT * len(strategy.segments)
-        yield from self.constraints(constraints, path, strategy.constraints)
-        yield from self.variants(variants, path, strategy.variants)
+        yield from self.constraints(items_of(raw, "constraints"), path, strategy.constraints)
+        yield from self.variants(items_of(raw, "variants"), path, strategy.variants)
         if self.cost >= STEP:
             yield self.take_cost()
 
     def variants(self, items: list[object], path: str, found: list[VariantSpec]) -> Iterator[int]:
         """Parse variants, one by one."""
-        for item in items:
-            found += parse_variants({"variants": [item]}, path)
+        for at, item in enumerate(items):
+            add_variant(found, item, f"{path}.variants[{at}]", self.odd)
             self.cost += VARIANT
             if self.cost >= STEP:
                 yield self.take_cost()
+        set_weights(found)
 
     def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
         """Parse constraints, one by one."""
         for at, item in enumerate(items):
             place = f"{path}.constraints[{at}]"
-            values = as_list(item, "values", place) if isinstance(item, dict) else []
+            values = items_of(item, "values") if isinstance(item, dict) else []
             if len(values) > VALUES:
                 yield from self.long_constraint(as_object(item, place), values, place, found)
             else:
-                found.append(None if item is None else parse_constraint(item, place))
+                found.append(parse_item(item, place, self.odd))
                 self.cost += VALUE * len(values)
             self.cost += CONSTRAINT
             items[at] = None
@@ -152,14 +144,17 @@ class StepwiseParser:
         self, raw: dict[str, object], values: list[object], path: str, found: list[ConstraintSpec | None]
     ) -> Iterator[int]:
         """Parse a constraint with many values."""
-        nothing: list[object] = []
-        constraint = parse_constraint({**raw, "values": nothing}, path)
+        constraint = parse_constraint(without_items(raw, "values"), path, self.odd)
         members: set[str] | None = set() if constraint.operator in SETS else None
         networks = CidrSet([]) if constraint.operator in NETWORK_SETS else None
         texts: list[str] = []
         for at in range(0, len(values), VALUES):
-            some = parse_constraint({"values": values[at : at + VALUES]}, path).values
+            piece = parse_constraint({"values": values[at : at + VALUES]}, path)
+            some = piece.values
             texts += some
+            if piece.unreadable and not constraint.unreadable:
+                constraint.unreadable = True
+                self.note_values(values[at : at + VALUES], at, path)
             if members is not None:
                 members.update(some)
             elif networks is not None:
@@ -170,6 +165,29 @@ class StepwiseParser:
         constraint.members = members
         constraint.networks = networks
         found.append(constraint)
+
+    def note_values(self, values: list[object], first: int, path: str) -> None:
+        """Note the first of some values that is no text, number or boolean. `first` is the place of the first value."""
+        for at, item in enumerate(values):
+            if isinstance(item, (list, dict)):
+                self.odd.add(f"{path}.values[{first + at}]", SCALAR, item)
+                return
+
+
+def items_of(owner: dict[str, object], key: str) -> list[object]:
+    """Return the list under `key`; empty if there is none."""
+    raw = owner.get(key)
+    return raw if isinstance(raw, list) else []
+
+
+def without_items(owner: dict[str, object], *keys: str) -> dict[str, object]:
+    """Return a copy in which the lists under these keys are empty."""
+    nothing: list[object] = []
+    short = dict(owner)
+    for key in keys:
+        if isinstance(short.get(key), list):
+            short[key] = nothing
+    return short
 
 
 def is_large(item: object) -> bool:
@@ -209,7 +227,7 @@ class LargeFeature:
             return
         compiler = StepwiseCompiler(self.maker)
         yield from compiler.toggle_steps(feature)
-        self.maker.fill(part, feature, compiler.compiled_toggle())
+        self.maker.fill(part, feature, compiler.compiled_toggle(), parser.odd)
         yield STEP
 
 
@@ -233,7 +251,7 @@ class LargeSegment:
         if parser.segment is None:
             self.part = segment_part(msgspec.json.decode(self.item))  # type: ignore[call-overload]
         else:
-            self.part = SegmentPart(reading.content, parser.segment, None)
+            self.part = SegmentPart(reading.content, parser.segment, oddity(parser.odd, None))
 
 
 def step(work: Iterator[int]) -> int:

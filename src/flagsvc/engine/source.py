@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.parse import as_list, as_object, wrong
+from flagsvc.engine.reading import as_list, as_object, wrong
 
 
 class Unusual(Exception):  # noqa: N818 - nothing is wrong, another way has to be taken

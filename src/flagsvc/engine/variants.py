@@ -11,8 +11,12 @@ from flagsvc.engine.context import FIELDS, PROPERTY, REMOTE_ADDRESS
 from flagsvc.engine.hashing import VARIANT_SEED, Identifier, Prefix
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.run import Run
+from flagsvc.engine.weights import Weights, is_plain
 
 NONE: Final = -1
+UNEVEN: Final = -2
+"""No variant is the only one, and the weights are not whole numbers."""
+HASHES: Final = 2**32
 
 
 @mypyc_attr(acyclic=True)
@@ -35,7 +39,9 @@ class Override:
 class VariantChoice:
     """The compiled variants of a feature or a strategy, of which at least one has a weight."""
 
-    def __init__(self, variants: list[VariantSpec], prefix: Prefix, stickiness: str) -> None:
+    def __init__(
+        self, variants: list[VariantSpec], prefix: Prefix, stickiness: str, uneven: Weights | None = None
+    ) -> None:
         weighted = [at for at, variant in enumerate(variants) if variant.weight != 0]
         self.total: i64 = sum([variant.weight for variant in variants])
         self.indexes: vec[i64] = vec[i64](weighted)
@@ -51,10 +57,13 @@ class VariantChoice:
         self.field = stickiness
         # the only variant with a weight: nothing is drawn
         self.only: i64 = weighted[0] if len(weighted) == 1 else NONE
+        self.uneven = uneven
+        if uneven is not None:
+            self.only = UNEVEN
 
     def constant_index(self) -> int:
         """Return the index of the variant that every context gets, or NONE if it depends on the context."""
-        return NONE if self.overrides else int(self.only)
+        return NONE if self.overrides or self.only < 0 else int(self.only)
 
     def identifier(self, run: Run) -> Identifier | None:
         """Return the identifier for the draw, by default userId, sessionId or remoteAddress. None means a random draw."""
@@ -66,12 +75,12 @@ class VariantChoice:
         return found
 
     def pick(self, run: Run) -> i64:
-        """Return the index of the variant for this run."""
+        """Return the index of the variant for this run; NONE if its weights are uneven and leave a share without a variant."""
         for override in self.overrides:
             if override.matches(run):
                 return override.index
-        if self.only >= 0:
-            return self.only
+        if self.only != NONE:
+            return self.only if self.only >= 0 else self.pick_uneven(run)
         identifier = self.identifier(run)
         target = run.draw(self.total) if identifier is None else self.prefix.bucket(identifier, self.total)
         # the last limit is the total, so that some limit is always reached
@@ -80,6 +89,14 @@ class VariantChoice:
         while limits[at] < target:
             at += 1
         return self.indexes[at]
+
+    def pick_uneven(self, run: Run) -> i64:
+        """Return the index of the variant for this run by weights that are not whole numbers."""
+        uneven = self.uneven
+        assert uneven is not None
+        identifier = self.identifier(run)
+        bucket = run.draw(HASHES) if identifier is None else self.prefix.bucket(identifier, HASHES)
+        return uneven.draw(bucket - 1)
 
 
 def running_sums(weights: list[int]) -> list[int]:
@@ -94,6 +111,11 @@ def running_sums(weights: list[int]) -> list[int]:
 
 def compile_choice(variants: list[VariantSpec], group: str, stickiness: str | None, utf8: bool) -> VariantChoice | None:
     """Return the compiled choice of a variant, or None if the weights add up to nothing. Stickiness None means `default`."""
-    if sum([variant.weight for variant in variants]) <= 0:
+    uneven: Weights | None = None
+    if not all([is_plain(variant.stated) for variant in variants]):
+        weights = Weights([variant.stated for variant in variants])
+        uneven = None if weights.is_whole() else weights
+    if uneven is None and sum([variant.weight for variant in variants]) <= 0:
         return None
-    return VariantChoice(variants, Prefix(group, VARIANT_SEED, utf8), "default" if stickiness is None else stickiness)
+    prefix = Prefix(group, VARIANT_SEED, utf8)
+    return VariantChoice(variants, prefix, "default" if stickiness is None else stickiness, uneven)

@@ -73,7 +73,7 @@ class FrontendContract(Contract):
         self._server = server
         self._settings = settings
         self._part_settings = replace(settings, answer_cache_bytes=settings.answer_cache_bytes // SCOPED_CACHE_SHARE)
-        self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters, server.clock))
+        self._dialect: Dialect = make_dialect(ReportStore(server.store, reporters, server.clock), server.malformed)
         self._anyone = self._make_service(EmptyHolder())
         self._anyone.reached = server.reached
         make_service = partial(self._make_service, shared=self._anyone)

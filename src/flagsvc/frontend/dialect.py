@@ -16,6 +16,7 @@ from flagsvc.proxy.api.dialects.frontend import FRONTEND, PREFIX
 from flagsvc.proxy.api.openapi import operation
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.server.api.counts import MalformedCount
 from flagsvc.server.api.openapi import FRONTEND_TOKEN
 
 OPERATIONS = {
@@ -31,15 +32,15 @@ UNLIMITED = ("429",)
 ROWS: tuple[ProxyRoute, ...] = tuple(row for row in FRONTEND.routes if (row.method, row.path) in OPERATIONS)
 
 
-def make_dialect(store: ReportStore) -> Dialect:
-    """Return the dialect. Its reports go to `store`."""
+def make_dialect(store: ReportStore, malformed: MalformedCount) -> Dialect:
+    """Return the dialect. Its reports go to `store`; `malformed` counts what cannot be read of them."""
     return replace(
         FRONTEND,
         prefixes=(PREFIX,),
         routes=tuple(replace(row, auth=Auth.NONE) for row in ROWS),
         handlers={
             **FRONTEND.handlers,
-            "metrics": lambda parts: StoredMetrics(parts.answers, parts.holder, store),
+            "metrics": lambda parts: StoredMetrics(parts.answers, parts.holder, store, malformed),
             "register": lambda parts: Register(parts.answers),
         },
         hints={},

@@ -54,7 +54,7 @@ class FrontendEnvironment:
             if document.digest == self._digest:
                 return
             made = await prepare(document.body, self.holder.current)
-            self.holder.replace(made.snapshot, made.document, len(made.problems))
+            self.holder.replace(made.snapshot, made.document, len(made.left_out), len(made.odd))
             self._digest = document.digest
 
 

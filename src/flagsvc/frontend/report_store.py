@@ -15,10 +15,9 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend.caller import unavailable
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.reports import ReportedUsage
+from flagsvc.http.reports import DEFAULT_INSTANCE, ReportedUsage
 from flagsvc.server.api.asgi import run_in_pool
-from flagsvc.server.api.client.metrics import FRONTEND, read_count
-from flagsvc.server.api.client.register import DEFAULT_INSTANCE
+from flagsvc.server.api.client.metrics import FRONTEND, count_usage
 from flagsvc.server.api.errors import RETRY_S
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import Registration, find_storable, register
@@ -146,7 +145,7 @@ def add_reports(tx: Tx, reports: list[tuple[ClientToken, FrontendReport]]) -> No
     """Add the counts of reports to the stored ones, as far as their tokens cover the projects."""
     for token in dict.fromkeys(token for token, each in reports if each.counts):
         counts = (
-            read_count(used.name, each.app_name, token.environment, parse_time(each.stop, tx.now), used._asdict())
+            count_usage(used, each.app_name, token.environment, parse_time(each.stop, tx.now))
             for owner, each in reports
             if owner == token
             for used in each.counts

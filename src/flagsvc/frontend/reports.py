@@ -11,37 +11,36 @@ from typing import Any, cast
 from flagsvc.frontend.caller import FrontendCaller
 from flagsvc.frontend.report_store import FrontendReport, ReportStore
 from flagsvc.http.call import SDK, Answer, Call, Handler
-from flagsvc.http.messages import Response, invalid
+from flagsvc.http.messages import Response
+from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage, cut
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import DONE
 from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.reports import LAX_METRICS, ReportedUsage, read_metrics
-from flagsvc.server.api.client.metrics import is_name
-from flagsvc.server.api.client.register import MAX_NAME_LENGTH
-from flagsvc.server.api.nul import NUL
+from flagsvc.proxy.api.reports import read_metrics
+from flagsvc.server.api.counts import MalformedCount
 from flagsvc.server.store.actors import ClientToken
-
-MUST_BE_NAME = f"must have 1 to {MAX_NAME_LENGTH} characters, and no NUL"
 
 
 class StoredMetrics(Handler):
     """POST /api/frontend/client/metrics."""
 
-    def __init__(self, answers: Answers, holder: ConfigurationHolder, store: ReportStore) -> None:
+    def __init__(
+        self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: MalformedCount
+    ) -> None:
         self.answers = answers
         self.holder = holder
         self.store = store
+        self.malformed = malformed
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Check a report, and return an awaitable that stores it. Raises HttpError (400, 413, and 503 when awaited)."""
         value: Any = read_json(body, call.media, call.limit, call.depth)
-        counts = self._known(read_metrics(value, LAX_METRICS))
-        if not is_name(str(value["appName"])) or NUL in str(value["appName"]):
-            raise invalid("/body", "appName", MUST_BE_NAME)
+        counts, malformed = read_metrics(value, CLIENT_METRICS)
+        self.malformed.add(malformed)
         sdk = (call.other(SDK) or b"").decode("latin-1")[:MAX_NAME_LENGTH]
         stop = (value.get("bucket") or {}).get("stop")
-        return self._save(call, FrontendReport(str(value["appName"]), sdk or None, stop, counts))
+        return self._save(call, FrontendReport(cut(str(value["appName"])), sdk or None, stop, self._known(counts)))
 
     async def _save(self, call: Call, report: FrontendReport) -> Response:
         token = cast(ClientToken, cast(FrontendCaller, call.found).token)

@@ -56,7 +56,7 @@ class EnvironmentRuntime(UpstreamSync):
         """Take over the configuration that another runtime served, and the counts that it has not sent."""
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
-            self.holder.replace(served, document, previous.holder.problems)
+            self.holder.replace(served, document, previous.holder.problems, previous.holder.odd)
             self.holder.checked_at, self.holder.last_fetch_ms = (
                 previous.holder.checked_at,
                 previous.holder.last_fetch_ms,

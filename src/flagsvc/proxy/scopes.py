@@ -96,6 +96,11 @@ class ScopedHolder:
         return self._whole.problems
 
     @property
+    def odd(self) -> int:
+        """As in the whole environment."""
+        return self._whole.odd
+
+    @property
     def checked_at(self) -> float | None:
         """As in the whole environment."""
         return self._whole.checked_at

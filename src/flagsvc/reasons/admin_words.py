@@ -12,7 +12,7 @@ from flagsvc.reasons.words import plain, summary, variants_words
 
 
 def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
-    """Return segments by identity. One that the engine cannot read is left out, as it is in what clients get."""
+    """Return segments by identity. One without an id is left out, as it is in what clients get."""
     found: dict[str, SegmentSpec] = {}
     for row in rows:
         try:
@@ -24,11 +24,8 @@ def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
 
 
 def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy in words. One that the engine cannot read is on for no user."""
-    try:
-        return summary(dict(strategy), known)
-    except DocumentError as error:
-        return f"for no user: {error}"
+    """Return a strategy in words."""
+    return summary(dict(strategy), known)
 
 
 def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.run import Run
-from flagsvc.engine.variants import VariantChoice
+from flagsvc.engine.variants import HASHES, NONE, VariantChoice
 from flagsvc.reasons.steps import VariantRange, VariantStep
 from flagsvc.reasons.words import variants_words
 
@@ -32,7 +32,7 @@ def redraw(run: Run, before: int, total: int) -> int | None:
 def variant_step(
     run: Run, owner: str, specs: Sequence[VariantSpec], choice: VariantChoice | None, reached: bool
 ) -> VariantStep | None:
-    """Return the step of a variant's draw; None without variants that have a weight."""
+    """Return the step of a variant's draw; None without variants that have a weight, or if none is drawn."""
     if choice is None:
         return None
     override = next((each.field for each in choice.overrides if each.matches(run)), None)
@@ -40,7 +40,12 @@ def variant_step(
     with aside(run, not reached):
         before = int(run.draws)
         index = int(choice.pick(run))
-        drawn = redraw(run, before, choice.total)
+        drawn = redraw(run, before, HASHES if choice.uneven else choice.total)
+    if index == NONE:
+        return None
+    bucket = None if choice.uneven else drawn
+    if identifier is not None and not choice.uneven:
+        bucket = int(choice.prefix.bucket(identifier, choice.total))
     return VariantStep(
         words=variants_words(specs, choice.field),
         answer=True,
@@ -51,7 +56,7 @@ def variant_step(
         group=choice.prefix.group,
         sticks_to=choice.field,
         field=None if identifier is None else source(choice, run),
-        bucket=drawn if identifier is None else int(choice.prefix.bucket(identifier, choice.total)),
+        bucket=bucket,
         total=int(choice.total),
         override=override,
         ranges=ranges(specs, choice),

@@ -235,7 +235,7 @@ def constraint_key(spec: ConstraintSpec | None) -> Key:
     if spec is None:
         return ()
     head = constraint_head(spec)
-    return (*head, frozenset(spec.values)) if has_list(spec) else (*head, type(spec.value).__name__, spec.value)
+    return (*head, frozenset(spec.values)) if has_list(spec) else (*head, *spec.single())
 
 
 def constraint_head(spec: ConstraintSpec) -> Key:

@@ -60,15 +60,18 @@ def tell_custom(step: CustomStep) -> str:
     return step.words if step.fault is None else f"{step.words}: it raised {plain(step.fault)}"
 
 
+UNEVEN: Final = "by weights that are not whole numbers"
+
+
 def tell_variant(step: VariantStep) -> str:
     """Return the variant that was drawn, and how."""
     drawn = f"variant {show(step.drawn)} of the {step.owner}"
     if step.override is not None:
         return f"{drawn}: by an override for {show(step.override)}"
-    if step.bucket is None:
-        return f"{drawn}: no other one has a weight"
-    how = "was drawn" if step.field is None else f"by {show(step.field)}"
     buckets = [f"{show(each.name)} {each.first}–{each.last}" for each in step.ranges if each.first is not None]
+    if step.bucket is None:
+        return f"{drawn}: " + (UNEVEN if len(buckets) > 1 else "no other one has a weight")
+    how = "was drawn" if step.field is None else f"by {show(step.field)}"
     return f"{drawn}: bucket {step.bucket} of {step.total} {how}; {', '.join(buckets)}"
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.model import FeatureSpec, SegmentSpec, StrategySpec
-from flagsvc.engine.parse import is_included, parse_feature
+from flagsvc.engine.parse import is_included, name_of, parse_feature
 from flagsvc.engine.parts import PLACE, Maker, Pool, SegmentPart, segment_part
 from flagsvc.engine.source import source_of
 from flagsvc.engine.strategies import CompiledStrategy, compile_rule
@@ -73,8 +73,8 @@ class Unfolded:
 
     def add_feature(self, raw: object) -> None:
         """Add a decoded feature, if it has a name and belongs to the project and the prefix of the options."""
-        name = raw.get("name") if isinstance(raw, dict) else None
-        if isinstance(name, str) and is_included(raw, self.options.project, self.options.name_prefix):
+        name = name_of(raw) if isinstance(raw, dict) else ""
+        if name and is_included(raw, self.options.project, self.options.name_prefix):
             self.raw.setdefault(name, []).append(raw)
 
     @property
@@ -96,7 +96,7 @@ class Unfolded:
         """Return a feature with the nodes of its strategies."""
         listed = raw.get("strategies")
         items = listed if isinstance(listed, list) else []
-        pairs = zip(spec.strategies, items, strict=True)
+        pairs = zip(spec.strategies, [item if isinstance(item, dict) else {} for item in items], strict=True)
         return UnfoldedFeature(
             spec, tuple([self.strategy(each, item) for each, item in pairs]), self.maker.choice(spec)
         )

@@ -117,9 +117,10 @@ class Walk:
         """Return the step of a dependency."""
         problem = self.problem(spec)
         found = None if problem else self.toggle(spec.feature, reached and evaluated)
+        wanted = spec.wanted(frozenset([found.variant] if found else []))
         return DependencyStep(
             words=dependency_words(spec),
-            answer=found is not None and accepts(spec, ToggleOutcome(found.enabled, found.variant, b"")),
+            answer=found is not None and accepts(spec, wanted, ToggleOutcome(found.enabled, found.variant, b"")),
             reached=reached,
             feature=spec.feature,
             enabled=spec.enabled,

@@ -24,8 +24,9 @@ from flagsvc.engine.operators import (
     number_value,
     text_value,
 )
-from flagsvc.engine.parse import as_object, parse_strategy
+from flagsvc.engine.parse import parse_strategy
 from flagsvc.engine.predicates import Never
+from flagsvc.engine.reading import as_object
 from flagsvc.engine.strategies import BY_HOST, percentage
 from flagsvc.engine.values import jsdate, jsnumber
 from flagsvc.engine.values.text import split_list
@@ -277,5 +278,5 @@ def dependency_words(spec: DependencySpec) -> str:
     """Return a dependency as a sentence."""
     if not spec.enabled:
         return f"toggle {show(spec.feature)} is off"
-    variants = " or ".join([show(variant) for variant in spec.variants])
+    variants = " or ".join([show(variant) for variant in spec.variants]) or (spec.text and f"in {show(spec.text)}")
     return f"toggle {show(spec.feature)} is on" + (f" with variant {variants}" if variants else "")

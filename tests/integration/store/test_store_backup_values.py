@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import BackupError
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.context import Context
 from flagsvc.server.store.backup.lines import HEAVIEST, MIB, weight_of
 from flagsvc.server.store.backup.restoring import check_backup
 from flagsvc.server.store.backup.values import SHAPES
@@ -21,7 +23,7 @@ from flagsvc.server.store.schema import METADATA
 from support import admin_calls, admin_more_calls
 from support.backups import backup_of, lines_of, remade, restored, rows_of, with_value
 from support.flagservers import AppClient, app_client
-from support.odd_backups import all_cases, fill_more, outcome, reading_paths, sampled
+from support.odd_backups import all_cases, faults_of, fill_more, outcome, reading_paths, sampled
 
 EACH = {"sqlite": 2, "postgresql": 1}
 """The odd values of each place in a usual run, by kind of database."""
@@ -129,6 +131,48 @@ def test_refused(client: AppClient, table: str, values: dict[str, Any], reason: 
     with pytest.raises(BackupError, match=reason):
         restored(store, remade(with_value(table, **values)(lines_of(backup_of(store)))), replace=True)
     assert rows_of(backup_of(store)) == before
+
+
+def variant(name: str, weight: object, **more: object) -> dict[str, object]:
+    """Return a variant."""
+    return {"name": name, "weight": weight, "stickiness": "userId"} | more
+
+
+ODD_VARIANTS = [
+    [variant("blue", 500.5), variant("green", 499.5)],
+    [variant("blue", 500, payload={"type": "number", "value": 7}), variant("green", 500, payload={"a": 1})],
+    [variant("blue", 500, payload={}), variant("green", 500, payload={"type": "json", "value": {"a": [1]}})],
+    [variant("blue", 900, overrides=[{"contextName": "userId", "values": [5, "7", None]}]), variant("green", 100)],
+    [variant("blue", 900, overrides=[{"contextName": "userId", "values": "7"}]), variant("green", 100)],
+    [variant("blue", 900, overrides=[{"contextName": "userId", "values": [5]}]), variant("green", 100)],
+]
+"""Variants that earlier versions took from seeds or by PATCH."""
+
+
+@pytest.mark.parametrize("table", ["feature_environments", "strategies"])
+@pytest.mark.parametrize("variants", ODD_VARIANTS)
+def test_variants_of_an_older_version(client: AppClient, table: str, variants: list[dict[str, object]]) -> None:
+    """A backup with variants that this version refuses restores. Clients get the same variants, and all reads work."""
+    store = client.server.store
+    made = remade(with_value(table, variants=variants)(lines_of(backup_of(store))))
+    notes = restored(store, made, replace=True).notes
+    assert notes and all(note.endswith("odd values of the variants blue, green are mended") for note in notes)
+    given, mended = (
+        variants,
+        next(each["row"]["variants"] for each in rows_of(backup_of(store)) if each["table"] == table),
+    )
+    assert [draw(given, number) for number in range(200)] == [draw(mended, number) for number in range(200)]
+    lines = lines_of(backup_of(store))
+    assert faults_of(client, reading_paths(lines)[::PARTS]) == []
+    assert restored(store, backup_of(store), replace=True).notes == []
+
+
+def draw(variants: list[dict[str, object]], number: int) -> object:
+    """Return what an evaluation says of a flag with these variants."""
+    flag = {"name": "f", "enabled": True, "strategies": [], "variants": variants}
+    made = compile_document({"version": 2, "features": [flag]}, CompileOptions()).snapshot
+    answer = json.loads(made.all(Context(user_id=str(number))))["toggles"][0]["variant"]
+    return answer["name"], (answer.get("payload") or {}).get("value", "")
 
 
 def test_a_webhook_of_an_older_version(client: AppClient) -> None:

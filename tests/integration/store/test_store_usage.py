@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from flagsvc.http.reports import MAX_COUNT
 from flagsvc.server.store.resources.usage import (
-    MAX_COUNT,
     UsageCount,
     add_counts,
     delete_old,

@@ -201,10 +201,10 @@ def test_an_enricher_that_gives_no_text(path: str, tmp_path: Path, capsys: pytes
 
 def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A malformed toggle is reported and left out; the rest is evaluated."""
-    document = {"features": [{"name": 7}, *DOCUMENT["features"]]}
+    document = {"features": [{"name": None}, *DOCUMENT["features"]]}
     (tmp_path / "d.json").write_text(json.dumps(document))
     run = Run(capsys, str(tmp_path / "d.json"))
-    assert run.err == "flagsvc evaluate: left out: features[0].name: must be a text, is a number\n"
+    assert run.err == "flagsvc evaluate: left out: features[0].name: must be a text, is missing\n"
     assert run.out.startswith("1 of 4 toggles are on")
 
 

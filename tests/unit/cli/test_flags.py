@@ -111,7 +111,10 @@ def test_show(run: Run) -> None:
         "  everyone, because no strategy is active",
         "  variants: blue 100 %, by userId, sessionId or remoteAddress",
     ]
-    assert lines[12:14] == ["live (production): on", "  userId is 7"] and lines[14].startswith("  for no user: ")
+    assert (
+        lines[12:14] == ["live (production): on", "  userId is 7"]
+        and lines[14] == "  never: a constraint that is no object"
+    )
 
 
 def test_switch(run: Run, admin: FakeAdmin) -> None:
@@ -137,7 +140,7 @@ def test_the_question(answer: str, code: int, run: Run, admin: FakeAdmin, monkey
 
     monkeypatch.setattr("builtins.input", ask)
     assert run("off", "dark", "--environment", "live").code == code
-    assert questions[0].startswith("Switch `dark` off in `live`, for: userId is 7; or for no user: ")
+    assert questions[0].startswith("Switch `dark` off in `live`, for: userId is 7; or never: ")
     assert bool(switched(admin)) == (code == 0)
 
 

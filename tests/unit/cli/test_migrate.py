@@ -152,7 +152,7 @@ def test_the_last_line_says_how_to_go_on(
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
     """Give a backup of Edge with a flag that is malformed."""
-    features = [{"name": "first", "enabled": True, "strategies": []}, {"name": 7}]
+    features = [{"name": "first", "enabled": True, "strategies": []}, {"name": None}]
     pairs = [["development", {"version": 2, "features": features}]]
     (tmp_path / "unleash_features.json").write_text(json.dumps(pairs))
     token = {"token": "*:development.s3cret-web", "type": "frontend", "environment": "development", "projects": ["*"]}

@@ -49,7 +49,7 @@ def lines(flag: dict[str, Any], context: Context, **options: Any) -> list[str]:
         (feature("f", strategy("default", constraint("IN", values=["eu"]))), region("us"), "✗ region is eu: it is us"),
         (feature("f", strategy("default", constraint("IN", values=["eu"]))), region(None), "✗ region is eu: it is absent"),
         (feature("f", strategy("default", constraint("IN", values=["eu"]))), region(None), "✓ everyone (not reached)"),
-        (feature("f", strategy("default", None)), Context(), "✗ never: a constraint that is null"),
+        (feature("f", strategy("default", None)), Context(), "✗ never: a constraint that is no object"),
         (feature("f", strategy(segments=[1])), Context(), "✓ in segment beta"),
         (feature("f", strategy(segments=[2])), Context(), "✗ in segment 2, which is missing"),
         (feature("f", rollout("10", groupId="g", stickiness="userId")), Context(user_id="7"),

@@ -64,7 +64,7 @@ def test_what_has_no_name_is_kept_for_compiling_to_complain_about() -> None:
         ({"type": "other"}, "event.type: must be one of"),
         ({"type": "hydration"}, "event.features: must be a list, is missing"),
         ({"type": "hydration", "features": [], "segments": 5}, "event.segments: must be a list, is a number"),
-        ({"type": "feature-removed"}, "event.featureName: must be a text, is missing"),
+        ({"type": "feature-removed"}, "event.featureName: must be a text, a number, true or false, is missing"),
         ({"type": "segment-removed"}, "event.segmentId: must be a number or a text, is missing"),
     ],
 )
@@ -91,3 +91,12 @@ def test_a_document_that_is_neither_full_nor_delta_is_refused(document: object, 
     with pytest.raises(DocumentError) as caught:
         DocumentBuilder(document)
     assert str(caught.value) == message
+
+
+def test_a_number_as_a_name_is_the_text_in_events() -> None:
+    """A feature with a number as its name is replaced and removed by the number or by its text."""
+    builder = DocumentBuilder({"features": [{"name": 7, "enabled": False}, {"name": "a"}]})
+    builder.apply({"type": "feature-updated", "feature": {"name": 7, "enabled": True}})
+    assert builder.document()["features"] == [{"name": 7, "enabled": True}, {"name": "a"}]
+    builder.apply({"type": "feature-removed", "featureName": "7"})
+    assert builder.document()["features"] == [{"name": "a"}]

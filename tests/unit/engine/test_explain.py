@@ -55,7 +55,7 @@ def texts(explanation: Explanation) -> list[str]:
         (constraint("REGEX", value="("), region("eu"), "no  constraint: `(` is not a regular expression"),
         (constraint("SEMVER_EQ"), region("eu"), "no  constraint: `` is not a semantic version"),
         (constraint("DATE_AFTER", value="x"), region("eu"), "no  constraint: `x` is not a date"),
-        (None, region("eu"), "no  constraint: a constraint that is null"),
+        (None, region("eu"), "no  constraint: a constraint that is no object"),
     ],
 )  # fmt: skip
 def test_a_constraint_in_words(asked: object, context: Context, line: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
+from flagsvc.engine.parse import parse_strategy
 from support.evaluating import constraint, feature, strategy, toggles
 
 
@@ -65,7 +66,19 @@ def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str
         (None, "features[1]", "must be an object, is missing"),
         ({"enabled": True}, "features[1].name", "must be a text, is missing"),
         ({"name": ""}, "features[1].name", "must be a text, is a text"),
-        ({"name": 5}, "features[1].name", "must be a text, is a number"),
+    ],
+)  # fmt: skip
+def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -> None:
+    """It has no name; its place is named, and the features around it are served."""
+    made = compiled(feature("before"), bad, feature("after"))
+    assert [(problem.path, problem.message, problem.served) for problem in made.problems] == [(path, message, False)]
+    assert made.problems[0].toggle == ("" if isinstance(bad, dict) and "name" in bad else None)
+    assert list(made.snapshot.toggles) == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "path", "message"),
+    [
         (flag(enabled="yes"), "features[1].enabled", "must be true or false, is a text"),
         (flag(impressionData=1), "features[1].impressionData", "must be true or false, is a number"),
         (flag(strategies={}), "features[1].strategies", "must be a list, is an object"),
@@ -75,7 +88,7 @@ def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str
         (flag(dependencies=[5]), "features[1].dependencies[0]", "must be an object, is a number"),
         (flag(dependencies=[{"feature": "p", "variants": [{}]}]), "features[1].dependencies[0].variants[0]",
          "must be a text, a number, true or false, is an object"),
-        (of_strategy(name={}), "features[1].strategies[0].name", "must be a text, a number, true or false, is an object"),
+        (of_strategy(name={}), "features[1].strategies[0].name", "must be a text, is an object"),
         (of_strategy(parameters=[]), "features[1].strategies[0].parameters", "must be an object, is a list"),
         (of_strategy(parameters={"a": []}), "features[1].strategies[0].parameters.a",
          "must be a text, a number, true or false, is a list"),
@@ -89,8 +102,7 @@ def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str
          "must be a text, a number, true or false, is an object"),
         (of_constraint(value=[]), "features[1].strategies[0].constraints[0].value",
          "must be a text, a number, true or false, is a list"),
-        (of_constraint(operator=[]), "features[1].strategies[0].constraints[0].operator",
-         "must be a text, a number, true or false, is a list"),
+        (of_constraint(operator=[]), "features[1].strategies[0].constraints[0].operator", "must be a text, is a list"),
         (of_variant(name=None), "features[1].variants[0].name", "must be a text, is missing"),
         (of_variant(weight=None), "features[1].variants[0].weight", "must be a whole number, is missing"),
         (of_variant(weight="5"), "features[1].variants[0].weight", "must be a whole number, is a text"),
@@ -104,13 +116,44 @@ def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str
         (of_variant(overrides=[{"values": 5}]), "features[1].variants[0].overrides[0].values", "must be a list, is a number"),
     ],
 )  # fmt: skip
-def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -> None:
-    """It is named with its path, and the features around it are served."""
+def test_an_odd_feature_is_served(bad: object, path: str, message: str) -> None:
+    """It is served, and its odd value is named with its path."""
     made = compiled(feature("before"), bad, feature("after"))
-    assert [(problem.path, problem.message) for problem in made.problems] == [(path, message)]
-    name = bad.get("name") if isinstance(bad, dict) else None
-    assert made.problems[0].toggle == (name if isinstance(name, str) else None)
-    assert list(made.snapshot.toggles) == ["before", "after"]
+    assert [(problem.path, problem.message, problem.served) for problem in made.problems] == [(path, message, True)]
+    assert made.problems[0].toggle == "bad"
+    assert list(made.snapshot.toggles) == ["before", "bad", "after"]
+
+
+def test_a_number_as_a_name_is_a_text() -> None:
+    """The feature is found by the text of the number."""
+    made = compiled({"name": 5, "enabled": True, "strategies": []})
+    assert toggles(made.snapshot.all(Context()))["5"]["enabled"] is True
+    assert [str(problem) for problem in made.problems] == [
+        "features[0].name of toggle `5`: must be a text, is a number"
+    ]
+
+
+def test_parameters_of_a_custom_strategy_are_texts() -> None:
+    """Null is absent, and a list or an object is its JSON; what the built-in strategies read is as they read it."""
+    given = {
+        "a": None,
+        "b": [1],
+        "c": {"d": True},
+        "e": 0,
+        "rollout": True,
+        "percentage": None,
+        "userIds": [1, "2"],
+        "IPs": 0,
+    }
+    parsed = parse_strategy({"name": "mine", "parameters": given}, "strategy")
+    expected = {"b": "[1]", "c": '{"d":true}', "e": "0", "rollout": "1", "userIds": "1,2"}
+    assert parsed.parameters == expected
+
+
+def test_only_the_first_odd_value_of_a_feature_is_named() -> None:
+    """A feature with many odd values is one problem, so that the list is as long as the document."""
+    made = compiled(flag(enabled=1, variants=[{"name": "v", "weight": "1"}, {"name": 7}]))
+    assert [problem.path for problem in made.problems] == ["features[0].enabled"]
 
 
 def test_a_problem_reads_well() -> None:

@@ -18,7 +18,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.frontend import report_store
 from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.reports import ReportedUsage
+from flagsvc.http.reports import ReportedUsage
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.schema import METADATA, application_instances
@@ -205,9 +205,18 @@ def test_reports_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_one_report_does_not_spoil_those_beside_it(tmp_path: Path) -> None:
-    """A name that a database cannot hold is a 400, because one transaction stores the reports of many."""
+    """A name that a database cannot hold is stored as far as it can, because one transaction stores the reports of many."""
     with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
-        assert report(client, {}, appName="a\0b") == 400
         assert report(client, {}, appName="") == 400
-        assert report(client, {}, appName="a" * 256) == 400
-        assert stored_names(client) == set()
+        assert report(client, {}, appName="a\0b") == report(client, {}, appName="a" * 256) == 200
+        assert stored_names(client) == {"a\ufffdb", "a" * 255}
+
+
+def test_what_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
+    """The other flags and variants of a report count, and a metric counts what is left out."""
+    with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client:
+        counted = {"on": {"yes": 2, "variants": {"green": "2", "red": -1}}, "basket": {"yes": -1}, "gone": None}
+        assert report(client, counted) == 200
+        assert usage(client, "on") == [("web", 2, 0, {"green": 2})]
+        assert usage(client, "basket") == []
+        assert client.server.malformed.read() == 3

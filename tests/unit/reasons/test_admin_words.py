@@ -9,7 +9,7 @@ from flagsvc.reasons.admin_words import read_segments, whole_words, words_of, wo
 SEGMENTS = read_segments(
     [
         {"id": 1, "name": "eu", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]},
-        {"id": 2, "name": "bad", "constraints": "none"},
+        {"id": None, "name": "bad", "constraints": []},
     ]
 )
 VARIANTS = [{"name": "blue", "weight": 500}, {"name": "green", "weight": 500}]
@@ -29,10 +29,17 @@ def test_a_strategy_with_title_segment_and_variants() -> None:
     assert whole_words(strategy, SEGMENTS) == f"{expected} remoteAddress"
 
 
-@pytest.mark.parametrize("strategy", [{"name": "default", "constraints": 7}, {"name": ["default"]}])
-def test_a_strategy_that_the_engine_cannot_read(strategy: dict[str, object]) -> None:
-    """It is on for no user, and the sentence says why."""
-    assert words_of(strategy, SEGMENTS).startswith("for no user: ")
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        ({"name": "default", "constraints": 7}, "never: a constraint that is no object"),
+        ({"name": ["default"]}, 'custom strategy ""'),
+        ({"name": "userWithId", "parameters": "odd"}, "nobody (no userIds)"),
+    ],
+)
+def test_an_odd_strategy(strategy: dict[str, object], words: str) -> None:
+    """The sentence says what the engine makes of it."""
+    assert words_of(strategy, SEGMENTS) == words
 
 
 def test_no_variants() -> None:

@@ -133,12 +133,12 @@ def test_shares(
         (
             rollout(10, constraints=[None]),
             rollout(10),
-            ["Removed: never: a constraint that is null.", "No user loses it."],
+            ["Removed: never: a constraint that is no object.", "No user loses it."],
         ),
         (
             rollout(10, constraints=[None]),
             rollout(10, constraints=users("1")),
-            ["Removed: never: a constraint that is null.", "Added: userId is 1."],
+            ["Removed: never: a constraint that is no object.", "Added: userId is 1."],
         ),
         (
             rollout(100, "random"),

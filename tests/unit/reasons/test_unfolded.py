@@ -18,26 +18,28 @@ def test_the_features_are_those_of_the_snapshot() -> None:
     made = unfolded(
         {**feature("a.one", strategy()), "project": "shop"},
         {**feature("a.one", strategy("userWithId")), "project": "shop"},
-        {**feature("a.one"), "enabled": "?"},
+        {**feature("a.one"), "name": ""},
         {**feature("a.two"), "project": "other"},
         feature("b.three"),
-        {"name": "a.four", "strategies": 7},
+        {"name": "a.four", "strategies": [7, {"name": "default"}], "enabled": 1},
         "no feature",
         project="shop",
         name_prefix="a.",
     )
-    assert made.names == ["a.one"]
+    assert made.names == ["a.one", "a.four"]
+    odd = made.feature("a.four")
+    assert odd is not None and [each.spec.name for each in odd.strategies] == ["", "default"]
     found = made.feature("a.one")
     assert found is not None and [each.spec.name for each in found.strategies] == ["userWithId"]
     assert made.feature("a.one") is found
-    assert made.feature("a.two") is None and made.feature("b.three") is None and made.feature("a.four") is None
-    assert len(made.compiled.problems) == 3
+    assert made.feature("a.two") is None and made.feature("b.three") is None
+    assert [problem.served for problem in made.compiled.problems] == [True, False]
 
 
 def test_segments_are_those_of_the_snapshot() -> None:
-    """A malformed segment is missing, and of equal ids the last one counts."""
+    """A segment without an id is missing, and of equal ids the last one counts."""
     eu, us = ({"id": 1, "constraints": [constraint("IN", values=[value])]} for value in ("eu", "us"))
-    made = unfolded(feature("f", strategy(segments=[1, 2])), segments=[eu, us, {"id": 2, "constraints": 7}])
+    made = unfolded(feature("f", strategy(segments=[1, 2])), segments=[eu, us, {"id": [2]}])
     check_whole(made, Context(properties={"region": "us"}))
     assert list(made.segments) == ["1"]
     [found] = explain_whole(made, Context(properties={"region": "us"}))

@@ -336,7 +336,7 @@ def test_a_variant_by_an_override_by_chance_and_of_a_strategy() -> None:
 
 def test_unknown_names_and_no_strategies() -> None:
     """A name that the document does not have is off; a feature without strategies is on for everyone."""
-    made = unfolded(feature("f"), {"name": "f", "enabled": "?"}, {"enabled": True})
+    made = unfolded(feature("f"), {"name": None, "enabled": True}, {"enabled": True})
     unknown, known = explain_whole(made, Context(), ["nobody", "f"])
     assert (unknown.enabled, unknown.decided, unknown.steps) == (False, "no toggle of this name", ())
     assert (known.enabled, known.decided) == (True, "it has no strategy, so it is on for everyone")

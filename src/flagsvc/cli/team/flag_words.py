@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.team.printing import day_and_minute
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.parse import parse_dependency
 from flagsvc.reasons.admin_words import read_segments, whole_words, words_of_variants
 from flagsvc.reasons.words import EVERYONE, dependency_words
@@ -148,10 +147,7 @@ def facts_of(flag: Json) -> Iterator[tuple[str, str]]:
 def needs_words(dependencies: Sequence[Json]) -> Iterator[str]:
     """Yield the dependencies of a flag in words."""
     for each in dependencies:
-        try:
-            yield dependency_words(parse_dependency(each, "dependency"))
-        except DocumentError as error:
-            yield str(error)
+        yield dependency_words(parse_dependency(each, "dependency"))
 
 
 def type_of(flag: Json) -> str:

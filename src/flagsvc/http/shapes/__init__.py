@@ -29,6 +29,7 @@ The rows:
     Record(…)                     an Object whose schema lists the properties first
     Map(values)                   an object of any keys with values of one shape; Members(values) checks them as they came
     Nullable(shape)    Named("componentName", shape)
+    OrNull(shape)                                                               a value that does not conform becomes null
     AnyOf(shape, shape, base=Object())    OneOf(shape, shape)                   `base` holds besides; its type is checked first
 
 Each but Named takes `description=` and `example=`, which only OpenAPI shows. Objects and arrays are coerced in place: give
@@ -41,7 +42,7 @@ from flagsvc.http.shapes.checking import check, components, json_schema
 from flagsvc.http.shapes.containers import Array, Map, Members, Object, Record
 from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
-from flagsvc.http.shapes.shape import Anything, Named, Nullable, Schema, Shape
+from flagsvc.http.shapes.shape import Anything, Named, Nullable, OrNull, Schema, Shape
 from flagsvc.http.shapes.violation import Detail
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "Number",
     "Object",
     "OneOf",
+    "OrNull",
     "Record",
     "Schema",
     "Shape",

@@ -1,4 +1,4 @@
-"""The base class of shapes, and the two shapes that wrap another: Nullable and Named (import validation 2; 2.1)."""
+"""The base class of shapes, and the shapes that wrap another: Nullable, OrNull and Named (import validation 2; 2.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
-from flagsvc.http.shapes.violation import broken
+from flagsvc.http.shapes.violation import Violation, broken
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -99,6 +99,29 @@ class Nullable(Shape):
             return {"anyOf": [schema, {"type": "null"}]}
         choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
         return schema | {"type": [schema["type"], "null"]} | choices
+
+    def below(self) -> Iterable[Shape]:
+        """Return the inner shape."""
+        return (self.inner,)
+
+
+class OrNull(Shape):
+    """A shape, or null in the place of any value that does not conform. So a bad part costs only itself."""
+
+    def __init__(self, inner: Shape) -> None:
+        self.inner = inner
+        self.plain = inner.plain
+
+    def coerced(self, value: object) -> object:
+        """Return the value, coerced by the shape; null if the shape refuses it."""
+        try:
+            return self.inner.take(value)
+        except Violation:
+            return None
+
+    def schema(self) -> Schema:
+        """Return the schema of the shape, which names what is expected."""
+        return self.inner.described(self.inner.schema())
 
     def below(self) -> Iterable[Shape]:
         """Return the inner shape."""

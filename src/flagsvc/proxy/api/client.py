@@ -7,13 +7,14 @@ from mypy_extensions import mypyc_attr
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
 from flagsvc.http.http_errors import not_ready
+from flagsvc.http.reports import METRICS, REGISTRATION
 from flagsvc.http.shapes.shape import Shape
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
 from flagsvc.proxy.api.impact import BrowserImpact
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.reports import METRICS, read_metrics, read_registration
+from flagsvc.proxy.api.reports import read, read_metrics
 
 DONE = "OK"
 
@@ -34,8 +35,10 @@ class Metrics(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Count a report. Raises HttpError (400, 413) before it counts anything."""
         value = read_json(body, call.media, call.limit, call.depth)
-        for name, yes, no, variants in read_metrics(value, self.shape):
+        counts, malformed = read_metrics(value, self.shape)
+        for name, yes, no, variants in counts:
             self.usage.add(name, yes, no, variants)
+        self.usage.leave_out(malformed)
         if self.impact is not None:
             self.impact.add_reported(self.usage, value)
         self.usage.finish_report()
@@ -50,7 +53,7 @@ class Register(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Check a registration. Raises HttpError (400, 413)."""
-        read_registration(read_json(body, call.media, call.limit, call.depth))
+        read(REGISTRATION, read_json(body, call.media, call.limit, call.depth))
         return self.answers.respond_text(call, DONE)
 
 

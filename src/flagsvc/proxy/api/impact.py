@@ -9,13 +9,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from flagsvc.http.reports import HISTOGRAM, IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.reports import IMPACT_METRIC
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource
-from flagsvc.proxy.usage.impact import HISTOGRAM
 
 REPORTED: Final = "impactMetrics"
 """The member of a report that has them."""
@@ -24,13 +23,13 @@ STATES: Final = frozenset({"enabled", "disabled"})
 """What SDKs give as the value of a flag's label, if it is not the name of a variant."""
 
 
-def add_reported(usage: UsageCounting, value: object, source: UsageSource) -> None:
-    """Add the impact metrics in the report of an application. Malformed ones are left out, and the others are taken."""
+def add_reported(usage: UsageCounting, value: object, source: UsageSource | None) -> None:
+    """Add the impact metrics in a report, to the proxy's own without a source. Malformed ones are left out."""
     for metric in list_reported(value):
         try:
             found = check(IMPACT_METRIC, metric)
         except ShapeError:
-            usage.leave_out()
+            usage.leave_out(1)
             continue
         for sample in read_samples(cast("dict[str, Any]", found)):
             usage.add_impact(sample, source)

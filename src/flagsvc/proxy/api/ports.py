@@ -82,6 +82,10 @@ class ConfigurationHolder(Protocol):
         """The number of malformed features and segments that were left out."""
 
     @property
+    def odd(self) -> int:
+        """The number of features and segments that are served with an odd value."""
+
+    @property
     def checked_at(self) -> float | None:
         """The moment of the last successful check of the upstream, in seconds of `Clock.monotonic`; None before the first."""
 
@@ -111,7 +115,7 @@ class UsageCounting(Protocol):
 
     @property
     def malformed(self) -> int:
-        """The number of impact metrics that were left out because they are malformed."""
+        """The number of entries of reports that were left out because they are malformed."""
 
     @property
     def refused(self) -> int:
@@ -132,8 +136,8 @@ class UsageCounting(Protocol):
     def leave_out_unknown(self) -> None:
         """Note that counts are left out that are not for this configuration."""
 
-    def leave_out(self) -> None:
-        """Note that an impact metric is left out because it is malformed."""
+    def leave_out(self, number: int) -> None:
+        """Note that so many entries of reports are left out because they are malformed."""
 
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Note the registration of a server-side application, to be sent upstream."""

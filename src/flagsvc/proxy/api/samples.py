@@ -181,6 +181,12 @@ KEPT: tuple[Row, ...] = (
         lambda of: {(): of.holder.problems},
     ),
     Row(
+        "flagsvc_config_odd_values",
+        "gauge",
+        "Toggles and segments that are served although a value in them is odd, as the reference serves them.",
+        lambda of: {(): of.holder.odd},
+    ),
+    Row(
         "flagsvc_environment_pending",
         "gauge",
         "1 while the former configuration answers, because a changed environment is not ready yet.",
@@ -301,7 +307,7 @@ SERVED: tuple[Row, ...] = (
     Row(
         "flagsvc_usage_dropped",
         "counter",
-        "Usage counts left out: too many at once, malformed impact metrics, or refused by the upstream for good.",
+        "Usage counts left out: too many at once, malformed entries of reports, or refused by the upstream for good.",
         lambda of: {
             ("full",): of.usage.full,
             ("malformed",): of.usage.malformed,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from flagsvc.http.first_page import Place
+from flagsvc.http.reports import TEXT
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Object, Record, Schema, String
 from flagsvc.http.shapes.scalars import PLAIN_TEXT
 from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES
 from flagsvc.proxy.api.body import loose_text, read_time
-from flagsvc.proxy.api.reports import TEXT
 from flagsvc.proxy.api.route import ERROR, PROBLEM
 
 FLAG = Boolean()

@@ -15,20 +15,28 @@ from flagsvc.http.client_query import FILTERS, find_problems, knows_segments, re
 from flagsvc.http.http_errors import not_ready
 from flagsvc.http.keys import SCHEME, Keys
 from flagsvc.http.messages import HttpError, Response
+from flagsvc.http.reports import (
+    BULK,
+    CLIENT_METRICS,
+    CLIENT_REGISTRATION,
+    DEFAULT_INSTANCE,
+    Entry,
+    count_malformed,
+    cut,
+    read_usage,
+)
 from flagsvc.http.token_questions import QUESTION, known_token
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import Features
 from flagsvc.proxy.api.client_documents import DocumentFilter, find_feature
 from flagsvc.proxy.api.dialects.dialect import DialectParts
-from flagsvc.proxy.api.impact import REPORTED, add_reported, read_samples
+from flagsvc.proxy.api.impact import add_reported
 from flagsvc.proxy.api.paths import named_in
-from flagsvc.proxy.api.reports import BULK, CLIENT_METRICS, CLIENT_REGISTRATION, read, read_metrics, read_usage
+from flagsvc.proxy.api.reports import read, read_metrics
 from flagsvc.proxy.usage import UsageSource
 from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
 
-DEFAULT_INSTANCE = "default"
-MAX_NAME_LENGTH = 255
 MAX_STRATEGIES = 500
 UNUSABLE = "the request cannot be read"
 TAGS = "the proxy does not know the tags of features: set the option `tags` (variable `FLAGSVC_TAGS`) to these"
@@ -114,10 +122,11 @@ class ClientMetrics(Report):
 
     def take(self, value: object, call: Call) -> None:
         """Add the counts and the impact metrics. Raises HttpError (400), but not for malformed impact metrics."""
-        counts = read_metrics(value, CLIENT_METRICS)
+        counts, malformed = read_metrics(value, CLIENT_METRICS)
         source = source_of(cast("dict[str, object]", value))
         for name, yes, no, variants in counts:
             self.usage.add(name, yes, no, variants, source)
+        self.usage.leave_out(malformed)
         add_reported(self.usage, value, source)
 
 
@@ -129,22 +138,22 @@ class ClientBulkMetrics(Report):
 
         Counts of another environment than the key's are left out.
         """
-        body = cast("dict[str, list[dict[str, Any]]]", read(BULK, value))
-        applications = [(source_of(application), application) for application in body["applications"]]
-        metrics = [(source_of(counts), counts) for counts in body["metrics"]]
+        body = cast("dict[str, list[Entry]]", read(BULK, value))
+        applications = [(source_of(each), each) for each in body["applications"] if each is not None]
+        metrics = [(source_of(counts), counts) for counts in body["metrics"] if counts is not None]
+        self.usage.leave_out(count_malformed([*body["applications"], *body["metrics"]]))
         instances = {source.app_name: source for source, _ in reversed(applications)}
         for source, application in applications:
-            self.usage.register(source, registration_of(source, application))
+            if is_whole(application):
+                self.usage.register(source, registration_of(source, application))
         own = environment_of_key(call.key or b"")
         for source, counts in metrics:
             name, yes, no, variants = read_usage(counts["featureName"], counts)
-            if own and counts.get("environment", own) != own:
+            if own and (counts.get("environment") or own) != own:
                 self.usage.leave_out_unknown()
                 continue
             self.usage.add(name, yes, no, variants, instances.get(source.app_name, source))
-        for metric in body.get(REPORTED, []):
-            for sample in read_samples(metric):
-                self.usage.add_impact(sample)
+        add_reported(self.usage, value, None)
 
 
 class ClientRegister(Report):
@@ -212,16 +221,23 @@ def source_of(body: Mapping[str, object]) -> UsageSource:
     """Return the application of a report. Its names are cut to the length that flag servers store."""
     instance = body.get("instanceId")
     found = instance if isinstance(instance, str) and instance else DEFAULT_INSTANCE
-    return UsageSource(str(body["appName"])[:MAX_NAME_LENGTH], found[:MAX_NAME_LENGTH])
+    return UsageSource(cut(str(body["appName"])), cut(found))
+
+
+def is_whole(application: Mapping[str, Any]) -> bool:
+    """Return whether the upstream takes the registration of an application: with the start and the interval of a backend."""
+    return application.get("started") is not None and application.get("interval") is not None
 
 
 def registration_of(source: UsageSource, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the registration to send upstream for an application."""
-    about = {name: short(body[name]) for name in ABOUT if isinstance(body.get(name), str | int | float)}
-    strategies = [short(name) for name in body.get("strategies", [])[:MAX_STRATEGIES]]
+    about = {
+        name: short(body[name]) for name in ABOUT if isinstance(body.get(name), str | int | float) and body[name] != ""
+    }
+    strategies = [cut(name) for name in (body.get("strategies") or [])[:MAX_STRATEGIES] if name]
     return {"appName": source.app_name, "instanceId": source.instance_id, "strategies": strategies, **about}
 
 
 def short(value: str | float) -> str | float:
     """Return a value; a text is cut to the length of a name."""
-    return value[:MAX_NAME_LENGTH] if isinstance(value, str) else value
+    return cut(value) if isinstance(value, str) else value

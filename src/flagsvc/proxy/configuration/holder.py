@@ -36,8 +36,9 @@ class Holder(Generic[S]):
     """The served configuration, and how fresh it is.
 
     `current` is None until there is a first configuration; a request reads it once. `document` belongs to it. `state` is
-    one of `lifecycle.State`; `problems` the number of malformed features and segments left out; `last_fetch_ms` and
-    `last_update_ms` the epoch ms of the last successful check of the upstream and of the last new document, 0.0 when never
+    one of `lifecycle.State`; `problems` the number of malformed features and segments left out, `odd` of those that are
+    served with an odd value. `last_fetch_ms` and `last_update_ms` are the epoch ms of the last successful check of the
+    upstream and of the last new document, 0.0 when never
     (specification: GET /proxy/internal-backstage/prometheus).
 
     `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
@@ -50,6 +51,7 @@ class Holder(Generic[S]):
         self.document: ConfigurationDocument | None = None
         self.state: str = State.COLD
         self.problems = 0
+        self.odd = 0
         self.last_fetch_ms = 0.0
         self.last_update_ms = 0.0
         self.checked_at: float | None = None
@@ -71,12 +73,13 @@ class Holder(Generic[S]):
         """Whether `wait_tried` has ended: there is a configuration, or the first check of the upstream has failed."""
         return self._tried.is_set()
 
-    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
+    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int, odd: int = 0) -> None:
         """Serve another configuration from now on. The memory of the old one is released in slices."""
         if self.current is not snapshot:
             retire(self.current)
         self.document = document
         self.problems = problems
+        self.odd = odd
         self.current = snapshot
         for part in list(self.parts):
             part.follow()

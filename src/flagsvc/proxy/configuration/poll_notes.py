@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 NAMED_PROBLEMS = 20
-"""Malformed parts of a document that are named; of others only the number is told."""
+"""Malformed parts of a document that are named, and as many odd ones; of others only the number is told."""
 
 
 @dataclass
@@ -14,7 +14,7 @@ class PollNotes:
     """Moments are in seconds since the epoch; `failed_at` and `next_at` are None for none.
 
     The present state began `since`. `error` is the last failure in words; it is empty after a poll that succeeded. `left_out` are
-    the first malformed parts of the served document, in words.
+    the first malformed parts of the served document, in words, and `odd` the first odd ones.
     """
 
     since: float
@@ -22,3 +22,4 @@ class PollNotes:
     failed_at: float | None = None
     next_at: float | None = None
     left_out: Sequence[str] = ()
+    odd: Sequence[str] = ()

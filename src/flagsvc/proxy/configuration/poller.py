@@ -7,7 +7,7 @@ the service does, point 1; Options; Experimental options).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -29,7 +29,7 @@ from flagsvc.proxy.configuration.lifecycle import (
     classify_error,
 )
 from flagsvc.proxy.configuration.poll_notes import NAMED_PROBLEMS, PollNotes
-from flagsvc.proxy.configuration.ports import Announcing, S, Source
+from flagsvc.proxy.configuration.ports import Announcing, ProblemLike, S, Source
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.proxy.upstream import Fetched
@@ -261,16 +261,22 @@ class Poller(Generic[S]):
 
     def _replace(self, prepared: PreparedDocument[S]) -> None:
         self._raw = prepared.raw
-        self._holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+        left_out, odd = prepared.left_out, prepared.odd
+        self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
         if self._status.state is State.FRESH:
             self._holder.last_update_ms = self._clock.now() * 1000
         names, revision = prepared.snapshot.names, prepared.snapshot.revision
         self._log.info("configuration replaced", state=str(self._status.state), toggles=len(names), revision=revision)
-        self.notes.left_out = tuple(str(each) for each in prepared.problems[:NAMED_PROBLEMS])
-        for problem in prepared.problems[:NAMED_PROBLEMS]:
-            self._log.warn("left out", toggle=problem.toggle, path=problem.path, problem=problem.message)
-        if len(prepared.problems) > NAMED_PROBLEMS:
-            self._log.warn("more was left out", problems=len(prepared.problems) - NAMED_PROBLEMS)
+        self.notes.left_out = self._name(left_out, "left out", "more was left out")
+        self.notes.odd = self._name(odd, "served with an odd value", "more has an odd value")
+
+    def _name(self, problems: Sequence[ProblemLike], what: str, more: str) -> Sequence[str]:
+        """Log the first problems, and return them in words."""
+        for problem in problems[:NAMED_PROBLEMS]:
+            self._log.warn(what, toggle=problem.toggle, path=problem.path, problem=problem.message)
+        if len(problems) > NAMED_PROBLEMS:
+            self._log.warn(more, problems=len(problems) - NAMED_PROBLEMS)
+        return tuple(str(each) for each in problems[:NAMED_PROBLEMS])
 
     def _delay(self, pace: Pace, error: FlagsvcError | None) -> float | None:
         cheap = self._source.pace

@@ -21,7 +21,7 @@ class SnapshotLike(Protocol):
 
 
 class ProblemLike(Protocol):
-    """A malformed part of a document that was left out."""
+    """A part of a document that was left out, or that is served although a value in it is odd."""
 
     @property
     def path(self) -> str:
@@ -34,6 +34,10 @@ class ProblemLike(Protocol):
     @property
     def message(self) -> str:
         """What is wrong."""
+
+    @property
+    def served(self) -> bool:
+        """Whether the part is served all the same."""
 
 
 S = TypeVar("S", bound=SnapshotLike)
@@ -49,7 +53,7 @@ class CompiledLike(Protocol[S_co]):
 
     @property
     def problems(self) -> Sequence[ProblemLike]:
-        """The malformed parts that were left out."""
+        """The parts that were left out, and those that are odd."""
 
 
 Compile = Callable[[object, S | None], CompiledLike[S]]

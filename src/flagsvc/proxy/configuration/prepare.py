@@ -36,12 +36,22 @@ FeatureFilter = Callable[[object], bool]
 
 @dataclass(frozen=True)
 class PreparedDocument(Generic[S]):
-    """A compiled document: its bytes as received, its snapshot, the document for server-side SDKs, and the malformed parts."""
+    """A compiled document: its bytes as received, its snapshot, the document for server-side SDKs, and its problems."""
 
     raw: bytes
     snapshot: S
     document: ConfigurationDocument
     problems: Sequence[ProblemLike]
+
+    @property
+    def left_out(self) -> Sequence[ProblemLike]:
+        """The problems of parts that were left out."""
+        return [each for each in self.problems if not each.served]
+
+    @property
+    def odd(self) -> Sequence[ProblemLike]:
+        """The problems of parts that are served all the same."""
+        return [each for each in self.problems if each.served]
 
 
 class Preparer(Generic[S]):

@@ -85,6 +85,7 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "digest": None if document is None else document.etag.strip('"'),
         "flags": None if snapshot is None else len(snapshot.names),
         "leftOut": {"number": holder.problems, "parts": list(notes.left_out) if sees_all else []},
+        "odd": {"number": holder.odd, "parts": list(notes.odd) if sees_all else []},
         "fleet": None if shown.fleet is None else shown.fleet.role,
         "usageWaiting": shown.asked.entries,
     }

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from flagsvc.http.reports import GAUGE, MAX_COUNT
 from flagsvc.proxy.usage.impact import (
-    GAUGE,
     MAX_LABEL_SETS,
     Impact,
     ImpactKey,
@@ -181,8 +181,8 @@ class UsageCounters:
             known, counts = NOTHING, self._discarded
         elif counts is None:
             counts = self._add_toggle(name, toggles)
-        counts.yes += yes
-        counts.no += no
+        counts.yes = min(counts.yes + yes, MAX_COUNT)
+        counts.no = min(counts.no + no, MAX_COUNT)
         for variant, times in variants.items():
             if variant in known:
                 self._add_variant(counts, variant, times)
@@ -202,9 +202,9 @@ class UsageCounters:
         """Note that counts of another environment are left out."""
         self.unknown += 1
 
-    def leave_out(self) -> None:
-        """Note that an impact metric is left out because it is malformed."""
-        self.malformed += 1
+    def leave_out(self, number: int) -> None:
+        """Note that so many entries of reports are left out because they are malformed."""
+        self.malformed += number
 
     def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
         """Note the registration of a server-side application, to be sent upstream. The last one of an instance counts."""
@@ -272,8 +272,8 @@ class UsageCounters:
             if counts is None:
                 self.full += 1 + len(sent.variants)
                 continue
-            counts.yes += sent.yes
-            counts.no += sent.no
+            counts.yes = min(counts.yes + sent.yes, MAX_COUNT)
+            counts.no = min(counts.no + sent.no, MAX_COUNT)
             for variant, times in sent.variants.items():
                 self._add_variant(counts, variant, times)
         for key, series in bucket.impact.items():
@@ -380,7 +380,7 @@ class UsageCounters:
     def _add_variant(self, counts: ToggleCounts, variant: str, times: int) -> None:
         before = counts.variants.get(variant)
         if before is not None:
-            counts.variants[variant] = before + times
+            counts.variants[variant] = min(before + times, MAX_COUNT)
         elif counts is self._discarded or not self._fits(VARIANT_BYTES, variant):
             self.full += 1
         else:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-COUNTER: Final = "counter"
-GAUGE: Final = "gauge"
-HISTOGRAM: Final = "histogram"
+from flagsvc.http.reports import GAUGE, HISTOGRAM
 
 MAX_LABEL_SETS: Final = 1000
 """The most samples of one metric; samples with further labels are left out."""

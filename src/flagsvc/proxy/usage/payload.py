@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from flagsvc.engine.strategies import STRATEGIES
+from flagsvc.http.reports import HISTOGRAM, MAX_COUNT
 from flagsvc.proxy.upstream import SDK, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
-from flagsvc.proxy.usage.impact import HISTOGRAM, ImpactKey, ImpactSeries
-
-MAX_SAFE_INTEGER = 2**53 - 1
-"""The largest integer that every JSON reader keeps exactly."""
+from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
 
 
 def registration_body(
@@ -38,8 +36,8 @@ def metrics_body(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
 
 def toggle_body(counts: ToggleCounts) -> dict[str, object]:
     """Return the counts of one toggle."""
-    variants = {name: min(times, MAX_SAFE_INTEGER) for name, times in counts.variants.items()}
-    return {"yes": min(counts.yes, MAX_SAFE_INTEGER), "no": min(counts.no, MAX_SAFE_INTEGER), "variants": variants}
+    variants = {name: min(times, MAX_COUNT) for name, times in counts.variants.items()}
+    return {"yes": min(counts.yes, MAX_COUNT), "no": min(counts.no, MAX_COUNT), "variants": variants}
 
 
 def impact_body(key: ImpactKey, series: ImpactSeries) -> dict[str, object]:

@@ -8,8 +8,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from flagsvc.core.errors import StoreError
+from flagsvc.http.reports import GAUGE, HISTOGRAM
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
-from flagsvc.proxy.usage.impact import GAUGE, HISTOGRAM, MAX_NUMBER, Impact, ImpactKey, ImpactSeries
+from flagsvc.proxy.usage.impact import MAX_NUMBER, Impact, ImpactKey, ImpactSeries
 
 PIECE_ENTRIES: Final = 1000
 """Toggles and variants that are encoded in one piece, which takes less than a millisecond."""

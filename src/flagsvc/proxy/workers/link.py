@@ -270,7 +270,8 @@ class ParentLink(Generic[S]):
 
     def _switch(self, environment: LinkedEnvironment[S], message: messages.Switch) -> None:
         prepared = environment.prepared.pop(message.number)
-        environment.holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+        counts = len(prepared.left_out), len(prepared.odd)
+        environment.holder.replace(prepared.snapshot, prepared.document, *counts)
         self.on_switch()
         self.channel.send(messages.Switched(message.number, message.environment))
         self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)

@@ -18,9 +18,9 @@ class SharedHolder(Holder[S]):
         super().__init__()
         self.distribution: DocumentDistribution | None = None
 
-    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
+    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int, odd: int = 0) -> None:
         """Replace the served configuration, here and in all workers."""
-        super().replace(snapshot, document, problems)
+        super().replace(snapshot, document, problems, odd)
         if self.distribution is not None:
             self.distribution.switch(document)
 

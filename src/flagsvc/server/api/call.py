@@ -17,7 +17,7 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
-from flagsvc.server.api.counts import AnswerCounts
+from flagsvc.server.api.counts import AnswerCounts, MalformedCount
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.sign_in.ways import SignInWays
@@ -46,8 +46,9 @@ class ApiContext:
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
     of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
-    beside tokens and links. `attempts` counts those of webhooks. `described` are the operations of the OpenAPI document that
-    another contract answers. `metrics_apart` tells that callers get no metrics, because operators have an address of their own.
+    beside tokens and links. `attempts` counts those of webhooks, `malformed` what reports have that cannot be read. `described` are
+    the operations of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics, because
+    operators have an address of their own.
     """
 
     store: Store
@@ -69,6 +70,7 @@ class ApiContext:
     ways: SignInWays = field(default_factory=SignInWays)
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
     metrics_apart: bool = False
+    malformed: MalformedCount = field(default_factory=MalformedCount)
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)
 

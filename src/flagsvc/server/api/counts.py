@@ -1,4 +1,7 @@
-"""Counts the responses of each route by status. The labels come from the routes, never from callers."""
+"""Counts the responses of each route by status, and what reports have that cannot be read.
+
+The labels come from the routes, never from callers.
+"""
 
 from __future__ import annotations
 
@@ -22,3 +25,20 @@ class AnswerCounts:
         """Return the counts by (route, method, status) as they stand now."""
         with self._lock:
             return dict(self._answers)
+
+
+class MalformedCount:
+    """Counts the entries of reports that were left out because they cannot be read, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+
+    def add(self, number: int) -> None:
+        """Count so many entries."""
+        with self._lock:
+            self._number += number
+
+    def read(self) -> int:
+        """Return the number as it stands now."""
+        return self._number

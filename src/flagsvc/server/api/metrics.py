@@ -82,6 +82,12 @@ OWN: tuple[Row, ...] = (
         attempts,
         ("outcome",),
     ),
+    Row(
+        "flagsvc_usage_malformed",
+        "counter",
+        "Entries of reports left out: they cannot be read.",
+        lambda of: {(): of.server.malformed.read()},
+    ),
 )
 """The metrics that only the flag server defines, and those that it shares with the proxy."""
 

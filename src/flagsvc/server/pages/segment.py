@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.parse import parse_segment
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import EVERYONE, constraint_words
@@ -55,10 +54,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
 
 def words_of(constraints: list[Json]) -> str:
     """Return conditions in words."""
-    try:
-        spec = parse_segment({"id": 0, "name": "", "constraints": constraints}, "segment")
-    except DocumentError as error:
-        return f"no user: {error}"
+    spec = parse_segment({"id": 0, "name": "", "constraints": constraints}, "segment")
     return " and ".join([constraint_words(each) for each in spec.constraints]) or EVERYONE
 
 

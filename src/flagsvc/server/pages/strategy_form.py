@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import SegmentSpec, StrategySpec
 from flagsvc.engine.parse import parse_strategy
 from flagsvc.pages.forms import Form, read_whole
@@ -118,13 +117,10 @@ def drawn_variants(strategy: Json | None) -> Variants:
 
 
 def spec_of(strategy: Json | None) -> StrategySpec | None:
-    """Return a strategy for the arithmetic of impact: None without one, or for a disabled one. Raises DocumentError."""
+    """Return a strategy for the arithmetic of impact: None without one, or for a disabled one."""
     return None if strategy is None or strategy["disabled"] else parse_strategy(strategy, "strategy")
 
 
-def impact(before: Json | None, after: Json | None, segments: Mapping[str, SegmentSpec]) -> Impact | None:
-    """Return what a change does; None if the engine cannot read one of the strategies."""
-    try:
-        return impact_of(spec_of(before), spec_of(after), segments)
-    except DocumentError:
-        return None
+def impact(before: Json | None, after: Json | None, segments: Mapping[str, SegmentSpec]) -> Impact:
+    """Return what a change does."""
+    return impact_of(spec_of(before), spec_of(after), segments)

@@ -45,15 +45,15 @@ def preview_of(
     filled = fill_parameters(wanted["name"], wanted["parameters"], flag, DEFAULT)
     for_all = enabled and not active and (stored is None or stored["disabled"])
     found = impact(EVERYONE if for_all else stored, wanted, segments)
-    before = None if found is None or found.before is None else found.before.share
-    after = None if found is None or found.after is None else found.after.share
-    counted = found is not None and bool(found.share.gained or found.share.lost)
+    before = None if found.before is None else found.before.share
+    after = None if found.after is None else found.after.share
+    counted = bool(found.share.gained or found.share.lost)
     notes = [OF_FITTING] * (counted and bool(wanted["constraints"] or wanted["segments"]))
     return {
         "before": "" if stored is None else words_of(stored, segments),
         "after": words_of(wanted, segments),
-        "sentences": [] if found is None else found.words(),
-        "again": found is not None and found.share.drawn == AGAIN,
+        "sentences": found.words(),
+        "again": found.share.drawn == AGAIN,
         "share": None if before is None or after is None else {"before": before, "after": after},
         "variants": variants_form.preview(drawn_variants(stored), drawn_variants(wanted | {"parameters": filled})),
         "notes": notes + notes_of(stored, wanted, active, enabled=enabled),

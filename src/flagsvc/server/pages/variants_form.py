@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.parse import parse_variants
 from flagsvc.engine.values import jsnumber
@@ -164,11 +163,8 @@ def preview(before: Variants, wanted: Variants) -> Json:
 
 
 def read_specs(variants: Sequence[Json]) -> list[VariantSpec]:
-    """Return variants for the arithmetic; none where the engine cannot read them."""
-    try:
-        return parse_variants({"variants": list(variants)}, "variants")
-    except DocumentError:
-        return []
+    """Return variants for the arithmetic."""
+    return parse_variants({"variants": list(variants)}, "variants")
 
 
 def sticky_names(fields: Iterable[Mapping[str, object]], own: str) -> list[str]:

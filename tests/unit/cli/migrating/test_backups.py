@@ -106,7 +106,7 @@ def test_several_projects_that_no_list_has(backup: Path, tmp_path: Path) -> None
 def test_the_reference(tmp_path: Path) -> None:
     """The one document of the reference is stored for its proxy, with what is malformed in it."""
     (tmp_path / "unleash-backup-unleash-proxy.json").write_text(
-        json.dumps(document(feature("first"), {"name": 7}, "odd"))
+        json.dumps(document(feature("first"), {"name": None}, "odd"))
     )
     given = {"UNLEASH_URL": "https://h/api", "UNLEASH_API_TOKEN": "t", "UNLEASH_PROXY_CLIENT_KEYS": "k"}
     migration = translate_reference(given)

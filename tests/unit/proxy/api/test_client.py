@@ -32,12 +32,13 @@ def test_a_report_goes_to_the_counters_toggle_by_toggle() -> None:
     assert serving.usage.added == [("a", 1, 2, {"v": 3}), ("b", 4, 0, {})]
 
 
-def test_a_report_is_counted_whole_or_not_at_all() -> None:
-    """A wrong count at the end of a report prevents that anything of it is counted."""
+def test_a_wrong_count_costs_only_its_toggle() -> None:
+    """The rest of the report is counted, and what is left out is counted as malformed."""
     serving = Serving()
-    body = report({"a": {"yes": 1}, "b": {"yes": -1}})
-    assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).status == 400
-    assert serving.usage.added == []
+    body = report({"a": {"yes": 1}, "b": {"yes": -1}, "c": {"yes": 2, "variants": {"v": "many"}}})
+    assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).status == 200
+    assert serving.usage.added == [("a", 1, 0, {}), ("c", 2, 0, {})]
+    assert serving.usage.malformed == 2
 
 
 def test_the_document_keeps_its_tag_as_a_weak_one() -> None:

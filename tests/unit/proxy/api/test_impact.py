@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flagsvc.http.reports import IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.proxy.api.impact import MAX_HELP, add_reported, make_browser_impact, read_samples
-from flagsvc.proxy.api.reports import IMPACT_METRIC
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource
 from support.serving import FakeHolder, FakeUsage, Serving

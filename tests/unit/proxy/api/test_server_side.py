@@ -90,9 +90,18 @@ def test_reports_belong_to_the_application(serving: Serving) -> None:
 
 
 def test_bulk_reports(serving: Serving) -> None:
-    """The counts of an application have the instance that the report names for it."""
+    """The counts of an application have the instance that the report names for it. A wrong entry costs only itself.
+
+    An application without its start and interval is not registered: the upstream would refuse it.
+    """
+    started = {"appName": "shop", "started": 5, "interval": 5}
     body: dict[str, Any] = {
-        "applications": [{"appName": "shop", "instanceId": "one"}, {"appName": "shop", "instanceId": "two"}],
+        "applications": [
+            {**started, "instanceId": "one"},
+            {**started, "instanceId": "two"},
+            {"appName": "shop", "instanceId": "three"},
+            {"instanceId": "four"},
+        ],
         "metrics": [
             {"featureName": "a", "appName": "shop", "yes": 1},
             {"featureName": "b", "appName": "other", "no": 1},
@@ -101,9 +110,11 @@ def test_bulk_reports(serving: Serving) -> None:
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
     assert serving.usage.sources == [UsageSource("shop", "one"), UsageSource("other", "default")]
     assert [source.instance_id for source in serving.usage.registered] == ["one", "two"]
-    body["metrics"].append({"featureName": "a"})
-    assert post(serving, b"/api/client/metrics/bulk", body).status == 400
-    assert len(serving.usage.added) == 2, "a refused report counts nothing"
+    assert serving.usage.malformed == 1
+    body["metrics"] += [{"featureName": "a"}, None, {"featureName": "a", "appName": "shop", "variants": {"v": -1}}]
+    assert post(serving, b"/api/client/metrics/bulk", body).status == 202
+    assert len(serving.usage.added) == 5
+    assert serving.usage.malformed == 5
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,21 @@ async def test_malformed_features_are_named_and_counted() -> None:
 
 
 @asynchronous
+async def test_odd_features_are_served_named_and_counted() -> None:
+    """They are counted apart from what is left out; a flood of them is cut short in the log and on the page."""
+    odd = json.dumps({"features": [{"name": f"f{at}", "odd": at} for at in range(25)] + [7]}).encode()
+    async with running(odd) as world:
+        await world.clock.next_sleep()
+        assert (len(world.serves or ()), world.holder.problems, world.holder.odd) == (25, 1, 25)
+        lines = [(line.event, line.fields) for line in world.log.lines if line.level == "warn"]
+        assert [text for text, _ in lines] == ["left out", *["served with an odd value"] * 20, "more has an odd value"]
+        assert lines[1][1] == {"toggle": "f0", "path": "features[0].odd", "problem": "is `0`"}
+        assert lines[-1][1] == {"problems": 5}
+        notes = world.poller.notes
+        assert (len(notes.left_out), len(notes.odd)) == (1, 20)
+
+
+@asynchronous
 async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
     """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flagsvc.http.reports import MAX_COUNT
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.counters import MAX_REGISTRATIONS, MAX_SOURCES
@@ -79,6 +80,19 @@ def test_what_clients_counted_is_added() -> None:
     usage.add("varied", 3, 1, {"red": 2})
     usage.add("varied", 1, 0, {"red": 1, "blue": 4})
     assert read(usage.drain()) == {"varied": (5, 1, {"red": 3, "blue": 4})}
+
+
+def test_sums_stop_at_the_largest_number() -> None:
+    """Whatever callers report, the counts can be stored, sent and read by a flag server."""
+    counted = counters()
+    for _ in range(3):
+        counted.add("varied", MAX_COUNT, MAX_COUNT - 1, {"red": MAX_COUNT})
+    bucket = counted.drain()
+    assert read(bucket) == {"varied": (MAX_COUNT, MAX_COUNT, {"red": MAX_COUNT})}
+    assert bucket is not None
+    counted.add("varied", MAX_COUNT, 1, {"red": 1})
+    counted.merge(bucket)
+    assert read(counted.drain()) == {"varied": (MAX_COUNT, MAX_COUNT, {"red": MAX_COUNT})}
 
 
 def test_a_bucket_tells_its_time() -> None:

@@ -74,11 +74,11 @@ def test_preview(
     assert (found["sentences"], found["notes"]) == (sentences, notes)
 
 
-def test_a_strategy_that_cannot_be_read() -> None:
-    """Without figures, the words still say what is wrong."""
+def test_an_odd_strategy() -> None:
+    """A rollout that is no number is one of 0 %, as clients read it."""
     found = preview_of("a", None, strategy(parameters={"rollout": {}}), [], {}, enabled=False)
-    assert found["sentences"] == [] and found["share"] is None
-    assert "no user" in found["after"]
+    assert found["sentences"] == ["No user gets it or loses it by this."]
+    assert found["share"] == {"before": 0, "after": 0} and "nobody" in found["after"]
 
 
 def test_variants_draw_as_the_rollout() -> None:

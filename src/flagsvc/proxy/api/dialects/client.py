@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flagsvc.http import token_questions
+from flagsvc.http import reports, token_questions
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Named, Object
-from flagsvc.proxy.api import reports, schemas
+from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.dialects.frontend import ERROR
 from flagsvc.proxy.api.dialects.real_server_format import RealServerFormat

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flagsvc.http import reports
 from flagsvc.http.shapes import Array, Named, Record
-from flagsvc.proxy.api import reports, schemas
+from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Metrics, Register
 from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts
 from flagsvc.proxy.api.dialects.frontend_format import FrontendFormat, FrontendShape
@@ -96,7 +97,7 @@ def reporting(path: str) -> Iterator[ProxyRoute]:
         summary="Report how often toggles were used",
         description="Names of toggles and variants that the configuration does not know are dropped and counted.",
         auth=Auth.EITHER,
-        body=reports.LAX_METRICS,
+        body=reports.CLIENT_METRICS,
         example=schemas.METRICS_EXAMPLE,
         limit=Limit.METRICS,
         media="text/plain",
@@ -177,11 +178,11 @@ FRONTEND = Dialect(
         "lookup-all": lambda parts: Lookup(parts.evaluator, True),
         "single": make_single,
         "metrics": lambda parts: Metrics(
-            parts.usage, parts.answers, reports.LAX_METRICS, make_browser_impact(parts.settings, parts.holder)
+            parts.usage, parts.answers, reports.CLIENT_METRICS, make_browser_impact(parts.settings, parts.holder)
         ),
         "register": lambda parts: Register(parts.answers),
     },
-    shapes=(VARIANT, TOGGLE, TOGGLES, reports.LAX_COUNTS, reports.LAX_BUCKET, reports.LAX_METRICS, DETAIL, ERROR),
+    shapes=(VARIANT, TOGGLE, TOGGLES, DETAIL, ERROR),
     error=ERROR,
     hints=dict.fromkeys(("/", "/api", "/api/client", "/client", "/client/features", "/features"), SDK_URLS),
 )

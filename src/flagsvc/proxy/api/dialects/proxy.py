@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flagsvc.proxy.api import reports, schemas
+from flagsvc.http import reports
+from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.evaluation import Listing, Lookup

@@ -1,119 +1,98 @@
 """POST /api/client/metrics, /bulk: how often features were on and off (dialects: POST /api/client/metrics).
 
-Counts belong to the environment of the report's token, and only those of the token's projects are stored. As on the real server,
-a report with the right shape and unusable values gets a 400 without a body.
+Counts belong to the environment of the report's token, and only those of the token's projects are stored. What cannot be read of
+a report is left out, and counted.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from flagsvc.http.reports import (
+    BULK,
+    CLIENT_METRICS,
+    DEFAULT_INSTANCE,
+    Entry,
+    ReportedUsage,
+    count_malformed,
+    cut,
+    is_name,
+    read_toggles,
+    read_usage,
+)
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.client.register import DEFAULT_INSTANCE, MAX_NAME_LENGTH
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.shapes.client_bodies import BULK_METRICS, METRICS
+from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import ALL, Registration, register
-from flagsvc.server.store.resources.usage import MAX_COUNT, UsageCount, add_counts
+from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from flagsvc.server.store.timestamps import parse_time
 
 ACCEPTED = ApiAnswer(None, 202)
-REJECTED = ApiAnswer(None, 400)
 FRONTEND = "frontend"
 
 
 def receive_metrics(call: ApiCall) -> ApiAnswer:
     """Add the counts of one instance, and register the instance."""
     body, token = call.body, call.token
-    toggles = body["bucket"]["toggles"]
-    if not is_name(body["appName"]) or not all(map(is_countable, toggles.values())):
-        return REJECTED
+    app_name, stop = cut(body["appName"]), (body.get("bucket") or {}).get("stop")
+    reported, malformed = read_toggles(body)
+    call.server.malformed.add(malformed)
     registration = Registration(
-        app_name=body["appName"],
+        app_name=app_name,
         environment=token.environment,
-        instance_id=(body.get("instanceId") or DEFAULT_INSTANCE)[:MAX_NAME_LENGTH],
+        instance_id=cut(body.get("instanceId") or DEFAULT_INSTANCE),
         projects=token.projects,
         client_ip=call.request.peer or None,
         registered=False,
     )
     with call.store.recording() as tx:
         register(tx, [registration])
-        moment = parse_time(body["bucket"]["stop"], tx.now)
-        counts = (read_count(name, body["appName"], token.environment, moment, each) for name, each in toggles.items())
-        add_counts(tx, counts, token.covers)
+        moment = parse_time(stop, tx.now)
+        add_counts(tx, (count_usage(each, app_name, token.environment, moment) for each in reported), token.covers)
     return ACCEPTED
 
 
 def receive_bulk_metrics(call: ApiCall) -> ApiAnswer:
     """Add the counts of many instances, and register them; a server in between sends the report."""
-    applications, metrics = call.body["applications"], call.body["metrics"]
-    if not all(map(is_registration, applications)) or not all(map(is_report, metrics)):
-        return REJECTED
+    applications: list[Entry] = call.body["applications"]
+    metrics: list[Entry] = call.body["metrics"]
+    call.server.malformed.add(count_malformed([*applications, *metrics]))
     with call.store.recording() as tx:
-        register(tx, [read_registration(each, tx.now, call.request.peer) for each in applications])
+        register(tx, [read_registration(each, call.token, tx.now, call.request.peer) for each in applications if each])
         add_counts(tx, read_counts(metrics, call.token.environment, tx.now), call.token.covers)
     return ACCEPTED
 
 
-def read_counts(metrics: list[dict[str, Any]], environment: str, now: datetime) -> Iterator[UsageCount]:
+def read_counts(metrics: list[Entry], environment: str, now: datetime) -> Iterator[UsageCount]:
     """Yield the counts of an environment; those without a time count as now."""
     for each in metrics:
-        if each["environment"] == environment:
-            yield read_count(
-                each["featureName"], each["appName"], environment, parse_time(each.get("timestamp"), now), each
-            )
+        if each and (each.get("environment") or environment) == environment:
+            moment = parse_time(each.get("timestamp"), now)
+            yield count_usage(read_usage(each["featureName"], each), cut(each["appName"]), environment, moment)
 
 
-def read_count(feature: str, app_name: str, environment: str, moment: datetime, counted: dict[str, Any]) -> UsageCount:
+def count_usage(reported: ReportedUsage, app_name: str, environment: str, moment: datetime) -> UsageCount:
     """Return the counts of a feature, without variants whose names are empty or too long."""
-    variants = {name: int(number) for name, number in (counted.get("variants") or {}).items() if is_name(name)}
-    yes, no = (int(counted.get(name, 0)) for name in ("yes", "no"))
-    return UsageCount(feature, app_name, environment, moment, yes, no, variants)
+    variants = {name: number for name, number in reported.variants.items() if is_name(name)}
+    return UsageCount(reported.name, app_name, environment, moment, reported.yes, reported.no, variants)
 
 
-def read_registration(reported: dict[str, Any], now: datetime, peer: str) -> Registration:
-    """Return the registration of an instance that a server in between reports."""
+def read_registration(reported: dict[str, Any], token: ClientToken, now: datetime, peer: str) -> Registration:
+    """Return the registration of an instance that a server in between reports. Without an environment it has the token's."""
+    started, strategies = reported.get("started"), reported.get("strategies")
     return Registration(
-        app_name=reported["appName"],
-        environment=reported["environment"],
-        instance_id=reported["instanceId"] or DEFAULT_INSTANCE,
-        projects=tuple(reported.get("projects") or (ALL,)),
-        strategies=tuple(name for name in reported["strategies"] if name) if "strategies" in reported else None,
-        sdk_version=reported.get("sdkVersion"),
+        app_name=cut(reported["appName"]),
+        environment=cut(reported.get("environment") or token.environment),
+        instance_id=cut(reported.get("instanceId") or DEFAULT_INSTANCE),
+        projects=tuple(cut(name) for name in reported.get("projects") or () if name) or (ALL,),
+        strategies=None if strategies is None else tuple(name for name in strategies if name),
+        sdk_version=cut(reported.get("sdkVersion") or "") or None,
         sdk_type=reported.get("sdkType") or "backend",
-        started=parse_time(reported["started"], now) if "started" in reported else None,
+        started=None if started is None else parse_time(started, now),
         client_ip=peer or None,
     )
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text has the length of a name."""
-    return 0 < len(text) <= MAX_NAME_LENGTH
-
-
-def is_countable(counted: dict[str, Any]) -> bool:
-    """Return whether counts are finite and not too large."""
-    numbers = (counted.get("yes", 0), counted.get("no", 0), *(counted.get("variants") or {}).values())
-    return all(math.isfinite(number) and number <= MAX_COUNT for number in numbers)
-
-
-def is_report(counted: dict[str, Any]) -> bool:
-    """Return whether the counts of one application can be stored."""
-    return is_name(counted["appName"]) and bool(counted["environment"]) and is_countable(counted)
-
-
-def is_registration(reported: dict[str, Any]) -> bool:
-    """Return whether a registration is complete: valid names, and for a backend its start and its interval."""
-    whole = "started" in reported and "interval" in reported
-    names = (
-        reported["appName"],
-        reported["environment"],
-        reported["instanceId"] or DEFAULT_INSTANCE,
-        *(reported.get("projects") or ()),
-    )
-    return all(map(is_name, names)) and (whole or (reported.get("sdkType") == FRONTEND and "sdkVersion" in reported))
 
 
 ROUTES = (
@@ -125,7 +104,7 @@ ROUTES = (
         summary="Report how often flags were on and off.",
         tag="Client",
         auth=Auth.CLIENT,
-        body=METRICS,
+        body=CLIENT_METRICS,
         status=202,
     ),
     Route(
@@ -136,7 +115,7 @@ ROUTES = (
         summary="Report how often flags were on and off, for many applications in one request.",
         tag="Client",
         auth=Auth.CLIENT,
-        body=BULK_METRICS,
+        body=BULK,
         status=202,
     ),
 )

@@ -19,6 +19,7 @@ from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.beginnings import describe_use
 from flagsvc.server.store.backup.lines import Header, LineReader, Row
+from flagsvc.server.store.backup.mending import mend
 from flagsvc.server.store.backup.tables import COUNTED, Values, read_tables, set_sequences
 from flagsvc.server.store.backup.values import decode_row, refused
 from flagsvc.server.store.migrate import (
@@ -151,6 +152,8 @@ def _insert_rows(db: Connection, reader: LineReader, webhook_problem: WebhookPro
         if name not in tables:
             raise BackupError(f"the backup has rows of a table that its schema does not have: `{printable(name)}`")
         for chunk in _chunks(rows):
+            for row in chunk:
+                done.notes.extend(mend(row))
             decoded = [(row, decode_row(tables[name], row)) for row in chunk]
             if name == schema.addons.name:
                 done.notes.extend(_disable_refused(decoded, webhook_problem))

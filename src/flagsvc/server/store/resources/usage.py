@@ -14,13 +14,12 @@ from typing import Any
 
 from sqlalchemy import Table, and_, case, delete, func, select, update
 
+from flagsvc.http.reports import MAX_COUNT
 from flagsvc.server.store.schema import feature_environments, features, usage, usage_variants
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import HOUR, format_time, start_of_hour
 from flagsvc.server.store.upsert import chunks, insert_into, upsert
 
-MAX_COUNT = 2**53 - 1
-"""The largest count: JavaScript's largest safe integer."""
 KEEP_HOURS = 48
 SHOW_HOURS = 24
 MAX_APPLICATIONS = 100

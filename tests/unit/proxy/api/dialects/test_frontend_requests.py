@@ -14,7 +14,6 @@ from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects.frontend_format import FrontendFormat
 from flagsvc.proxy.api.dialects.real_server_format import NO_KEY
 from flagsvc.proxy.api.query import read_lenient_query
-from flagsvc.proxy.api.reports import LAX_METRICS, read_metrics
 from flagsvc.proxy.api.routes import ROUTES
 from support.serving import Serving, attempt
 
@@ -100,16 +99,6 @@ def test_errors() -> None:
     assert FORMAT.error_body(HttpError(400, "m", [("/body", "wrong")]), "x-key") == (
         b'{"message":"m","name":"BadDataError","details":[{"message":"wrong","path":"/body"}]}'
     )
-
-
-def test_lax_counts() -> None:
-    """A bucket may be missing; of a number the whole part counts; a negative one is refused."""
-    bucket = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:00:00Z"}
-    assert read_metrics({"appName": "a"}, LAX_METRICS) == []
-    read = read_metrics({"appName": "a", "bucket": {**bucket, "toggles": {"x": {"yes": 1.9}}}}, LAX_METRICS)
-    assert [(each.name, each.yes, each.no) for each in read] == [("x", 1, 0)]
-    wrong = {"appName": "a", "bucket": {**bucket, "toggles": {"x": {"no": -1}}}}
-    assert isinstance(attempt(read_metrics, wrong, LAX_METRICS), HttpError)
 
 
 @pytest.mark.parametrize(

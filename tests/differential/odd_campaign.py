@@ -1,0 +1,236 @@
+"""Documents with one odd value beside the engine of the npm reference proxy, flag by flag, context by context."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import odd_documents
+from odd_base import CONTEXTS, HOST
+from odd_documents import Odd
+
+from flagsvc.engine.compile import Compiled, CompileOptions, Compiler
+from flagsvc.engine.context import Context
+from flagsvc.engine.source import Unusual
+from flagsvc.engine.values import jsdate
+from support import javascript
+
+Json = dict[str, Any]
+BATCH = 250
+SHOWN = 12
+FAILS, RANDOM, NO_FLAG = "fails", "random", "no flag"
+OPTIONS = CompileOptions(hostname=HOST, class_sightings=1)
+
+REFERENCE = """
+(() => {
+  process.env.HOSTNAME = %s;
+  const Client = require('unleash-client/lib/client').default;
+  const Repository = require('unleash-client/lib/repository').default;
+  const { defaultStrategies } = require('unleash-client/lib/strategy');
+  const contexts = %s.map(each => ({ ...each, currentTime: new Date(each.currentTime) }));
+  return document => {
+    const repository = Object.create(Repository.prototype);
+    repository.emit = () => true;
+    try {
+      repository.data = repository.convertToMap(document.features);
+      repository.segments = repository.createSegmentLookup(document.segments);
+    } catch (error) { return null; }
+    const client = new Client(repository, defaultStrategies);
+    client.on('error', () => {});
+    const answer = (name, context) => {
+      const enabled = client.isEnabled(name, context, () => false);
+      const variant = enabled ? client.getVariant(name, context) : { name: 'disabled', enabled: false };
+      const definition = repository.getToggle(name);
+      return [!!enabled, !!variant.enabled, variant.name, variant.payload, !!definition.impressionData];
+    };
+    const told = (name, context) => {
+      let drawn = false;
+      Math.random = () => { drawn = true; return 0.5; };
+      try {
+        const said = answer(name, context);
+        return drawn ? 'random' : said;
+      } catch (error) { return 'fails'; }
+    };
+    return contexts.map(context => Object.fromEntries(Object.keys(repository.data).map(name => [name, told(name, context)])));
+  };
+})()
+"""
+"""A function of a document: for each context the flags with their state, variant, payload and impression data."""
+
+
+class Answer(NamedTuple):
+    """What is said of a flag in a context."""
+
+    enabled: bool
+    has_variant: bool
+    variant: object
+    payload: object
+    impression: bool
+
+
+class Difference(NamedTuple):
+    """A flag of which the two do not say the same: `reference` and `ours` are an Answer, FAILS, RANDOM or NO_FLAG."""
+
+    odd: Odd
+    flag: str
+    context: int
+    reference: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        """Return the difference with all that is needed to see it again."""
+        path = ".".join(map(str, self.odd.path))
+        features = [
+            each for each in self.odd.document["features"] if isinstance(each, dict) and each.get("name") == self.flag
+        ]
+        said = f"{self.flag} in context {self.context}: the reference {self.reference}, ours {self.ours}"
+        return f"{path} is {self.odd.value}: {said}\n  {json.dumps(features)}"
+
+
+class Exclusion(NamedTuple):
+    """A difference that is meant: its name, its reason, what it explains, and an odd value of BASE that brings it about."""
+
+    name: str
+    reason: str
+    explains: Callable[[Difference], bool]
+    path: odd_documents.Path
+    value: str
+
+
+@dataclass
+class Figures:
+    """What was compared and found."""
+
+    documents: int = 0
+    answers: int = 0
+    failed: int = 0
+    random: int = 0
+    refused: int = 0
+    left_out: int = 0
+    odd: int = 0
+    seconds: float = 0.0
+    excluded: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    def explain(self) -> str:
+        """Return the first differences, one for each kind of place and value."""
+        first: dict[tuple[str, str], Difference] = {}
+        for each in self.differences:
+            first.setdefault((each.odd.place(), each.odd.value), each)
+        return "\n".join([self.line(), *self.table()[:SHOWN], *map(str, list(first.values())[:SHOWN])])
+
+    def line(self) -> str:
+        """Return the figures in one line."""
+        return (
+            f"{self.documents} documents, {self.answers} answers compared, {len(self.differences)} differences, "
+            f"{sum(self.excluded.values())} excluded, {self.failed} where the reference fails, {self.random} random, "
+            f"{self.refused} documents that the reference refuses, {self.odd} flags served though odd, "
+            f"{self.left_out} left out, {self.seconds:.0f} s"
+        )
+
+    def table(self) -> list[str]:
+        """Return the kinds of places and values with differences, most frequent first."""
+        counts = Counter((each.odd.place(), each.odd.value) for each in self.differences)
+        return [f"| {place} | {value} | {number} |" for (place, value), number in counts.most_common()]
+
+
+def run(odds: Sequence[Odd], exclusions: Sequence[Exclusion]) -> Figures:
+    """Compare documents."""
+    figures, start = Figures(), time.monotonic()
+    function = REFERENCE % (json.dumps(HOST), json.dumps(CONTEXTS))
+    for first in range(0, len(odds), BATCH):
+        part = odds[first : first + BATCH]
+        answers = javascript.apply(function, [each.document for each in part], package="unleash-client")
+        for odd, told in zip(part, answers, strict=True):
+            compare(odd, told, figures, exclusions)
+    figures.seconds = time.monotonic() - start
+    return figures
+
+
+def compare(odd: Odd, told: list[Json] | None, figures: Figures, exclusions: Sequence[Exclusion]) -> None:
+    """Compare all answers about a document, and add what is found to the figures."""
+    figures.documents += 1
+    compiled = compile_both(odd.document)
+    figures.odd += sum(each.served for each in compiled.problems)
+    figures.left_out += sum(not each.served for each in compiled.problems)
+    figures.refused += told is None
+    for number, flags in enumerate(told or ()):
+        ours = our_answers(compiled, number)
+        for name in flags | ours:
+            said = read(flags.get(name, NO_FLAG)), ours.get(name, NO_FLAG)
+            note(Difference(odd, name, number, *said), figures, exclusions)
+
+
+def note(found: Difference, figures: Figures, exclusions: Sequence[Exclusion]) -> None:
+    """Count an answer as equal, as one without a meaning, as excluded, or as a difference."""
+    if found.reference in (FAILS, RANDOM):
+        figures.failed += found.reference == FAILS
+        figures.random += found.reference == RANDOM
+        return
+    figures.answers += 1
+    if found.reference == found.ours:
+        return
+    row = next((row for row in exclusions if row.explains(found)), None)
+    if row:
+        figures.excluded[row.name] += 1
+    else:
+        figures.differences.append(found)
+
+
+def read(told: Any) -> Any:
+    """Return what the reference says of a flag."""
+    return Answer(*told) if isinstance(told, list) else told
+
+
+def our_answers(compiled: Compiled, number: int) -> dict[str, Answer]:
+    """Return what ours says of each flag in a context."""
+    toggles = json.loads(compiled.snapshot.all(our_context(number)))["toggles"]
+    return {each["name"]: answer_of(each, each["variant"]) for each in toggles}
+
+
+def answer_of(toggle: Json, variant: Json) -> Answer:
+    """Return what a toggle of an answer says."""
+    said = toggle["enabled"], variant["enabled"], variant["name"]
+    return Answer(*said, variant.get("payload"), toggle["impressionData"])
+
+
+def our_context(number: int) -> Context:
+    """Return a context."""
+    given = CONTEXTS[number]
+    return Context(
+        app_name=given["appName"],
+        environment=given["environment"],
+        user_id=given["userId"],
+        session_id=given["sessionId"],
+        remote_address=given["remoteAddress"],
+        current_time=jsdate.parse(given["currentTime"]),
+        properties=dict(given["properties"]),
+        entropy=number,
+    )
+
+
+def compile_both(document: Json) -> Compiled:
+    """Return the snapshot of a document. It is the same from its bytes, piece by piece."""
+    compiler = Compiler(OPTIONS)
+    whole = compiler(json.loads(json.dumps(document)))
+    try:
+        compilation = compiler.begin_text(json.dumps(document).encode(), None)
+        if compilation is not None:
+            while not compilation.advance(1):
+                pass
+            pieces = compilation.compiled()
+            assert told(pieces) == told(whole)
+    except Unusual:
+        pass
+    return whole
+
+
+def told(compiled: Compiled) -> object:
+    """Return what is compared of two snapshots of a document."""
+    return [str(each) for each in compiled.problems], [
+        compiled.snapshot.all(our_context(number)) for number in range(3)
+    ]
