@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.engine.compile import Compiled, CompileOptions, Compiler, compile_document
 from flagsvc.engine.features import ParentToggle, Toggle, ToggleOutcome
-from support.evaluating import constraint, feature, strategy
+from support.evaluating import constraint, feature, region, strategy
 
 
 def compiled_both_ways(*features: dict[str, Any], segments: list[Any] | None = None) -> list[Compiled]:
@@ -65,3 +65,14 @@ def test_outcomes_of_a_parent(enabled: bool, variants: tuple[str, ...], accepted
     toggle = Toggle("p", [ToggleOutcome(state, variant, b"") for state, variant in OUTCOMES])
     parent = ParentToggle(toggle, enabled, frozenset(variants))
     assert [parent.accepts(number) for number in range(len(OUTCOMES))] == accepted
+
+
+def test_a_long_text_in_the_place_of_variants() -> None:
+    """A dependency looks for the variant of a parent in the text when it is drawn, and not for all variants before."""
+    drawn = [{"name": f"v{number}", "weight": 1} for number in range(20_000)]
+    parent = feature("p", strategy("default", constraint("IN", values=["eu"])), variants=drawn)
+    child = {**feature("c"), "dependencies": [{"feature": "p", "variants": "x" * 1_000_000}]}
+    started = time.monotonic()
+    for compiled in compiled_both_ways(parent, child):
+        assert compiled.snapshot.decide(region("eu"), "c") == (False, "disabled")
+    assert time.monotonic() - started < 15
