@@ -115,7 +115,9 @@ class Toggle:
         return None if self.constant >= 0 or self.dependent or self.memo >= 0 else rule
 
     def apply(self, strategies: list[CompiledStrategy]) -> None:
-        """Set the strategies, which only this toggle uses."""
+        """Set the strategies, which only this toggle uses. Those that it had are unlinked: Python releases a chain recursively."""
+        for strategy in self.strategies:
+            strategy.following = None
         after: CompiledStrategy | None = None
         for strategy in reversed(strategies):
             strategy.following = after

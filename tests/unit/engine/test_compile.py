@@ -10,6 +10,7 @@ import pytest
 
 from flagsvc.engine.compile import Compiled, CompileOptions, Compiler, compile_document
 from flagsvc.engine.features import ParentToggle, Toggle, ToggleOutcome
+from flagsvc.engine.strategies import CompiledStrategy, Everyone
 from support.evaluating import constraint, feature, region, strategy
 
 
@@ -76,3 +77,18 @@ def test_a_long_text_in_the_place_of_variants() -> None:
     for compiled in compiled_both_ways(parent, child):
         assert compiled.snapshot.decide(region("eu"), "c") == (False, "disabled")
     assert time.monotonic() - started < 15
+
+
+def test_many_strategies_that_never_decide() -> None:
+    """Those that are removed are released one by one: recursion ended the process after 300,000, a document of 2 MB."""
+    made = compile_document({"features": [feature("a", *[{}] * 300_000)]}, CompileOptions())
+    assert made.snapshot.decide(region("eu"), "a") == (False, "disabled")
+
+
+def test_removed_strategies_are_no_chain() -> None:
+    """A toggle unlinks the strategies that it had."""
+    toggle = Toggle("a", [])
+    before: list[CompiledStrategy] = [Everyone() for _ in range(3)]
+    toggle.apply(before)
+    toggle.apply(before[1:2])
+    assert [each.following for each in before] == [None] * 3
