@@ -34,11 +34,12 @@ from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.kinds import MOST_HINTS
+from flagsvc.settings.kinds import MOST_HINTS, printable
 from flagsvc.settings.load import resolve
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME
 
+LONGEST_WARNING = 600
 OWN_FLAGS = {
     "flagsvcApiToken": ("--token", "token that the URL accepts, else what FLAGSVC_API_TOKEN holds"),
     "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
@@ -121,8 +122,8 @@ def run_enrichers(context: Context, files: Sequence[str]) -> Context:
 
 
 def warn(text: str) -> None:
-    """Print a warning to standard error."""
-    print(f"flagsvc evaluate: {text}", file=sys.stderr)
+    """Print a warning to standard error, in a line that a document cannot break."""
+    print(f"flagsvc evaluate: {printable(text, LONGEST_WARNING)}", file=sys.stderr)
 
 
 def read_settings(args: argparse.Namespace) -> dict[str, Any]:
