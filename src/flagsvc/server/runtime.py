@@ -127,6 +127,7 @@ def open_runtime(
             ways=make_ways(options, clock),
             metrics_apart=metrics_apart,
         )
+        resources.callback(server.renewal.close)
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         resources.callback(start_sender(server).close)
