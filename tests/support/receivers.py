@@ -14,7 +14,7 @@ from typing import Any
 from flagsvc.core.clock import SystemClock
 from flagsvc.http.client.answers import Limits
 from flagsvc.server.webhooks.sender import Sender
-from support.flagservers import AppClient
+from support.flagservers import USER_SECRET, AppClient
 from support.waiting import wait_until
 
 ADDONS = "/api/admin/addons"
@@ -116,11 +116,16 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
 
 
 def add_webhook(
-    client: AppClient, url: str, *events: str, more: Mapping[str, Any] | None = None, **parameters: str
+    client: AppClient,
+    url: str,
+    *events: str,
+    more: Mapping[str, Any] | None = None,
+    token: str = USER_SECRET,
+    **parameters: str,
 ) -> int:
-    """Create a webhook, and return its id. `more` are further members."""
+    """Create a webhook, and return its id. `more` are further members, `token` is who makes it."""
     body = {"provider": "webhook", "enabled": True, "events": events or ("feature-created",)}
-    made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}))
+    made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}), token=token)
     assert made.status == 201, made.text
     return int(made.json()["id"])
 

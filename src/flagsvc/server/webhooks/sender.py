@@ -23,7 +23,7 @@ from flagsvc.core.throttle import Throttle
 from flagsvc.http.client.answers import Answer, Limits, retry_after
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
-from flagsvc.server.store.outbox import Claimed, Outcome, claim, end_attempt, find_due, release
+from flagsvc.server.store.outbox import Claimed, Outcome, claim, end_attempt, find_due, is_administrators, may_get, release
 from flagsvc.server.store.resources.events import find_events
 from flagsvc.server.store.schema import addons
 from flagsvc.server.store.store import Store, Tx
@@ -50,12 +50,19 @@ LOG_PAUSE_S = 60.0
 """Seconds between two log lines about the same trouble of a webhook."""
 
 
+WITHHELD = "events without a project are sent only by webhooks that an administrator changed last"
+
+
 class Work(NamedTuple):
-    """A claimed delivery with the settings of its webhook, and its event; None if that is deleted."""
+    """A claimed delivery with the settings of its webhook, and its event; None if that is deleted.
+
+    `is_administrators` tells that the webhook may send events that have no project.
+    """
 
     claimed: Claimed
     parameters: dict[str, str]
     event: dict[str, Any] | None
+    is_administrators: bool
 
 
 class Line(NamedTuple):
@@ -173,6 +180,8 @@ class Sender:
         """Send a delivery once, and return how it came out."""
         if work.event is None:
             return self._failed(work, "the event is deleted", last=True)
+        if work.claimed.sample is None and not may_get(work.event, is_administrators=work.is_administrators):
+            return self._failed(work, WITHHELD, last=True)
         if work.claimed.attempts > MOST_ATTEMPTS:
             return self._failed(work, "no attempt came to an end before the server ended", last=True)
         try:
@@ -263,11 +272,11 @@ class Sender:
 def read_work(tx: Tx, claimed: Sequence[Claimed]) -> list[Work]:
     """Return claimed deliveries with the settings of their webhooks and their events."""
     numbers = {each.addon_id for each in claimed}
-    query = select(addons.c.id, addons.c.parameters).where(addons.c.id.in_(numbers))
-    settings = {row.id: row.parameters for row in tx.db.execute(query)}
+    query = select(addons.c.id, addons.c.parameters, is_administrators().label("is_administrators"))
+    settings = {row.id: row for row in tx.db.execute(query.where(addons.c.id.in_(numbers)))}
     events = find_events(tx, {each.event_id for each in claimed if each.event_id is not None})
     return [
-        Work(each, settings[each.addon_id], each.sample or events.get(each.event_id or 0))
+        Work(each, row.parameters, each.sample or events.get(each.event_id or 0), row.is_administrators)
         for each in claimed
-        if each.addon_id in settings
+        if (row := settings.get(each.addon_id)) is not None
     ]
