@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +13,7 @@ from typing import Any
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.http.client.answers import Limits
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
 from support.flagservers import USER_SECRET, AppClient
 from support.waiting import wait_until
@@ -149,13 +150,16 @@ def states(client: AppClient, webhook: int) -> list[str]:
 
 
 @contextmanager
-def sending(*clients: AppClient) -> Iterator[list[Sender]]:
-    """Send what webhooks of these servers have to send until the block ends."""
+def sending(*clients: AppClient, networks: Sequence[str] = ()) -> Iterator[list[Sender]]:
+    """Send what webhooks of these servers have to send until the block ends. `networks` are those of the option webhookNetworks."""
     with ExitStack() as running:
         senders = []
         for client in clients:
             server = client.server
-            sender = Sender(server.store, server.clock, client.log, server.attempts, limits=LIMITS, poll_s=POLL_S)
+            reach = Reach(networks)
+            sender = Sender(
+                server.store, server.clock, client.log, server.attempts, reach, limits=LIMITS, poll_s=POLL_S
+            )
             sender.start()
             running.callback(sender.close)
             senders.append(sender)

@@ -229,7 +229,7 @@ def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
         ("addon-config-updated", 7, ["odd"]),
     )
     row = {
-        **{"provider": "webhook", "enabled": True, "parameters": {}, "events": [], "projects": [], "environments": []},
+        "provider": "webhook", "enabled": True, "parameters": {}, "events": [], "projects": [], "environments": [],
         **dict.fromkeys(("created_at", "updated_at"), datetime(2026, 1, 1, tzinfo=UTC)),
         "dropped": 0,
     }
@@ -240,7 +240,9 @@ def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
         db.execute(insert(older), [row] * 3)
         for kind, author, data in changes:
             moment = row["created_at"]
-            db.execute(insert(events).values(type=kind, created_at=moment, created_by="me", created_by_id=author, data=data))
+            db.execute(
+                insert(events).values(type=kind, created_at=moment, created_by="me", created_by_id=author, data=data)
+            )
     migrate(engine)
     with engine.connect() as db:
         assert list(db.execute(select(addons.c.changed_by_id).order_by(addons.c.id)).scalars()) == [5, -42, None]

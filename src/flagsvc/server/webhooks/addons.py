@@ -102,8 +102,8 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     """Replace the settings of a webhook, and return it. Raises CallerError (400, 404).
 
-    A masked parameter keeps its value. A parameter that is not there is removed, as on the real server. Whoever saves it answers for
-    it from then on, so that is a change, too.
+    A masked parameter keeps its value. A parameter that is not there is removed, as on the real server. Another user who saves the
+    webhook without a difference is a change, too: events without a project depend on that user from then on.
     """
     before = find_row(tx, number)
     values = _values(tx, wanted, before.parameters)

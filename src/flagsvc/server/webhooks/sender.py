@@ -21,15 +21,26 @@ from flagsvc.core.errors import DatabaseError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.http.client.answers import Answer, Limits, retry_after
+from flagsvc.http.client.dialling import FORBIDDEN
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
-from flagsvc.server.store.outbox import Claimed, Outcome, claim, end_attempt, find_due, is_administrators, may_get, release
+from flagsvc.server.store.outbox import (
+    Claimed,
+    Outcome,
+    claim,
+    end_attempt,
+    find_due,
+    is_administrators,
+    may_get,
+    release,
+)
 from flagsvc.server.store.resources.events import find_events
 from flagsvc.server.store.schema import addons
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCounts
 from flagsvc.server.webhooks.messages import Message, make_message
 from flagsvc.server.webhooks.provider import origin_of
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, pause_after
 from flagsvc.server.webhooks.template import TemplateError
 
@@ -82,16 +93,21 @@ class Sender:
         clock: Clock,
         log: Logger,
         counts: AttemptCounts,
+        reach: Reach,
         *,
         limits: Limits = LIMITS,
         poll_s: float = POLL_S,
         draw: Callable[[], float] = random.random,
     ) -> None:
-        """Take what it works with, the limits of an attempt, the pause between looks, and a source of numbers in [0, 1)."""
+        """Take what it works with, the limits of an attempt, the pause between looks, and a source of numbers in [0, 1).
+
+        `reach` are the addresses that webhooks may reach.
+        """
         self._store = store
         self._clock = clock
         self._log = log
         self._counts = counts
+        self._reach = reach
         self._limits = limits
         self._poll_s = poll_s
         self._draw = draw
@@ -192,7 +208,8 @@ class Sender:
         try:
             answer = await self._exchange(work.claimed.addon_id, origin, message)
         except UpstreamError as error:
-            return self._failed(work, str(error).replace(f"`{origin}`", "the receiver"))
+            words = str(error).replace(f"`{origin}`", "the receiver")
+            return self._failed(work, words, last=error.kind == FORBIDDEN)
         if 200 <= answer.status < 300:
             self._counts.add(DELIVERED)
             return Outcome(answer.status)
@@ -202,7 +219,9 @@ class Sender:
         """Return the answer of the receiver. Redirects are not followed. Raises UpstreamError."""
         if not self._has_line(addon, origin):
             # reading authorities takes time; another attempt may have made a line meanwhile
-            made = await asyncio.to_thread(Transport, origin, proxy=None, trust=Trust(), limits=self._limits)
+            made = await asyncio.to_thread(
+                Transport, origin, proxy=None, trust=Trust(), limits=self._limits, refusal=self._reach.refusal
+            )
             if not self._has_line(addon, origin):
                 if addon in self._lines:
                     await self._lines[addon].transport.aclose()

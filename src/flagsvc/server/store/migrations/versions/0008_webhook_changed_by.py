@@ -14,9 +14,7 @@ depends_on = None
 Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Json = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 ADDONS = sa.table("addons", sa.column("id"), sa.column("changed_by_id"))
-EVENTS = sa.table(
-    "events", sa.column("id"), sa.column("type"), sa.column("created_by_id"), sa.column("data", Json)
-)
+EVENTS = sa.table("events", sa.column("id"), sa.column("type"), sa.column("created_by_id"), sa.column("data", Json))
 CHANGES = ("addon-config-created", "addon-config-updated")
 
 
