@@ -229,7 +229,12 @@ def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
         ("addon-config-updated", 7, ["odd"]),
     )
     row = {
-        "provider": "webhook", "enabled": True, "parameters": {}, "events": [], "projects": [], "environments": [],
+        "provider": "webhook",
+        "enabled": True,
+        "parameters": {},
+        "events": [],
+        "projects": [],
+        "environments": [],
         **dict.fromkeys(("created_at", "updated_at"), datetime(2026, 1, 1, tzinfo=UTC)),
         "dropped": 0,
     }
