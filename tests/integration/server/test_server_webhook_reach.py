@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from flagsvc.settings.table import SERVER_OPTIONS
-from support.flagservers import AppClient, app_client
+from support.flagservers import AppClient, OurFlagServer, app_client, our_flag_server
 from support.receivers import (
     ADDONS,
     MovingClock,
@@ -90,3 +91,20 @@ def test_a_redirect_leads_nowhere(client: AppClient, receiver: Receiver) -> None
         client.post(f"{ADDONS}/{number}/test")
         wait_until(lambda: states(client, number) == ["failed"])
     assert "redirects are not followed" in deliveries(client, number)[0]["stateDetails"]
+
+
+@pytest.mark.parametrize("networks", ["!loopback", ""])
+def test_the_option_of_a_process(receiver: Receiver, networks: str) -> None:
+    """A server takes the networks of its option; without a value, those of the default."""
+    hook = {"provider": "webhook", "enabled": True, "parameters": {"url": receiver.url}, "events": ["feature-created"]}
+    with our_flag_server(FLAGSVC_WEBHOOK_NETWORKS=networks) as server:
+        server.admin("/addons", hook)
+        server.admin("/projects/default/features", {"name": "a"})
+        wait_until(lambda: ended(server) is not None)
+        assert (ended(server), receiver.types()) == (("failed", []) if networks else ("success", ["feature-created"]))
+
+
+def ended(server: OurFlagServer) -> str | None:
+    """Return how the first delivery ended; None if it has not."""
+    sent = json.loads(server.ask("GET", "/admin/addons/1/events").text)["integrationEvents"]
+    return next((each["state"] for each in sent if each["state"] != "waiting"), None)
