@@ -213,7 +213,7 @@ class Poller(Generic[S]):
         """Fetch a document and return its event. Raises UpstreamError and DocumentError."""
         fetched = await self._source.fetch(self._etag)
         found = await self._classify(fetched)
-        self._holder.confirm(self._clock, fetched.age_s)
+        self._holder.confirm(self._clock)
         return found
 
     async def _classify(self, fetched: Fetched) -> tuple[Event, FetchedDocument[S] | None]:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, off_loop, reason
+from flagsvc.proxy.redis.client import LARGE_BYTES, Access, Client, off_loop, reason
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.pki import Authority
@@ -57,10 +57,10 @@ def at(server: RedisServer, **more: object) -> RedisAddress:
 
 @asynchronous
 async def test_a_question_is_answered(server: RedisServer) -> None:
-    """The client reads and writes in the database that was asked for, also by a script."""
+    """The client reads and writes in the database that was asked for."""
     async with client_of(at(server, database=3)) as client:
         assert await client.call("SET", "name", b"\x00\xff") is True
-        assert await client.run("return redis.call('GET', KEYS[1]) .. ARGV[1]", ["name"], b"!") == b"\x00\xff!"
+        assert await client.call("GET", "name") == b"\x00\xff"
         assert client.errors == 0
     async with client_of(at(server)) as client:
         assert await client.call("GET", "name") is None
@@ -119,20 +119,16 @@ async def test_no_listener() -> None:
     async with client_of(RedisAddress("127.0.0.1", port)) as client:
         with pytest.raises(StoreError, match=f"`127.0.0.1:{port}`: it cannot be reached: connection refused"):
             await client.call("PING")
-        with pytest.raises(StoreError):
-            async with client.listening("channel"):
-                pass
-        assert client.errors == 2
+        assert client.errors == 1
 
 
 @asynchronous
 async def test_somebody_who_says_nothing() -> None:
-    """The client gives up a server that accepts connections and never answers, after its time limit, for every kind of command."""
+    """The client gives up a server that accepts connections and never answers, after its time limit."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         async with client_of(RedisAddress("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
-            for ask in (client.call("PING"), client.listening("channel").__aenter__()):
-                with pytest.raises(StoreError, match="did not answer in time"):
-                    await ask
+            with pytest.raises(StoreError, match="did not answer in time"):
+                await client.call("PING")
 
 
 @asynchronous
@@ -164,10 +160,7 @@ async def test_what_is_no_answer(answer: bytes) -> None:
     async with run_fake_server(tell) as place, client_of(place) as client:
         with pytest.raises(StoreError, match="no answer of such a server"):
             await client.call("PING")
-        with pytest.raises(StoreError, match="no answer of such a server"):
-            async with client.listening("channel"):
-                pass
-        assert client.errors == 2
+        assert client.errors == 1
 
 
 @pytest.mark.parametrize(
@@ -206,56 +199,14 @@ async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> 
         assert not leaks(caught.value, ["some-secret"])
 
 
-async def listens(client: Client) -> None:
-    """Listen to a channel."""
-    async with client.listening("channel") as subscription:
-        await subscription.receive(0.0)
-
-
-@pytest.mark.parametrize("asks", [lambda client: client.call("PING"), listens], ids=["call", "listen"])
 @pytest.mark.parametrize("more", [{"password": "wrong-hidden"}, {"user": "wrong-hidden"}, {"port": 1}], ids=repr)
 @asynchronous
-async def test_no_traceback_keeps_a_password(
-    more: dict[str, object], asks: Callable[[Client], Awaitable[object]], server: RedisServer
-) -> None:
+async def test_no_traceback_keeps_a_password(more: dict[str, object], server: RedisServer) -> None:
     """Neither the frames of the error's traceback nor its causes hold what was sent."""
     async with client_of(at(server, **{"password": "also-hidden", **more})) as client:
         with pytest.raises(StoreError) as caught:
-            await asks(client)
+            await client.call("PING")
     assert not leaks(caught.value, ["hidden"])
-
-
-@asynchronous
-async def test_listening(server: RedisServer) -> None:
-    """A message that is published after the block began is received; without a message, nothing is received."""
-    async with client_of(at(server)) as client, client.listening("channel") as subscription:
-        await client.call("PUBLISH", "channel", b"one")
-        await client.call("PUBLISH", "elsewhere", b"two")
-        assert await subscription.receive(2.0) == b"one"
-        assert await subscription.receive(0.05) is None
-        assert await subscription.receive(0.0) is None
-
-
-@asynchronous
-async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
-    """A message that a timeout cut into two parts arrives whole later."""
-    async with client_of(at(server)) as client, client.listening("channel") as subscription:
-        large = bytes(5_000_000)
-        sending = asyncio.create_task(client.call("PUBLISH", "channel", large))
-        heard = None
-        while heard is None:
-            heard = await subscription.receive(0.001)
-        assert heard == large
-        await sending
-
-
-@asynchronous
-async def test_a_subscription_that_is_cut(server: RedisServer) -> None:
-    """A subscription that is cut off is an error, not a silence."""
-    async with client_of(at(server)) as client, client.listening("channel") as subscription:
-        server.ask("CLIENT", "KILL", "TYPE", "pubsub")
-        with pytest.raises(StoreError):
-            await subscription.receive(2.0)
 
 
 @asynchronous
@@ -328,11 +279,9 @@ async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> 
     begun = asyncio.Event()
 
     async def ask_for_ever() -> None:
-        async with client.listening("channel") as subscription:
-            while True:
-                await client.call("PING")
-                await subscription.receive(0.0)
-                begun.set()
+        while True:
+            await client.call("PING")
+            begun.set()
 
     async with client_of(at(server)) as client:
         task = asyncio.create_task(ask_for_ever())

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from redis import asyncio as aioredis
-from redis.asyncio.client import PubSub
 from redis.asyncio.connection import Connection, ConnectionPool, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -37,11 +36,10 @@ from flagsvc.settings.storage import RedisAddress
 
 LARGE_BYTES = 65_536
 """Data of at least this many bytes are digested in a thread."""
-SHORTEST_S = 0.001
 
 REASONS: tuple[tuple[type[Exception], str], ...] = (
     (AuthenticationError, "it refuses the user or the password"),
-    (NoPermissionError, "it does not permit the user a command, a key or a channel"),
+    (NoPermissionError, "it does not permit the user a command or a key"),
     (BusyLoadingError, "it is still loading its data"),
     (ReadOnlyError, "it is a replica that takes no writes"),
     (OutOfMemoryError, "it has no memory left"),
@@ -73,28 +71,13 @@ class TlsConnection(Connection):
         return {**super()._connection_arguments(), "ssl": self._tls}
 
 
-class Subscription:
-    """A subscription to one channel."""
-
-    def __init__(self, pubsub: PubSub, client: Client) -> None:
-        self._pubsub = pubsub
-        self._client = client
-
-    @sealed
-    async def receive(self, seconds: float) -> bytes | None:
-        """Return the next message, or None if none comes within this many seconds. Raises StoreError."""
-        async with self._client.bounded(seconds):
-            heard = await self._pubsub.get_message(timeout=max(seconds, SHORTEST_S))
-        return heard["data"] if heard is not None and heard["type"] == "message" else None
-
-
 class Client:
     """A client of one server. `errors` counts its failures."""
 
     def __init__(self, access: Access) -> None:
         """Take the address and the time limits. No connection is opened yet."""
         self.errors = 0
-        self.timeout_s = access.timeout_s
+        self._timeout_s = access.timeout_s
         self._address = access.server.address
         self._pool = pool_of(access)
         self._redis = aioredis.Redis(connection_pool=self._pool)
@@ -105,47 +88,22 @@ class Client:
         async with self.bounded():
             return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call]
 
-    async def run(self, script: str, keys: Sequence[str], *arguments: bytes | str | int) -> Any:
-        """Return the result of a script, which the server runs as one step. Raises StoreError.
-
-        The text of the script is sent each time, because a restarted server does not know it any more.
-        """
-        return await self.call("EVAL", script, len(keys), *keys, *arguments)
-
-    @contextlib.asynccontextmanager
-    async def listening(self, channel: str) -> AsyncIterator[Subscription]:
-        """Subscribe to a channel until the block ends. The block begins when the server has confirmed. Raises StoreError."""
-        pubsub = self._redis.pubsub()
-        try:
-            await self._subscribe(pubsub, channel)
-            yield Subscription(pubsub, self)
-        finally:
-            with contextlib.suppress(RedisError, OSError, ValueError):
-                await pubsub.aclose()  # type: ignore[no-untyped-call]
-
-    @sealed
-    async def _subscribe(self, pubsub: PubSub, channel: str) -> None:
-        async with self.bounded():
-            await pubsub.subscribe(channel)
-            while (said := await pubsub.get_message(timeout=self.timeout_s)) is None or said["type"] != "subscribe":
-                pass
-
     async def aclose(self) -> None:
         """Close all connections."""
         with contextlib.suppress(RedisError, OSError):
             await self._pool.aclose()
 
     @contextlib.asynccontextmanager
-    async def bounded(self, more_s: float = 0.0) -> AsyncIterator[None]:
+    async def bounded(self) -> AsyncIterator[None]:
         """Stop work that takes too long, and turn every error into a StoreError.
 
-        `more_s` is the time that the work waits on purpose. A task that is cancelled inside the block is also cancelled
+        A task that is cancelled inside the block is also cancelled
         after it. redis-py sends with `asyncio.wait_for`, which in Python 3.11 loses a cancellation that arrives at the
         moment when the work is done. Without this, such a task would never end.
         """
         before = cancellations()
         try:
-            async with asyncio.timeout(self.timeout_s + more_s):
+            async with asyncio.timeout(self._timeout_s):
                 yield
         except (RedisError, OSError, ValueError) as error:  # redis-py takes what should be a length for one
             self.errors += 1

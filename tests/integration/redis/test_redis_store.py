@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.replicas import Access, Client, ServerStore
+from flagsvc.proxy.redis.client import Access, Client
+from flagsvc.proxy.redis.stores import RedisStore
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
@@ -22,18 +23,18 @@ def server() -> Iterator[RedisServer]:
 
 
 @asynccontextmanager
-async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[ServerStore]:
+async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[RedisStore]:
     """Give a store until the block ends."""
     client = Client(Access(RedisAddress("127.0.0.1", server.port)))
     try:
-        yield ServerStore(client, prefix)
+        yield RedisStore(client, prefix)
     finally:
         await client.aclose()
 
 
 @asynchronous
 async def test_where_it_is_stored(server: RedisServer) -> None:
-    """The key begins with the prefix, so that one server has room for several fleets."""
+    """The key begins with the prefix, so that one server has room for several environments."""
     async with store(server, "one") as first, store(server, "other") as second:
         await first.set("key", b"data")
         assert server.names() == ["one:store:key"]
@@ -63,3 +64,26 @@ async def test_something_else_under_the_name(server: RedisServer) -> None:
             await kept.get("key")
         await kept.set("key", b"data")
         assert await kept.get("key") == b"data"
+
+
+@asynchronous
+async def test_what_is_stored_is_not_written_again(server: RedisServer) -> None:
+    """Replicas that accept the same configuration write it once, and each writes another one."""
+    async with store(server, "twice") as first, store(server, "twice") as second:
+        await first.set("key", b"data")
+        writes = server.ask("INFO", "commandstats")["cmdstat_set"]["calls"]
+        await second.set("key", b"data")
+        assert server.ask("INFO", "commandstats")["cmdstat_set"]["calls"] == writes
+        await second.set("key", b"other")
+        assert await first.get("key") == b"other"
+
+
+@asynchronous
+async def test_what_a_server_has_lost(server: RedisServer) -> None:
+    """A server that has restarted empty has lost it; so has a server where something else stands under the name."""
+    async with store(server, "lost") as kept:
+        assert await kept.is_lost("key")
+        await kept.set("key", b"data")
+        assert not await kept.is_lost("key")
+        server.ask("SET", kept.name("key"), "somebody's")
+        assert await kept.is_lost("key")

@@ -9,8 +9,8 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
-from flagsvc.proxy.replicas.client import Access, Client
-from flagsvc.proxy.replicas.record_store import ServerRecordStore
+from flagsvc.proxy.redis.client import Access, Client
+from flagsvc.proxy.redis.stores import RedisRecordStore
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
@@ -39,7 +39,7 @@ def client(server: RedisServer) -> Client:
 async def test_a_record_comes_back_whole(server: RedisServer) -> None:
     """A record holds any bytes, also many; a later write replaces it; a removed record is gone."""
     connection = client(server)
-    record_store = ServerRecordStore(connection, "prefix", KEY)
+    record_store = RedisRecordStore(connection, "prefix", KEY)
     assert (await record_store.names(), await record_store.get("0a"), record_store.shared) == ([], None, True)
     for data in (b"one", b"", bytes(range(256)) * 4096, b"\n\n{}"):
         await record_store.put("0a", data)
@@ -54,13 +54,13 @@ async def test_a_record_comes_back_whole(server: RedisServer) -> None:
 async def test_one_alone_removes_a_record(server: RedisServer) -> None:
     """Of several removals at once, each over its own connection, exactly one succeeds."""
     clients = [client(server) for _ in range(8)]
-    record_stores = [ServerRecordStore(each, "prefix", KEY) for each in clients]
-    await ServerRecordStore(clients[0], "prefix", "other").put("0a", b"of others")
+    record_stores = [RedisRecordStore(each, "prefix", KEY) for each in clients]
+    await RedisRecordStore(clients[0], "prefix", "other").put("0a", b"of others")
     for number in range(10):
         await record_stores[0].put(str(number), b"data")
         told = await asyncio.gather(*(record_store.remove(str(number)) for record_store in record_stores))
         assert sorted(told) == [False] * 7 + [True]
-    assert await ServerRecordStore(clients[1], "prefix", "other").names() == ["0a"]
+    assert await RedisRecordStore(clients[1], "prefix", "other").names() == ["0a"]
     for each in clients:
         await each.aclose()
 
@@ -69,7 +69,7 @@ async def test_one_alone_removes_a_record(server: RedisServer) -> None:
 async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
     """A damaged record is an error, and so is a value that another program wrote."""
     connection = client(server)
-    record_store = ServerRecordStore(connection, "prefix", KEY)
+    record_store = RedisRecordStore(connection, "prefix", KEY)
     server.ask("HSET", f"prefix:usage:{KEY}", "0a", "something else")
     with pytest.raises(StoreError, match="not whole"):
         await record_store.get("0a")
@@ -85,7 +85,7 @@ async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
 async def test_records_are_bounded(server: RedisServer) -> None:
     """The number of records is limited; a process that has a record may still write it."""
     connection = client(server)
-    record_store = ServerRecordStore(connection, "prefix", KEY)
+    record_store = RedisRecordStore(connection, "prefix", KEY)
     for number in range(MAX_RECORDS):
         await record_store.put(str(number), b"x")
     with pytest.raises(StoreError, match="already"):
