@@ -77,6 +77,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
             "parameters": {"url": "http://127.0.0.1:1/"},
         }
         | {"events": ["feature-created"], "projects": [], "environments": [], "created_at": THEN, "updated_at": THEN}
+        | {"changed_by_id": 1}
     ],
     "deliveries": [
         {"uid": "u", "addon_id": 1, "event_id": 1, "state": "failed", "created_at": THEN, "due_at": THEN, "error": "e"}

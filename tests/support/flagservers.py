@@ -192,6 +192,7 @@ def app_client(
         server = ApiContext(
             store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()
         )
+        parts.callback(server.renewal.close)
         announce_news(server)
         frontend = partial(make_frontend, server, ServerOptions(base_path=base, **options))
         pipeline = Pipeline(routes, server, body_limit=body_limit, error_page=partial(error_page, base))

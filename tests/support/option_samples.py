@@ -56,6 +56,7 @@ BY_KIND: Mapping[of.Kind, Sample] = {
     net.WEB_URL: ("https://flags.example.com/base/", "https://flags.example.com/base"),
     net.ISSUER: ("https://id.example.com/", "https://id.example.com"),
     net.NETWORKS: ("10.1.2.3/24, LOOPBACK", ("10.1.2.0/24", "loopback")),
+    net.REACH: ("10.1.2.3/24, ! METADATA", ("10.1.2.0/24", "!metadata")),
     headers.USER_HEADER: ("X-Forwarded-User", "x-forwarded-user"),
     roles.GROUP_ROLES: ("a=admin, b=member:shop", (("a", "admin"), ("b", "member:shop"))),
     server.DATABASE: ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),

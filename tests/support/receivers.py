@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +13,9 @@ from typing import Any
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.http.client.answers import Limits
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
-from support.flagservers import AppClient
+from support.flagservers import USER_SECRET, AppClient
 from support.waiting import wait_until
 
 ADDONS = "/api/admin/addons"
@@ -116,11 +117,16 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
 
 
 def add_webhook(
-    client: AppClient, url: str, *events: str, more: Mapping[str, Any] | None = None, **parameters: str
+    client: AppClient,
+    url: str,
+    *events: str,
+    more: Mapping[str, Any] | None = None,
+    token: str = USER_SECRET,
+    **parameters: str,
 ) -> int:
-    """Create a webhook, and return its id. `more` are further members."""
+    """Create a webhook, and return its id. `more` are further members, `token` is who makes it."""
     body = {"provider": "webhook", "enabled": True, "events": events or ("feature-created",)}
-    made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}))
+    made = client.post(ADDONS, body | {"parameters": {"url": url, **parameters}} | dict(more or {}), token=token)
     assert made.status == 201, made.text
     return int(made.json()["id"])
 
@@ -144,13 +150,16 @@ def states(client: AppClient, webhook: int) -> list[str]:
 
 
 @contextmanager
-def sending(*clients: AppClient) -> Iterator[list[Sender]]:
-    """Send what webhooks of these servers have to send until the block ends."""
+def sending(*clients: AppClient, networks: Sequence[str] = ()) -> Iterator[list[Sender]]:
+    """Send what webhooks of these servers have to send until the block ends. `networks` are those of the option webhookNetworks."""
     with ExitStack() as running:
         senders = []
         for client in clients:
             server = client.server
-            sender = Sender(server.store, server.clock, client.log, server.attempts, limits=LIMITS, poll_s=POLL_S)
+            reach = Reach(networks)
+            sender = Sender(
+                server.store, server.clock, client.log, server.attempts, reach, limits=LIMITS, poll_s=POLL_S
+            )
             sender.start()
             running.callback(sender.close)
             senders.append(sender)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,8 @@ from flagsvc.pages.headers import PAGE_HEADERS
 
 MAX_STREAMS: Final = 256
 """The most open streams of a server."""
+MAX_OF_ONE: Final = 8
+"""The most open streams of one viewer. Further pages of the viewer ask every few seconds instead."""
 BEAT_S: Final = 15.0
 """Seconds between two heartbeats."""
 MERGE_S: Final = 0.25
@@ -31,15 +33,16 @@ Beat: TypeAlias = Callable[[], bytes]
 
 
 class EventStream(Parts):
-    """One open page. `may_stay` tells whether its viewer may still see it."""
+    """One open page. `may_stay` tells whether its viewer may still see it. `viewer` is None where viewers cannot be told apart."""
 
-    def __init__(self, streams: EventStreams, may_stay: MayStay) -> None:
+    def __init__(self, streams: EventStreams, may_stay: MayStay, viewer: Hashable) -> None:
         super().__init__()
         self.may_stay: Final = may_stay
+        self.viewer: Final = viewer
         self._streams: Final = streams
 
     def on_open(self) -> None:
-        """Join the others. Above the limit, end."""
+        """Join the others. Above a limit, end."""
         if self._streams.join(self):
             self.send(BEGIN)
         else:
@@ -72,15 +75,24 @@ class EventStreams:
         """Whether the timer runs."""
         return self._timer is not None
 
-    def make(self, may_stay: MayStay) -> EventStream:
-        """Return a new stream, in any thread. Raises HttpError (503) if there are too many."""
-        if len(self._open) >= MAX_STREAMS:
-            raise HttpError(503, f"{MAX_STREAMS} pages are open and live, and this server takes no more", [], "", 5)
-        return EventStream(self, may_stay)
+    def make(self, may_stay: MayStay, viewer: Hashable = None) -> EventStream:
+        """Return a new stream, in any thread. Raises HttpError (503) if there are too many, or too many of a viewer."""
+        if reason := self._lack_of_room(viewer):
+            raise HttpError(503, reason, [], "", 5)
+        return EventStream(self, may_stay, viewer)
+
+    def _lack_of_room(self, viewer: Hashable) -> str:
+        """Return why a viewer gets no further stream; empty if the viewer does."""
+        held = [each.viewer for each in tuple(self._open)]  # a tuple: another thread may open or end a stream meanwhile
+        if len(held) >= MAX_STREAMS:
+            return f"{MAX_STREAMS} pages are open and live, and this server takes no more"
+        if viewer is not None and held.count(viewer) >= MAX_OF_ONE:
+            return f"{MAX_OF_ONE} of your pages are open and live, and this server takes no more of one viewer"
+        return ""
 
     def join(self, stream: EventStream) -> bool:
         """Add a stream that has opened. Returns False if there are too many."""
-        if len(self._open) >= MAX_STREAMS:
+        if self._lack_of_room(stream.viewer):
             return False
         self._open.add(stream)
         if self._timer is None:
@@ -143,9 +155,9 @@ def event(name: str, data: Mapping[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
-def respond_live(method: bytes, streams: EventStreams, may_stay: MayStay) -> Response:
+def respond_live(method: bytes, streams: EventStreams, may_stay: MayStay, viewer: Hashable = None) -> Response:
     """Return the answer that is a new stream; for HEAD, a plain one. Raises HttpError (503) if there are too many."""
-    return in_parts(method, HEADERS, streams.make(may_stay))
+    return in_parts(method, HEADERS, streams.make(may_stay, viewer))
 
 
 def in_parts(method: bytes, headers: Headers, parts: Parts) -> Response:

@@ -36,6 +36,7 @@ from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.seed.apply import read_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.server.store.writability import WritabilityThread
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
 from flagsvc.settings.server import ServerOptions
 
@@ -131,9 +132,10 @@ def open_runtime(
             ways=make_ways(options, clock),
             metrics_apart=metrics_apart,
         )
+        resources.callback(server.renewal.close)
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
-        resources.callback(start_sender(server).close)
+        resources.callback(start_sender(server, Reach(options.webhook_networks)).close)
         resources.callback(WritabilityThread(store.look, store.probe, store.writability).close)
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
@@ -158,9 +160,9 @@ def announce_news(server: ApiContext) -> None:
     server.pollers.on_news = lambda: server.streams.announce("arrived", {})
 
 
-def start_sender(server: ApiContext) -> Sender:
-    """Start to send what webhooks have to send; each change wakes it."""
-    sender = Sender(server.store, server.clock, server.log, server.attempts)
+def start_sender(server: ApiContext, reach: Reach) -> Sender:
+    """Start to send what webhooks have to send, to the addresses that they may reach; each change wakes it."""
+    sender = Sender(server.store, server.clock, server.log, server.attempts, reach)
     server.store.watch(lambda _: sender.wake())
     sender.start()
     return sender

@@ -24,6 +24,21 @@ TRUST_NAMES = {
 }
 """The names of well-known networks that trustProxy takes (behaviour: Remote address)."""
 
+LEFT_OUT = "!"
+"""What stands in front of a network that webhooks may not reach."""
+
+REACH_NAMES = TRUST_NAMES | {
+    "metadata": (
+        "169.254.169.254",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "fd00:c1::a9fe:a9fe",
+        "100.100.100.200",
+        "168.63.129.16",
+    ),
+}
+"""The names of networks that webhookNetworks takes. `metadata` are the addresses at which clouds give credentials to a machine."""
+
 UNIX = "unix:"
 """What an address begins with that is a Unix socket's."""
 
@@ -281,11 +296,11 @@ def parse_trust(value: object) -> TrustProxy:
     return tuple(dict.fromkeys(_network(item) for item in items))
 
 
-def _network(item: str) -> str:
+def _network(item: str, names: Iterable[str] = TRUST_NAMES) -> str:
     """Return an address or CIDR without host bits, IPv4 mapped in IPv6 as IPv4, or one of the names."""
     from ipaddress import IPv6Address, ip_network
 
-    if item in TRUST_NAMES:
+    if item in names:
         return item
     if item.isdigit():
         raise RefusedError("a number of proxies cannot be trusted, their addresses can; write `true` to trust all")
@@ -302,6 +317,13 @@ def _network(item: str) -> str:
 def parse_network(value: object) -> str:
     """Return an address, a CIDR or one of the names of TRUST_NAMES."""
     return _network(parse_text(value).lower())
+
+
+def parse_reach(value: object) -> str:
+    """Return an address, a CIDR or one of the names of REACH_NAMES, with LEFT_OUT in front if it had that."""
+    text = parse_text(value).lower()
+    mark = LEFT_OUT if text.startswith(LEFT_OUT) else ""
+    return mark + _network(text.removeprefix(LEFT_OUT).strip(), REACH_NAMES)
 
 
 def trusted_networks(trust: Iterable[str]) -> tuple[str, ...]:
@@ -344,4 +366,9 @@ FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path, echo=echo_base_path)
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
 NETWORKS = several(parse_network, "addresses, CIDRs, loopback, linklocal, uniquelocal, with commas between", "NETWORKS")
+REACH = several(
+    parse_reach,
+    "addresses, CIDRs, loopback, linklocal, uniquelocal, metadata, with commas between, and `!` in front of what is left out",
+    "NETWORKS",
+)
 ORIGINS = Kind("`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin)

@@ -38,6 +38,7 @@ class Section(StrEnum):
     METRICS = "Usage metrics"
     STORAGE = "Storage"
     SIGN_IN = "Signing in at the pages"
+    WEBHOOKS = "Webhooks"
     LOGGING = "Logging"
     CORS = "CORS"
     EXPERIMENTAL = "Experimental"

@@ -11,7 +11,13 @@ from flagsvc.settings.rows.experimental import ExperimentalOptions
 from flagsvc.settings.rows.listening import ListeningOptions
 from flagsvc.settings.rows.logging import LoggingOptions
 from flagsvc.settings.rows.metrics import MetricsOptions
-from flagsvc.settings.rows.server import ServerCallers, ServerListening, ServerLogging, ServerStorage
+from flagsvc.settings.rows.server import (
+    ServerCallers,
+    ServerListening,
+    ServerLogging,
+    ServerStorage,
+    ServerWebhooks,
+)
 from flagsvc.settings.rows.sign_in import ServerSignIn
 from flagsvc.settings.rows.storage import StorageOptions
 from flagsvc.settings.rows.upstream import UpstreamOptions
@@ -31,7 +37,7 @@ class ProxyRows(
     """The options of the proxy, section by section."""
 
 
-class ServerRows(ServerListening, ServerCallers, ServerSignIn, ServerStorage, ServerLogging):
+class ServerRows(ServerListening, ServerCallers, ServerSignIn, ServerWebhooks, ServerStorage, ServerLogging):
     """The options of the flag server, section by section."""
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from flagsvc.pages.live import EventStreams
+from flagsvc.pages.live import MAX_OF_ONE, EventStreams
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous, until
-from support.flagservers import BACKEND_SECRET, USER_SECRET, AppClient, app_client
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    EDITOR_SECRET,
+    USER_SECRET,
+    AppClient,
+    app_client,
+)
 from support.page_scene import Visitor, pass_time
 from support.processes import Answer
 
@@ -77,6 +84,28 @@ async def follow(client: AppClient, visitor: Visitor) -> None:
     assert client.server.streams.count == 1 and not other.task.done()
     client.server.streams.end_all()
     await asyncio.wait_for(other.task, 10)
+
+
+def test_one_person_does_not_take_all(database_url: str) -> None:
+    """All sessions and tokens of a person hold a few streams together; a further one is a 503, and others get theirs."""
+    with app_client(database_url, given=GIVEN) as client:
+        hold_all_of_one(client, Visitor(client))
+
+
+@asynchronous
+async def hold_all_of_one(client: AppClient, visitor: Visitor) -> None:
+    """Hold what one person can, and then more, by session and by token; then come as others."""
+    streams, cookie = client.server.streams, visitor.cookie or ""
+    held = [Listener(client, cookie=cookie) for _ in range(MAX_OF_ONE)]
+    await until(lambda: streams.count == MAX_OF_ONE)
+    for more in (Listener(client, cookie=cookie), Listener(client, authorization=USER_SECRET)):
+        await asyncio.wait_for(more.task, 10)
+        assert more.status == 503 and "8 of your pages are open" in more.text
+    others = [Listener(client, authorization=secret) for secret in (EDITOR_SECRET, ADMIN_SECRET)]
+    await until(lambda: streams.count == MAX_OF_ONE + len(others))
+    assert {each.status for each in (*held, *others)} == {200}
+    streams.end_all()
+    await asyncio.gather(*(asyncio.wait_for(each.task, 10) for each in (*held, *others)))
 
 
 def test_listening_is_no_use_of_a_session(database_url: str) -> None:

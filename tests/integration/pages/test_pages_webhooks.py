@@ -156,8 +156,12 @@ def test_deleting_one(pages: PageClient) -> None:
 def test_rights(pages: PageClient) -> None:
     """An editor may all; a viewer sees the forms disabled, with the permission that is missing, and changes nothing."""
     made(pages)
+    assert "sent, because an administrator changed this webhook last" in pages.get(ONE).text
     form = pages.form(pages.get(ONE, token=EDITOR_SECRET), "/webhooks/1")
     assert pages.press(form, "save", description="d", token=EDITOR_SECRET).status == 303
+    assert "not sent: an administrator must save this webhook first" in pages.get(ONE).text
+    assert pages.press(pages.form(pages.get(ONE), "/webhooks/1"), "save").status == 303
+    assert "sent, because an administrator changed this webhook last" in pages.get(ONE).text
     for path in ("/ui/new-webhook", ONE):
         page = pages.get(path, token=VIEWER_SECRET).text
         assert '<fieldset class="plain" disabled>' in page and "that needs the permission" in page

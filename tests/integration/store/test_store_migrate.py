@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, bindparam, insert, inspect, select, text, update
+from sqlalchemy import Engine, bindparam, column, insert, inspect, select, table, text, update
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.columns import Json, UtcDateTime
@@ -23,6 +23,7 @@ from flagsvc.server.store.migrate import VERSION_TABLE, known_versions, migrate
 from flagsvc.server.store.migration_steps import alembic_config
 from flagsvc.server.store.schema import (
     METADATA,
+    addons,
     context_fields,
     environments,
     events,
@@ -216,6 +217,41 @@ def test_events_of_older_versions_are_moved(engine: Engine) -> None:
         ("tag-type-deleted", {"name": "t"}, None, []),
         ("tag-type-created", None, {"name": "t"}, []),
     ]
+
+
+def test_who_changed_an_older_webhook_last(engine: Engine) -> None:
+    """The last event of a webhook tells who changed the webhook last; without such an event it is not known."""
+    changes: tuple[tuple[str, int | None, object], ...] = (
+        ("addon-config-created", 5, {"id": 1}),
+        ("addon-config-created", 5, {"id": 2}),
+        ("addon-config-updated", -42, {"id": 2}),
+        ("addon-config-deleted", 6, {"id": 1}),
+        ("addon-config-updated", 7, ["odd"]),
+    )
+    row = {
+        "provider": "webhook",
+        "enabled": True,
+        "parameters": {},
+        "events": [],
+        "projects": [],
+        "environments": [],
+        **dict.fromkeys(("created_at", "updated_at"), datetime(2026, 1, 1, tzinfo=UTC)),
+        "dropped": 0,
+    }
+    with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
+        command.upgrade(alembic_config(db), "0007")
+        known = [addons.c[name] for name in row]
+        older = table(addons.name, *(column(each.name, each.type) for each in known))
+        db.execute(insert(older), [row] * 3)
+        for kind, author, data in changes:
+            moment = row["created_at"]
+            db.execute(
+                insert(events).values(type=kind, created_at=moment, created_by="me", created_by_id=author, data=data)
+            )
+    migrate(engine)
+    with engine.connect() as db:
+        assert list(db.execute(select(addons.c.changed_by_id).order_by(addons.c.id)).scalars()) == [5, -42, None]
+    engine.dispose()
 
 
 def test_the_versions_are_those_of_alembic() -> None:

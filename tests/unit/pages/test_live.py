@@ -9,7 +9,7 @@ import pytest
 from flagsvc.http.messages import GET, HEAD, HttpError
 from flagsvc.http.parts import Outlet, Parts, PartsResponse
 from flagsvc.pages import live
-from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_STREAMS, EventStream, EventStreams, respond_live
+from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_OF_ONE, MAX_STREAMS, EventStream, EventStreams, respond_live
 from support.aio import asynchronous, until
 
 
@@ -64,6 +64,22 @@ async def test_there_is_a_limit() -> None:
     assert not open_stream(streams.make(lambda: True)).ended and streams.count == MAX_STREAMS
     streams.end_all()
     assert all(each.ended for each in callers[1:]) and streams.count == 0 and not streams.is_beating
+
+
+@asynchronous
+async def test_one_viewer_does_not_take_all() -> None:
+    """A viewer holds MAX_OF_ONE streams; a further one is a 503 with a text. Others get theirs, and so does who closes a page."""
+    streams = EventStreams()
+    late = streams.make(lambda: True, "ada")
+    callers = [open_stream(streams.make(lambda: True, "ada")) for _ in range(MAX_OF_ONE)]
+    with pytest.raises(HttpError, match=f"{MAX_OF_ONE} of your pages are open") as refused:
+        streams.make(lambda: True, "ada")
+    assert refused.value.status == 503 and open_stream(late).ended
+    assert not any(each.ended for each in callers), "no page that is live loses its stream"
+    assert not open_stream(streams.make(lambda: True, "bob")).ended
+    callers[0].parts.lose()
+    assert not open_stream(streams.make(lambda: True, "ada")).ended and streams.count == MAX_OF_ONE + 1
+    streams.end_all()
 
 
 @asynchronous

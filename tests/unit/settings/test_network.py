@@ -315,3 +315,29 @@ def test_what_is_no_web_address(value: str) -> None:
     """A user, a query or a fragment has no place in it."""
     with pytest.raises(RefusedError):
         net.WEB_URL.parse(value)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("10.1.2.3/8", ("10.0.0.0/8",)),
+        ("! LinkLocal, !metadata", ("!linklocal", "!metadata")),
+        (["!::ffff:10.0.0.1", "loopback"], ("!10.0.0.1", "loopback")),
+    ],
+)
+def test_networks_that_webhooks_may_reach(given: object, expected: tuple[str, ...]) -> None:
+    """An exclamation mark leaves a network out. The result is read unchanged."""
+    assert net.REACH.parse(given) == net.REACH.parse(expected) == expected
+
+
+@pytest.mark.parametrize("given", ["!", "!!linklocal", "nowhere", "!metadata.example", "300.0.0.1", 5])
+def test_no_networks_that_webhooks_may_reach(given: object) -> None:
+    """Anything else is refused."""
+    with pytest.raises(RefusedError):
+        net.REACH.parse(given)
+
+
+def test_metadata_is_no_network_of_proxies() -> None:
+    """The name is for webhooks only."""
+    with pytest.raises(RefusedError, match="neither an address nor a CIDR"):
+        net.NETWORKS.parse("metadata")

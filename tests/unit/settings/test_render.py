@@ -30,7 +30,7 @@ from flagsvc.settings.table import BY_NAME, MOST_USED, OPTIONS, SERVER_OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE
 
-SECTIONS = [section for section in Section if section is not Section.SIGN_IN]
+SECTIONS = [section for section in Section if section not in (Section.SIGN_IN, Section.WEBHOOKS)]
 """The sections of the proxy. It has nothing to do with signing in."""
 
 SETTABLE = [option for option in OPTIONS if not option.in_code_only]

@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -21,9 +21,18 @@ from flagsvc.http.client.trust import Trust
 
 NEXT_ADDRESS_S = 0.25
 """Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
+Refusal = Callable[[str], str]
+"""Returns why no connection may go to an IP address; empty if it may."""
+FORBIDDEN = "forbidden"
+"""The kind of the error for a host without an address to which a connection may go."""
 TECHNICAL_CODES = re.compile(r"\[ssl[^][]*\] | \(_ssl\.c:[0-9]+\)")
 NOT_TLS = "wrong version number"
 """OpenSSL's message about an answer that is not TLS."""
+
+
+def no_refusal(address: str) -> str:
+    """Refuse no address."""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -47,11 +56,15 @@ class End:
 
 @dataclass(frozen=True)
 class DialRoute:
-    """The route to an origin. `credentials` is a Proxy-Authorization value or empty, so the repr leaves it out."""
+    """The route to an origin. `credentials` is a Proxy-Authorization value or empty, so the repr leaves it out.
+
+    `refusal` is asked about each address that a connection would go to: with an outbound proxy, those of the proxy.
+    """
 
     origin: End
     proxy: End | None = None
     credentials: bytes = field(default=b"", repr=False)
+    refusal: Refusal = no_refusal
 
     @property
     def forwarded(self) -> bool:
@@ -60,7 +73,7 @@ class DialRoute:
 
     async def dial(self) -> ClientConnection:
         """Return a new connection. Raises OSError and BrokenError. The caller limits the time."""
-        connection = await connect(self.proxy or self.origin)
+        connection = await connect(self.proxy or self.origin, self.refusal)
         if self.proxy is not None and self.origin.tls is not None:
             try:
                 await connection.tunnel(self.origin.authority, self.credentials)
@@ -71,16 +84,16 @@ class DialRoute:
         return connection
 
 
-def route_to(url: str, proxy: str | None, trust: Trust) -> DialRoute:
+def route_to(url: str, proxy: str | None, trust: Trust, refusal: Refusal = no_refusal) -> DialRoute:
     """Return the route to the origin of `url`, through the outbound proxy of that URL if there is one.
 
     Raises ValueError (UnicodeError for an invalid host), and ConfigurationError for a file of `trust`.
     """
     there = end_of(urlsplit(url), trust)
     if proxy is None:
-        return DialRoute(there)
+        return DialRoute(there, refusal=refusal)
     parts = urlsplit(proxy)
-    return DialRoute(there, end_of(parts, trust.nameless), basic(parts))
+    return DialRoute(there, end_of(parts, trust.nameless), basic(parts), refusal)
 
 
 def end_of(parts: SplitResult, trust: Trust) -> End:
@@ -97,11 +110,17 @@ def basic(parts: SplitResult) -> bytes:
     return b"Basic " + base64.b64encode(pair.encode("utf-8", "replace"))
 
 
-async def connect(end: End) -> ClientConnection:
-    """Return a connection to one of the addresses of a host: the first that answers. The addresses are tried a moment apart."""
+async def connect(end: End, refusal: Refusal = no_refusal) -> ClientConnection:
+    """Return a connection to one of the addresses of a host: the first that answers. The addresses are tried a moment apart.
+
+    Refused addresses are left out. Raises BrokenError (FORBIDDEN) if all are refused.
+    """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(end.host, end.port, type=socket.SOCK_STREAM)
-    addresses = alternating(list(dict.fromkeys(address_of(entry[4]) for entry in found)))
+    refused = {address: refusal(address) for address in (address_of(entry[4]) for entry in found)}
+    addresses = alternating([address for address, reason in refused.items() if not reason])
+    if refused and not addresses:
+        raise BrokenError(next(iter(refused.values())), FORBIDDEN)
     if len(addresses) == 1:
         return await attempt(end, addresses[0])
     return await first_of(end, addresses)

@@ -14,7 +14,7 @@ from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamEr
 from flagsvc.http.client.addresses import host_header, target_of
 from flagsvc.http.client.answers import Answer, Body, Limits
 from flagsvc.http.client.connection import BrokenError, ClientConnection, Keep, nothing_kept
-from flagsvc.http.client.dialling import DialRoute, basic, in_words, route_to
+from flagsvc.http.client.dialling import DialRoute, Refusal, basic, in_words, no_refusal, route_to
 from flagsvc.http.client.trust import Trust
 
 MOST_CONNECTIONS = 4
@@ -26,8 +26,12 @@ Header = tuple[str, bytes]
 class Transport:
     """A few kept-alive connections to one origin, direct or through one outbound proxy. Does not read the environment."""
 
-    def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits) -> None:
+    def __init__(
+        self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits, refusal: Refusal = no_refusal
+    ) -> None:
         """Take an address at the origin for messages, the outbound proxy's URL, the trust settings and the limits.
+
+        `refusal` says to which IP addresses no connection may go.
 
         Raises UnreachableError for an invalid host, and for certificates that cannot be used.
         """
@@ -37,7 +41,7 @@ class Transport:
         self._closed = False
         self._places = asyncio.Semaphore(MOST_CONNECTIONS)
         try:
-            self._route: DialRoute = route_to(shown, proxy, trust)
+            self._route: DialRoute = route_to(shown, proxy, trust, refusal)
         except ValueError:
             message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
             raise UnreachableError("network", message) from None
@@ -146,7 +150,7 @@ class Transport:
             async with asyncio.timeout(self._limits.step_s):
                 return await self._route.dial()
         except BrokenError as error:
-            raise BrokenError(str(error), unsent=True) from None
+            raise BrokenError(str(error), error.kind, unsent=True) from None
         except TimeoutError:
             raise BrokenError("no connection within the time limit", unsent=True) from None
         except OSError as error:

@@ -71,13 +71,15 @@ class Access:
         """Return whether the caller may see every page. Raises HttpError (429) after too many wrong keys."""
         return self.is_local or self.session_of(call) is not None or self.opens(call, call.key)
 
+    def viewer_of(self, call: Call) -> bytes | None:
+        """Return the digest of the session or the key of a caller who may see every page; None at a local address."""
+        return None if self.is_local else self.session_of(call) or salted(bare_key(call.key))
+
     def opens(self, call: Call, key: bytes | None) -> bool:
         """Return whether a key, alone or behind `Bearer`, is one of the option. Raises HttpError (429) after too many wrong."""
-        sent = (key or b"").strip(b" \t")
+        sent = bare_key(key)
         if not sent:
             return False
-        if sent[: len(SCHEME)].lower() == SCHEME:
-            sent = sent[len(SCHEME) :]
         address = self._trust.address(call.request.peer, call.forwarded)
         if seconds := self._tries.take(address):
             raise HttpError(429, describe_wait(seconds), [], SIGN_IN, seconds)
@@ -106,6 +108,12 @@ class Access:
         if found is not None:
             del self._sessions[found]
         return cookie("", 0)
+
+
+def bare_key(key: bytes | None) -> bytes:
+    """Return a key without blanks around it and without `Bearer`; empty without one."""
+    sent = (key or b"").strip(b" \t")
+    return sent[len(SCHEME) :] if sent[: len(SCHEME)].lower() == SCHEME else sent
 
 
 def cookie(secret: str, seconds: int) -> tuple[bytes, bytes]:

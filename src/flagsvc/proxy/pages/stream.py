@@ -42,6 +42,6 @@ def stream_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
         if call.wants_data:
             raise HttpError(404, "there is no such page", [])
         head = call.head
-        return respond_live(head.request.method, streams, lambda: access.may_see_all(head))
+        return respond_live(head.request.method, streams, lambda: access.may_see_all(head), access.viewer_of(head))
 
     return (PageRow("/stream", "", show),)

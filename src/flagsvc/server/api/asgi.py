@@ -19,8 +19,9 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
-from flagsvc.server.api.pipeline import QUERY_LIMIT, AdmittedCall, Pipeline
+from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT, QUERY_LIMIT, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
+from flagsvc.server.store.key_renewal import MOST_S
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class FlagServerContract(Contract):
     def __init__(self, pipeline: Pipeline, make_frontend: MakeFrontend | None = None) -> None:
         super().__init__(pipeline.headers, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
+        self._renewal = pipeline.renewal
         self._large_body_lock = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
@@ -54,7 +56,21 @@ class FlagServerContract(Contract):
         self._frontend = None if make_frontend is None else make_frontend(self._readers, self._reporters)
 
     def check_head(self, call: Call) -> Call | Response:
-        """Return how much of the body to read, or an answer that needs no body. Never raises."""
+        """Return how much of the body to read, or an answer that needs no body. Never raises.
+
+        A secret that is not in memory is checked when the body has arrived; a body without a length, or a large one, is not waited
+        for.
+        """
+        length = call.content_length or b"0"
+        if call.transfer_coding is None and length.isdigit() and int(length[:9]) <= OPEN_BODY_LIMIT:
+            call.key_pending = self._pipeline.is_key_unknown(call)
+            if call.key_pending:
+                call.limit = int(length)
+                return call
+        return self._check_head(call)
+
+    def _check_head(self, call: Call) -> Call | Response:
+        """Do what `check_head` does, with the tokens in memory."""
         if self._frontend is not None and self._pipeline.is_frontend(call):
             return self._frontend.check_head(call)
         return self._pipeline.check_head(call)
@@ -73,6 +89,20 @@ class FlagServerContract(Contract):
 
     def answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
         """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
+        return self._answer_renewed(call, body) if call.key_pending else self._answer(call, body)
+
+    async def _answer_renewed(self, call: Call, body: bytes) -> Response:
+        """Return the response when the tokens in memory are as new as the database."""
+        await asyncio.wait([asyncio.wrap_future(self._renewal.renew())], timeout=MOST_S)
+        call.key_pending = False
+        checked = self._check_head(call)
+        if isinstance(checked, Response):
+            return checked
+        answer = self._answer(checked, body[: call.limit + 1] if call.limit else b"")
+        return answer if isinstance(answer, Response) else await answer
+
+    def _answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
+        """Do what `answer` does, with a known secret or none."""
         if self._frontend is not None and self._pipeline.is_frontend(call):
             return self._frontend.answer(call, body)
         if call.request.method not in READ_METHODS or len(body) > MAX_LOOP_BODY:

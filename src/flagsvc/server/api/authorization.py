@@ -98,6 +98,13 @@ class Authorization:
             raise unknown_token() if secret else no_token(self._base)
         return Caller(actor=found)
 
+    def is_unknown(self, authorization: bytes | None, path: str, *, cookie: bytes | None, secure: bool) -> bool:
+        """Return whether a caller of a path sends a secret that is not in memory. Another server may have just made it."""
+        part = api_area(path)
+        of_page = part == PAGES and authorization is None
+        secret = read_cookie(cookie, secure=secure) if of_page else read_secret(authorization) if part else ""
+        return bool(secret) and not self._keyring.is_valid(secret)
+
     def _identify_client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
         """Return the caller with a backend token. Raises ApiError."""
         if found is None:

@@ -23,6 +23,7 @@ from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.batch.differences import DifferingFlags
+from flagsvc.server.store.key_renewal import KeyRenewal
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
 from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
@@ -46,9 +47,9 @@ class ApiContext:
     `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
     has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
     of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
-    beside tokens and links. `attempts` counts those of webhooks, `malformed` what reports have that cannot be read. `described` are
-    the operations of the OpenAPI document that another contract answers. `metrics_apart` tells that callers get no metrics, because
-    operators have an address of their own.
+    beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks, `malformed` what reports have
+    that cannot be read. `described` are the operations of the OpenAPI document that another contract answers. `metrics_apart`
+    tells that callers get no metrics, because operators have an address of their own.
     """
 
     store: Store
@@ -71,11 +72,13 @@ class ApiContext:
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
     metrics_apart: bool = False
     malformed: MalformedCount = field(default_factory=MalformedCount)
+    renewal: KeyRenewal = field(init=False)
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the limit on tries to sign in, with the clock and the counters of this server."""
+        """Make what needs other parts: the renewal of tokens, and the limit on tries to sign in."""
+        object.__setattr__(self, "renewal", KeyRenewal(self.store))
         for name in ("tries", "provider_tries"):
             object.__setattr__(self, name, SignInTries(self.clock, self.reached))
 

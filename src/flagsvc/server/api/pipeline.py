@@ -110,6 +110,7 @@ class Pipeline:
         self.headers = HEADER_TABLE | ({} if server.ways.header is None else server.ways.header.kinds)
         self.log = server.log
         self.reached = server.reached
+        self.renewal = server.renewal
         self._server = server
         self._error_page = error_page
         self._limit = body_limit
@@ -146,6 +147,15 @@ class Pipeline:
         except Exception as error:  # the last resort: a caller always gets an answer
             return self.fail(head, error)
         return head
+
+    def is_key_unknown(self, head: Call) -> bool:
+        """Return whether a request has a token or a session that is not in memory. Never raises."""
+        try:
+            path = self._strip_base(plain_path(head.request.path))
+            secure = is_secure(head.request, self._server.url)
+            return self._authorization.is_unknown(head.key, path, cookie=head.other(COOKIE), secure=secure)
+        except HttpError:  # `check_head` raises it again, and answers it
+            return False
 
     def is_frontend(self, head: Call) -> bool:
         """Return whether the path of a request belongs to the frontend API."""

@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
-from flagsvc.server.store.schema import addons, deliveries
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID
+from flagsvc.server.store.schema import addons, deliveries, users
 
 WAITING, DELIVERED, FAILED = "waiting", "success", "failed"
 """The states of a delivery; the last two are the real server's words."""
@@ -27,12 +28,16 @@ own = deliveries.c
 
 
 class Receiver(NamedTuple):
-    """A webhook, the types of its events, and their projects and environments; an empty set stands for all."""
+    """A webhook, the types of its events, and their projects and environments; an empty set stands for all.
+
+    `is_administrators` tells that it also gets events that have no project.
+    """
 
     id: int
     types: frozenset[str]
     projects: frozenset[str]
     environments: frozenset[str]
+    is_administrators: bool
 
 
 class Claimed(NamedTuple):
@@ -57,12 +62,19 @@ class Outcome(NamedTuple):
     again: datetime | None = None
 
 
+def is_administrators() -> ColumnElement[bool]:
+    """Return the condition that the user who changed a webhook last is an administrator now, or was an admin token."""
+    administrator = select(users.c.id).where(users.c.id == addons.c.changed_by_id, users.c.root_role == "admin")
+    by_token = addons.c.changed_by_id.is_not_distinct_from(ADMIN_TOKEN_ID)
+    return or_(by_token, administrator.correlate(addons).exists())
+
+
 def find_receivers(db: Connection) -> list[Receiver]:
     """Return the enabled webhooks."""
-    query = select(addons.c.id, addons.c.events, addons.c.projects, addons.c.environments)
+    query = select(addons.c.id, addons.c.events, addons.c.projects, addons.c.environments, is_administrators())
     return [
-        Receiver(row.id, frozenset(row.events), places_of(row.projects), places_of(row.environments))
-        for row in db.execute(query.where(addons.c.enabled))
+        Receiver(number, frozenset(types), places_of(projects), places_of(environments), administrators)
+        for number, types, projects, environments, administrators in db.execute(query.where(addons.c.enabled))
     ]
 
 
@@ -71,11 +83,21 @@ def places_of(named: Sequence[str]) -> frozenset[str]:
     return frozenset(() if named and named[0] == ALL else named)
 
 
+def may_get(event: Mapping[str, Any], *, is_administrators: bool) -> bool:
+    """Return whether a webhook may get an event. As in the history, events without a project are for administrators."""
+    return is_administrators or event["project"] is not None
+
+
 def wants(receiver: Receiver, event: Mapping[str, Any]) -> bool:
-    """Return whether a webhook gets an event, by the real server's rules: it names type, project and environment of the event."""
-    return event["type"] in receiver.types and all(
-        event[place] is None or not named or event[place] in named
-        for place, named in (("project", receiver.projects), ("environment", receiver.environments))
+    """Return whether a webhook gets an event: it may, and names type, project and environment, by the real server's rules."""
+    allowed = may_get(event, is_administrators=receiver.is_administrators)
+    return (
+        allowed
+        and event["type"] in receiver.types
+        and all(
+            event[place] is None or not named or event[place] in named
+            for place, named in (("project", receiver.projects), ("environment", receiver.environments))
+        )
     )
 
 

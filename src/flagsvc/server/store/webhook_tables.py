@@ -20,10 +20,12 @@ addons = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     Column("dropped", BigInteger, nullable=False, default=0),
+    Column("changed_by_id", Serial),
     sqlite_autoincrement=True,
 )
 """Webhooks: where events go, and which. `parameters` has secrets in plain: they are sent. `dropped` counts events for which the
-queue had no room."""
+queue had no room. `changed_by_id` is the user who made or changed it last, as events have it. It has no foreign key: an admin token
+is no user. Ids of users are never given out again."""
 
 deliveries = Table(
     "deliveries",

@@ -10,7 +10,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 from flagsvc.server.store.batch.refusal_text import refusal_text
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, new_delivery, own
+from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, is_administrators, new_delivery, own
 from flagsvc.server.store.schema import addons, deliveries
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -63,7 +63,10 @@ def event_side(row: Row[Any]) -> Json:
 
 
 def sum_up(tx: Tx, row: Row[Any]) -> Json:
-    """Return how the deliveries of a webhook go: how many wait, how many had no room, and the last success and failure."""
+    """Return how the deliveries of a webhook go: how many wait, how many had no room, the last success and failure.
+
+    `eventsWithoutProject` tells whether events are sent that have no project.
+    """
     last = {state: _last_moment(tx, row.id, state) for state in (DELIVERED, FAILED)}
     tried = own.error.is_not(None)
     query = select(own.error).where(own.addon_id == row.id, tried).order_by(own.id.desc()).limit(1)
@@ -73,6 +76,9 @@ def sum_up(tx: Tx, row: Row[Any]) -> Json:
         "lastSuccessAt": last[DELIVERED],
         "lastFailureAt": last[FAILED],
         "lastError": tx.db.execute(query).scalar(),
+        "eventsWithoutProject": bool(
+            tx.db.execute(select(is_administrators()).select_from(addons).where(addons.c.id == row.id)).scalar()
+        ),
     }
 
 
@@ -86,7 +92,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
     `wanted` has provider, enabled, parameters and events, and may have description, projects and environments.
     """
-    values = _values(wanted, {}) | {"created_at": tx.now, "updated_at": tx.now, "dropped": 0}
+    values = _values(tx, wanted, {}) | {"created_at": tx.now, "updated_at": tx.now, "dropped": 0}
     number = tx.db.execute(insert(addons).values(values).returning(addons.c.id)).scalar_one()
     made = find_row(tx, number)
     tx.record_event("addon-config-created", data=event_side(made))
@@ -96,10 +102,11 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     """Replace the settings of a webhook, and return it. Raises CallerError (400, 404).
 
-    A masked parameter keeps its value. A parameter that is not there is removed, as on the real server.
+    A masked parameter keeps its value. A parameter that is not there is removed, as on the real server. Another user who saves the
+    webhook without a difference is a change, too: events without a project depend on that user from then on.
     """
     before = find_row(tx, number)
-    values = _values(wanted, before.parameters)
+    values = _values(tx, wanted, before.parameters)
     values["description"] = values["description"] or ""
     if values["parameters"] != before.parameters or any(values[name] != before._mapping[name] for name in values):
         tx.db.execute(update(addons).where(addons.c.id == number).values(values | {"updated_at": tx.now}))
@@ -111,13 +118,14 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
     return find(tx, number)
 
 
-def _values(wanted: Mapping[str, Any], stored: Mapping[str, str]) -> dict[str, Any]:
+def _values(tx: Tx, wanted: Mapping[str, Any], stored: Mapping[str, str]) -> dict[str, Any]:
     """Return what a request makes of the columns. Raises CallerError (400)."""
     check_provider(wanted["provider"])
     lists = {name: list(wanted.get(name) or ()) for name in ("events", "projects", "environments")}
     text = {"provider": wanted["provider"], "description": wanted.get("description")}
     parameters = check_parameters(wanted["parameters"], stored)
-    return text | {"enabled": wanted["enabled"], "parameters": parameters} | lists
+    author = None if tx.actor is None else tx.actor.id
+    return text | {"enabled": wanted["enabled"], "parameters": parameters, "changed_by_id": author} | lists
 
 
 def parameters_problem(parameters: Mapping[str, Any]) -> str:

@@ -21,15 +21,26 @@ from flagsvc.core.errors import DatabaseError, UnwritableError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.http.client.answers import Answer, Limits, retry_after
+from flagsvc.http.client.dialling import FORBIDDEN
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
-from flagsvc.server.store.outbox import Claimed, Outcome, claim, end_attempt, find_due, release
+from flagsvc.server.store.outbox import (
+    Claimed,
+    Outcome,
+    claim,
+    end_attempt,
+    find_due,
+    is_administrators,
+    may_get,
+    release,
+)
 from flagsvc.server.store.resources.events import find_events
 from flagsvc.server.store.schema import addons
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCounts
 from flagsvc.server.webhooks.messages import Message, make_message
 from flagsvc.server.webhooks.provider import origin_of
+from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, pause_after
 from flagsvc.server.webhooks.template import TemplateError
 
@@ -50,12 +61,19 @@ LOG_PAUSE_S = 60.0
 """Seconds between two log lines about the same trouble of a webhook."""
 
 
+WITHHELD = "events without a project are sent only by webhooks that an administrator changed last"
+
+
 class Work(NamedTuple):
-    """A claimed delivery with the settings of its webhook, and its event; None if that is deleted."""
+    """A claimed delivery with the settings of its webhook, and its event; None if that is deleted.
+
+    `is_administrators` tells that the webhook may send events that have no project.
+    """
 
     claimed: Claimed
     parameters: dict[str, str]
     event: dict[str, Any] | None
+    is_administrators: bool
 
 
 class Line(NamedTuple):
@@ -75,16 +93,21 @@ class Sender:
         clock: Clock,
         log: Logger,
         counts: AttemptCounts,
+        reach: Reach,
         *,
         limits: Limits = LIMITS,
         poll_s: float = POLL_S,
         draw: Callable[[], float] = random.random,
     ) -> None:
-        """Take what it works with, the limits of an attempt, the pause between looks, and a source of numbers in [0, 1)."""
+        """Take what it works with, the limits of an attempt, the pause between looks, and a source of numbers in [0, 1).
+
+        `reach` are the addresses that webhooks may reach.
+        """
         self._store = store
         self._clock = clock
         self._log = log
         self._counts = counts
+        self._reach = reach
         self._limits = limits
         self._poll_s = poll_s
         self._draw = draw
@@ -173,6 +196,8 @@ class Sender:
         """Send a delivery once, and return how it came out."""
         if work.event is None:
             return self._failed(work, "the event is deleted", last=True)
+        if work.claimed.sample is None and not may_get(work.event, is_administrators=work.is_administrators):
+            return self._failed(work, WITHHELD, last=True)
         if work.claimed.attempts > MOST_ATTEMPTS:
             return self._failed(work, "no attempt came to an end before the server ended", last=True)
         try:
@@ -183,7 +208,8 @@ class Sender:
         try:
             answer = await self._exchange(work.claimed.addon_id, origin, message)
         except UpstreamError as error:
-            return self._failed(work, str(error).replace(f"`{origin}`", "the receiver"))
+            words = str(error).replace(f"`{origin}`", "the receiver")
+            return self._failed(work, words, last=error.kind == FORBIDDEN)
         if 200 <= answer.status < 300:
             self._counts.add(DELIVERED)
             return Outcome(answer.status)
@@ -193,7 +219,9 @@ class Sender:
         """Return the answer of the receiver. Redirects are not followed. Raises UpstreamError."""
         if not self._has_line(addon, origin):
             # reading authorities takes time; another attempt may have made a line meanwhile
-            made = await asyncio.to_thread(Transport, origin, proxy=None, trust=Trust(), limits=self._limits)
+            made = await asyncio.to_thread(
+                Transport, origin, proxy=None, trust=Trust(), limits=self._limits, refusal=self._reach.refusal
+            )
             if not self._has_line(addon, origin):
                 if addon in self._lines:
                     await self._lines[addon].transport.aclose()
@@ -268,11 +296,11 @@ class Sender:
 def read_work(tx: Tx, claimed: Sequence[Claimed]) -> list[Work]:
     """Return claimed deliveries with the settings of their webhooks and their events."""
     numbers = {each.addon_id for each in claimed}
-    query = select(addons.c.id, addons.c.parameters).where(addons.c.id.in_(numbers))
-    settings = {row.id: row.parameters for row in tx.db.execute(query)}
+    query = select(addons.c.id, addons.c.parameters, is_administrators().label("is_administrators"))
+    settings = {row.id: row for row in tx.db.execute(query.where(addons.c.id.in_(numbers)))}
     events = find_events(tx, {each.event_id for each in claimed if each.event_id is not None})
     return [
-        Work(each, settings[each.addon_id], each.sample or events.get(each.event_id or 0))
+        Work(each, row.parameters, each.sample or events.get(each.event_id or 0), row.is_administrators)
         for each in claimed
-        if each.addon_id in settings
+        if (row := settings.get(each.addon_id)) is not None
     ]

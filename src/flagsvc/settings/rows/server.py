@@ -203,6 +203,22 @@ class ServerStorage(Options):
     )
 
 
+class ServerWebhooks(Options):
+    """Where the flag server sends events."""
+
+    section = Section.WEBHOOKS
+
+    webhook_networks: Texts = option(
+        "webhookNetworks",
+        reads=("FLAGSVC_WEBHOOK_NETWORKS",),
+        kind=net.REACH,
+        default=("!linklocal", "!metadata"),
+        help="networks that webhooks may reach; with `!` in front, a network that they may not. Only such ones leave all others"
+        " open, as by default all but link-local addresses and those of cloud metadata",
+        stops="editors who let the server ask what only the server reaches",
+    )
+
+
 class ServerLogging(Options):
     """What is logged, and how."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from flagsvc.http.client import dialling
 from flagsvc.http.client.connection import BrokenError, ClientConnection
-from flagsvc.http.client.dialling import End, address_of, alternating, connect, first_of, in_words, route_to
+from flagsvc.http.client.dialling import FORBIDDEN, End, address_of, alternating, connect, first_of, in_words, route_to
 from flagsvc.http.client.trust import Trust, tls_context
 from flagsvc.testing import turns
 from support.aio import asynchronous
@@ -123,6 +123,30 @@ async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatc
         connection = await connect(End("flags.example", server.port))
         assert connection.usable
         connection.close()
+
+
+@asynchronous
+async def test_a_refused_address_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the name server answers is checked, each time. The other addresses of the name are used; without any it is an error."""
+    async with loopback() as server:
+        hosts = ["127.0.0.3", "127.0.0.1"]
+
+        async def getaddrinfo(*_: object, **__: object) -> list[object]:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in hosts]
+
+        def refusal(address: str) -> str:
+            asked.append(address)
+            return f"no {address}" if address == "127.0.0.3" else ""
+
+        asked: list[str] = []
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+        connection = await connect(End("flags.example", server.port), refusal)
+        assert connection.usable and asked == hosts
+        connection.close()
+        hosts.remove("127.0.0.1")
+        with pytest.raises(BrokenError, match=r"no 127\.0\.0\.3") as caught:
+            await connect(End("flags.example", server.port), refusal)
+        assert caught.value.kind == FORBIDDEN
 
 
 @asynchronous

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from flagsvc.http.parts import PartsResponse
-from flagsvc.pages.live import MAX_STREAMS
+from flagsvc.pages.live import MAX_OF_ONE, MAX_STREAMS
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.pages import stream
 from support.aio import asynchronous, until
@@ -21,6 +21,12 @@ async def listen(desk: DeskScene, **more: Any) -> Caller:
     caller = Caller(answer.parts)
     answer.parts.open(caller)
     return caller
+
+
+async def sign_in(desk: DeskScene) -> str:
+    """Open a session, and return its cookie."""
+    signed_in = await desk.ask("/ui/sign-in", "POST", {"key": KEY}, host=ELSEWHERE)
+    return (header(signed_in, "set-cookie") or "").partition(";")[0]
 
 
 @asynchronous
@@ -69,12 +75,28 @@ async def test_there_is_a_limit() -> None:
 
 
 @asynchronous
+async def test_one_session_does_not_take_all() -> None:
+    """A session and a key hold a few streams each; who has another session gets a stream."""
+    desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
+    one, other = [await sign_in(desk) for _ in range(2)]
+    callers = [await listen(desk, host=ELSEWHERE, cookie=one) for _ in range(MAX_OF_ONE)]
+    refused = await desk.ask("/ui/stream", host=ELSEWHERE, cookie=one)
+    assert refused.status == 503 and b"8 of your pages are open" in refused.body
+    callers.append(await listen(desk, host=ELSEWHERE, cookie=other))
+    forms = (KEY, f"Bearer {KEY}")
+    callers += [await listen(desk, host=ELSEWHERE, authorization=forms[at % 2]) for at in range(MAX_OF_ONE)]
+    for form in forms:
+        assert (await desk.ask("/ui/stream", host=ELSEWHERE, authorization=form)).status == 503
+    for each in callers:
+        each.parts.lose()
+
+
+@asynchronous
 async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
     """After signing out the next second ends the stream."""
     monkeypatch.setattr(stream, "SECOND_S", 0.002)
     desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
-    signed_in = await desk.ask("/ui/sign-in", "POST", {"key": KEY}, host=ELSEWHERE)
-    cookie = (header(signed_in, "set-cookie") or "").partition(";")[0]
+    cookie = await sign_in(desk)
     caller = await listen(desk, host=ELSEWHERE, cookie=cookie)
     await until(lambda: b"second" in caller.sent)
     assert (await desk.ask("/ui/sign-out", "POST", {}, host=ELSEWHERE, cookie=cookie)).status == 303

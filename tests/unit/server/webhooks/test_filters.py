@@ -35,4 +35,11 @@ def test_which_events_a_webhook_gets(event: dict[str, Any], filters: dict[str, l
     """A filter leaves out only events that have a project or an environment, of another one."""
     given = {"events": ["feature-created"], "projects": [], "environments": []} | filters
     places = places_of(given["projects"]), places_of(given["environments"])
-    assert wants(Receiver(1, frozenset(given["events"]), *places), event) is wanted
+    assert wants(Receiver(1, frozenset(given["events"]), *places, is_administrators=True), event) is wanted
+
+
+@pytest.mark.parametrize(("event", "wanted"), [(HERE, True), (SERVER_WIDE, False)])
+def test_a_webhook_of_no_administrator(event: dict[str, Any], wanted: bool) -> None:
+    """The webhook gets no event without a project, whatever the webhook names."""
+    found = Receiver(1, frozenset({"feature-created"}), frozenset(), frozenset(), is_administrators=False)
+    assert wants(found, event) is wanted

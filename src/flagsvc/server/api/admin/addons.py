@@ -40,8 +40,11 @@ PROGRESS = Object(
         "lastSuccessAt": Nullable(MOMENT),
         "lastFailureAt": Nullable(MOMENT, description="When a delivery was given up."),
         "lastError": Nullable(String(), description="What went wrong in the last delivery that had an error."),
+        "eventsWithoutProject": Boolean(
+            description="Whether events without a project are sent: an administrator or an admin token changed it last."
+        ),
     },
-    required=("waiting", "dropped", "lastSuccessAt", "lastFailureAt", "lastError"),
+    required=("waiting", "dropped", "lastSuccessAt", "lastFailureAt", "lastError", "eventsWithoutProject"),
 )
 ADDON = Named(
     "addonSchema",
