@@ -181,6 +181,15 @@ def test_closed_pipe(argument: str) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("argument", ["--version", "--help", "config"])
+def test_output_onto_a_full_disk(argument: str) -> None:
+    """Where standard output goes to a full disk, a command ends with exit code 1 and a sentence."""
+    with open("/dev/full", "wb") as full:
+        done = run_python("-c", "import sys; from flagsvc.cli import main; sys.exit(main())", argument, stdout=full)
+    program = "flagsvc" if argument.startswith("-") else f"flagsvc {argument}"
+    assert (done.returncode, done.stderr) == (1, f"{program}: cannot write standard output: no space left on device\n")
+
+
 @pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])
 def test_a_light_start(arguments: str) -> None:
     """Help and usage errors import no slow module."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import APP_NAME, CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, INSTANCE_ID, KEY, SDK, Call
@@ -308,6 +308,8 @@ class Pipeline:
             return self._answer_failure(head, errors.invalid(error.details), route)
         if isinstance(error, RecursionError) and head.content_type is not None:
             return self._answer_failure(head, errors.too_deep(), route)
+        if isinstance(error, UnwritableError):
+            return self._answer_failure(head, errors.unwritable(error), route)
         if isinstance(error, DatabaseError) and errors.is_away(error):
             self._log_database_outage(error, route)
             return self._answer_failure(head, errors.unavailable(), route)

@@ -14,6 +14,7 @@ from flagsvc.server.store.batch.exporting import export, record_export
 from flagsvc.server.store.batch.importing import import_data
 from flagsvc.server.store.batch.validate import validate
 from flagsvc.server.store.batch.verify import check_importer
+from flagsvc.server.store.writability import trouble
 
 TAG = "Import/Export"
 PATH = "/api/admin/features-batch"
@@ -59,7 +60,7 @@ def record(call: ApiCall, result: Json) -> None:
         with call.store.recording(call.actor) as tx:
             record_export(tx, result)
     except DatabaseError as error:
-        call.server.log.warn("the event of an export could not be stored", error=str(error))
+        trouble(call.server.log, error)("the event of an export could not be stored", error=str(error))
 
 
 ROUTES = (
