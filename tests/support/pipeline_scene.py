@@ -24,7 +24,8 @@ UNKNOWN_TOKEN = "This server does not know this token, or it has expired. Send t
 
 def told(call: ApiCall) -> ApiAnswer:
     """Answer with the handler's input."""
-    who = call.known_actor.name if call.known_actor else call.known_token and call.known_token.kind
+    actor, token = call.caller.actor, call.caller.token
+    who = actor.name if actor else token and token.kind
     return ApiAnswer({"who": who, "params": call.params, "query": call.query, "body": call.body})
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.http.call import Answer, Call, FunctionHandler
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.service import Service
 from flagsvc.server.api.errors import RETRY_S, is_away
 from flagsvc.server.store.actors import ClientToken
 
 
-class FrontendCaller:
-    """The caller of one request: its token, and the service that answers.
+class FrontendCaller(FunctionHandler):
+    """The caller of one request: its token, and the function that answers."""
 
-    `token` is None for a preflight. `service` is None until what the token opens is in memory.
-    """
-
-    def __init__(self, token: ClientToken | None, service: Service | None) -> None:
+    def __init__(self, token: ClientToken, answer: Callable[[Call, bytes], Answer]) -> None:
+        super().__init__(answer)
         self.token = token
-        self.service = service
 
 
 def unavailable(error: DatabaseError) -> Exception:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.options import CompileOptions
@@ -91,13 +90,14 @@ class FrontendContract(Contract):
 
     def _check(self, call: Call) -> Call | Response:
         """Find the caller, then let the service check the rest. Raises HttpError."""
-        caller = call.found = FrontendCaller(None, self._anyone)
         call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
         self._anyone.check_size(call)
-        if call.request.method != OPTIONS:
-            caller.token = self._find_token(call)
-            caller.service = self.environments.find_current(caller.token)
-        return (caller.service or self._anyone).check_head(call)
+        if call.request.method == OPTIONS:
+            return self._anyone.check_head(call)
+        token = self._find_token(call)
+        service = self.environments.find_current(token)
+        call.handler = FrontendCaller(token, partial(self._answer, token, service))
+        return (service or self._anyone).check_head(call)
 
     def _find_token(self, call: Call) -> ClientToken:
         """Return the frontend token of a call. Raises HttpError: 400 for two, 401 for none, 403 for a token of another type."""
@@ -111,18 +111,20 @@ class FrontendContract(Contract):
             raise http_errors.unauthorized()
         raise http_errors.wrong_key_type()
 
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises."""
-        caller = cast(FrontendCaller, call.found)
-        if caller.service is None and caller.token is not None:
-            return self._answer_later(call, body, caller, caller.token)
-        answer = (caller.service or self._anyone).answer(call, body)
+    def _answer(self, token: ClientToken, service: Service | None, call: Call, body: bytes) -> Answer:
+        """Return the response, or an awaitable of it: a report is stored, or a change is compiled first. Never raises.
+
+        `service` is None if what the token opens is not in memory yet.
+        """
+        if service is None:
+            return self._answer_later(token, call, body)
+        answer = service.answer(call, body)
         return self._count(call, answer) if isinstance(answer, Response) else self._count_later(call, answer)
 
-    async def _answer_later(self, call: Call, body: bytes, caller: FrontendCaller, token: ClientToken) -> Response:
+    async def _answer_later(self, token: ClientToken, call: Call, body: bytes) -> Response:
         """Return the response when the last change is compiled."""
         try:
-            service = caller.service = await self.environments.find(token)
+            service = await self.environments.find(token)
         except HttpError as refused:
             return self._count(call, self._anyone.refuse(call, refused))
         except Exception as error:  # as in check_head

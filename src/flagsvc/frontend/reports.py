@@ -19,7 +19,6 @@ from flagsvc.proxy.api.client import DONE
 from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.reports import read_metrics
 from flagsvc.server.api.counts import MalformedCount
-from flagsvc.server.store.actors import ClientToken
 
 
 class StoredMetrics(Handler):
@@ -43,8 +42,7 @@ class StoredMetrics(Handler):
         return self._save(call, FrontendReport(cut(str(value["appName"])), sdk or None, stop, self._known(counts)))
 
     async def _save(self, call: Call, report: FrontendReport) -> Response:
-        token = cast(ClientToken, cast(FrontendCaller, call.found).token)
-        await self.store.save(token, report)
+        await self.store.save(cast(FrontendCaller, call.handler).token, report)
         return self.answers.respond_text(call, DONE)
 
     def _known(self, counts: list[ReportedUsage]) -> list[ReportedUsage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
@@ -94,7 +94,7 @@ class Call:
     the first line counts. `others` has headers that only the flag server reads, by kind; see `other`. `keyed_twice` tells that the
     key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
-    and not drained. `found` is what a contract knows about the caller, or None. `key_pending` tells that the key is checked later,
+    and not drained. `handler` is what a contract has chosen to answer the call. `key_pending` tells that the key is checked later,
     after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
     """
 
@@ -122,7 +122,7 @@ class Call:
         self.accept: bytes | None = None
         self.host: bytes | None = None
         self.others: dict[int, bytes] | None = None
-        self.found: object | None = None
+        self.handler: Handler | None = None
         self.key_pending: bool = False
         self.is_counted: bool = False
 
@@ -232,11 +232,23 @@ Answer: TypeAlias = Response | Awaitable[Response]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
-    """Answers the calls of one endpoint, after all checks of the head."""
+    """Answers calls after all checks of the head: those of one endpoint, or those that a contract gives it."""
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it. Raises HttpError."""
         raise HttpError(404, "there is nothing here", [])
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FunctionHandler(Handler):
+    """Answers with a function. A contract keeps in it what it knows about the caller."""
+
+    def __init__(self, function: Callable[[Call, bytes], Answer]) -> None:
+        self.function = function
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return what the function returns."""
+        return self.function(call, body)
 
 
 class Endpoint:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from mypy_extensions import mypyc_attr
 
 from flagsvc.core.log import Logger
-from flagsvc.http.call import Answer, Call
+from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import Reached
@@ -18,7 +18,7 @@ from flagsvc.http.trust import unmap_ipv4
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Contract(ABC):
+class Contract(Handler, ABC):
     """Answers requests. None of its methods raises.
 
     `headers` has the kind of each header that is read, by its name in lower case. `header_limit` and `query_limit` are in bytes.
@@ -47,15 +47,16 @@ class Contract(ABC):
     def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call whose headers and their size are already read.
 
-        If a call is returned, its `limit` is how much of its body to read.
+        If a call is returned, its `limit` is how much of its body to read, and its `handler` answers it.
         """
 
-    @abstractmethod
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response to an admitted call with its body, or an awaitable of it.
 
         The body has at most one byte more than the call's limit; then the contract refuses it.
         """
+        handler = call.handler
+        return self.fail(call, LookupError("no handler")) if handler is None else handler.answer(call, body)
 
     def network(self, peer: str) -> bytes:
         """Return the network of a peer, by which limits count; empty for a peer that forwards requests of many callers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from flagsvc.http.call import COOKIE, FETCH_SITE, HOST
 from flagsvc.http.messages import Headers
 
 POLICY: Final = "; ".join(
@@ -31,6 +32,8 @@ PAGE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"no-store")]
 """Headers of a page. What it shows is for one person, so no cache keeps it."""
 FILE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"public, max-age=31536000, immutable")]
 """Headers of a file, whose path has a digest of its content."""
+READ_HEADERS: Final = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}
+"""The headers that pages read, beside those of the service."""
 SAME_ORIGIN: Final = b"same-origin"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
-from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.call import ApiCall, Caller
 from flagsvc.server.api.client.features import get_cached_features
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, AppClient, app_client
 from support.stored_flags import Flags
@@ -236,7 +236,7 @@ def test_users_and_admin_tokens_have_no_document(client: AppClient) -> None:
 def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
     """The second request needs no thread; a request after a change does."""
     token = client.server.keyring.find(BACKEND_SECRET)
-    call = ApiCall(Call(Request(b"GET", PATH.encode(), b"", [])), client.server, known_token=token)  # type: ignore[arg-type]
+    call = ApiCall(Call(Request(b"GET", PATH.encode(), b"", [])), client.server, Caller(token=token))  # type: ignore[arg-type]
     assert get_cached_features(call) is None
     client.get(PATH, token=BACKEND_SECRET)
     answer = get_cached_features(call)

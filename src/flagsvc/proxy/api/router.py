@@ -7,10 +7,11 @@ upstream knows: then the answer waits for the look-up.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Protocol
 
 from flagsvc.http import http_errors
-from flagsvc.http.call import Answer, Call
+from flagsvc.http.call import Call, FunctionHandler
 from flagsvc.http.contract import Contract
 from flagsvc.http.keys import SCHEME, salted
 from flagsvc.http.messages import OPTIONS, HttpError, Response
@@ -56,13 +57,6 @@ class TokenFinder(Protocol):
 
     async def find(self, token: str, network: bytes) -> Service | None:
         """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now."""
-
-
-class PendingToken:
-    """A token that is looked up when the body of its request has arrived."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
 
 
 class Router(Contract):
@@ -114,13 +108,13 @@ class Router(Contract):
         """Let the service of the caller's environment check a call."""
         service = self.find_service(call)
         if service is not None:
-            call.found = service
+            call.handler = service
             return service.check_head(call)
-        call.found = self.process
+        call.handler = self.process
         if self.finder is not None:
             token = self.unknown_token(call)
             if token and not self.finder.is_refused(token):
-                call.found = PendingToken(token)
+                call.handler = FunctionHandler(partial(self.answer_later, self.finder, token))
                 call.key_pending = True
         return self.process.check_head(call)
 
@@ -135,16 +129,7 @@ class Router(Contract):
             return ""
         return endpoint.key_check.read_key(key).decode("latin-1")
 
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response of the service that has checked a call, or an awaitable of it."""
-        found = call.found
-        if isinstance(found, Service):
-            return found.answer(call, body)
-        if isinstance(found, PendingToken) and self.finder is not None:
-            return self.answer_later(call, body, self.finder, found.text)
-        return self.process.answer(call, body)
-
-    async def answer_later(self, call: Call, body: bytes, finder: TokenFinder, token: str) -> Response:
+    async def answer_later(self, finder: TokenFinder, token: str, call: Call, body: bytes) -> Response:
         """Wait until it is known what a token opens, and return the response of that service."""
         try:
             service = await finder.find(token, self.process.trust.caller_network(call.request.peer, call.forwarded))
@@ -155,7 +140,7 @@ class Router(Contract):
         call.key_pending = False
         if service is None:
             return self.process.refuse(call, http_errors.unauthorized())
-        call.found = service
+        call.handler = service
         checked = service.check_head(call)
         if isinstance(checked, Response):
             return checked

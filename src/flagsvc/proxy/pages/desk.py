@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final
 
 from flagsvc.core.log import locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import COOKIE, FETCH_SITE, HOST, KEY, Answer, Call
+from flagsvc.http.call import FETCH_SITE, KEY, Call, FunctionHandler
 from flagsvc.http.contract import Contract
 from flagsvc.http.first_page import LONGEST, qualities
 from flagsvc.http.messages import GET, HEAD, POST, Headers, HttpError, Request, Response
 from flagsvc.pages.forms import FORM, parse_form
-from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
+from flagsvc.pages.headers import PAGE_HEADERS, READ_HEADERS, is_own_request
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.page import (
@@ -30,23 +31,15 @@ from flagsvc.proxy.pages.page import (
 )
 from flagsvc.proxy.pages.scene import Scene
 
-OF_PAGES: Final = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE, b"authorization": KEY}
 STATIC: Final = "static"
 ALLOWED: Final[Headers] = [(b"allow", b"GET, HEAD, POST")]
-
-
-class Found(NamedTuple):
-    """What a request is for: a call of a page, and its row; None for a file."""
-
-    call: PageCall
-    row: PageRow | None
 
 
 class PagesContract(Contract):
     """Answers requests for pages, and passes all others on to `service`."""
 
     def __init__(self, service: Service, scene: Scene, access: Access, rows: Sequence[PageRow], base: str) -> None:
-        headers = {**service.headers, **OF_PAGES}
+        headers = {**service.headers, **READ_HEADERS, b"authorization": KEY}
         super().__init__(headers, service.header_limit, service.query_limit, service.reached, service.log)
         self.service = service
         self.scene = scene
@@ -60,6 +53,7 @@ class PagesContract(Contract):
             made = self.find_page(call.request)
             if made is None:
                 home = self.find_home(call)
+                call.handler = self.service
                 return self.service.check_head(call) if home is None else home
             return self.check_page(PageCall(self.scene, call, *made))
         except Exception as error:  # the last resort: every request gets an answer
@@ -90,9 +84,11 @@ class PagesContract(Contract):
             self.access.check_host(head.host)
             row = self.find_row(call)
             self.check_access(call, row)
-            if row is not None and row.limit and head.has_body():
+            if row is None:
+                return self.finish(call, find_file(call))
+            if row.limit and head.has_body():
                 head.limit = check_body(head, row.limit)
-            head.found = Found(call, row)
+            head.handler = FunctionHandler(partial(self.answer_page, call, row))
             return head
         except NeedsKeyError:
             return self.finish(call, respond_redirect(call, Redirect("/sign-in")))
@@ -132,20 +128,11 @@ class PagesContract(Contract):
             raise NeedsKeyError
         raise HttpError(401, "this page needs one of adminPageKeys, in the header Authorization", [])
 
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the answer to an admitted call, or an awaitable of it."""
-        found = call.found
-        if not isinstance(found, Found):
-            return self.service.answer(call, body)
-        if found.row is None:
-            return self.finish(found.call, find_file(found.call))
-        return self.answer_page(found.call, found.row, body)
-
-    async def answer_page(self, call: PageCall, row: PageRow, body: bytes) -> Response:
+    async def answer_page(self, call: PageCall, row: PageRow, head: Call, body: bytes) -> Response:
         """Return the answer of a page."""
         try:
-            if call.head.limit:
-                if len(body) > call.head.limit:
+            if head.limit:
+                if len(body) > head.limit:
                     raise HttpError(413, "the form is too large", [])
                 call.form = parse_form(body)
             shown = await row.show(call)

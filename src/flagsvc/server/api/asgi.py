@@ -12,14 +12,16 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from typing import ParamSpec, TypeVar
 
-from flagsvc.http.call import Call
+from flagsvc.http.call import Answer, Call, FunctionHandler
 from flagsvc.http.contract import Contract
 from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
-from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT, QUERY_LIMIT, AdmittedCall, Pipeline
+from flagsvc.server.api.authorization import FRONTEND_API
+from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT, QUERY_LIMIT, Pipeline, RoutedRequest
 from flagsvc.server.api.route import Auth
 from flagsvc.server.store.key_renewal import MOST_S
 
@@ -61,19 +63,21 @@ class FlagServerContract(Contract):
         A secret that is not in memory is checked when the body has arrived; a body without a length, or a large one, is not waited
         for.
         """
+        request = self._pipeline.route(call)
         length = call.content_length or b"0"
-        if call.transfer_coding is None and length.isdigit() and int(length[:9]) <= OPEN_BODY_LIMIT:
-            call.key_pending = self._pipeline.is_key_unknown(call)
-            if call.key_pending:
-                call.limit = int(length)
-                return call
-        return self._check_head(call)
+        is_short = call.transfer_coding is None and length.isdigit() and int(length[:9]) <= OPEN_BODY_LIMIT
+        if is_short and self._pipeline.is_key_unknown(call, request):
+            call.limit = int(length)
+            call.handler = FunctionHandler(partial(self._answer_renewed, request))
+            return call
+        return self._check_head(call, request)
 
-    def _check_head(self, call: Call) -> Call | Response:
+    def _check_head(self, call: Call, request: RoutedRequest) -> Call | Response:
         """Do what `check_head` does, with the tokens in memory."""
-        if self._frontend is not None and self._pipeline.is_frontend(call):
+        if self._frontend is not None and request.area == FRONTEND_API:
             return self._frontend.check_head(call)
-        return self._pipeline.check_head(call)
+        call.handler = FunctionHandler(partial(self._answer, request))
+        return self._pipeline.check_head(call, request)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the answer to an invalid request, or to one over a limit of the transport. Never raises."""
@@ -87,31 +91,24 @@ class FlagServerContract(Contract):
         """Log an unexpected exception and return the 500. Never raises."""
         return self._pipeline.fail(call, error)
 
-    def answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
-        """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
-        return self._answer_renewed(call, body) if call.key_pending else self._answer(call, body)
-
-    async def _answer_renewed(self, call: Call, body: bytes) -> Response:
+    async def _answer_renewed(self, request: RoutedRequest, call: Call, body: bytes) -> Response:
         """Return the response when the tokens in memory are as new as the database."""
         await asyncio.wait([asyncio.wrap_future(self._renewal.renew())], timeout=MOST_S)
-        call.key_pending = False
-        checked = self._check_head(call)
+        checked = self._check_head(call, request)
         if isinstance(checked, Response):
             return checked
-        answer = self._answer(checked, body[: call.limit + 1] if call.limit else b"")
+        answer = self.answer(checked, body[: call.limit + 1] if call.limit else b"")
         return answer if isinstance(answer, Response) else await answer
 
-    def _answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
-        """Do what `answer` does, with a known secret or none."""
-        if self._frontend is not None and self._pipeline.is_frontend(call):
-            return self._frontend.answer(call, body)
+    def _answer(self, request: RoutedRequest, call: Call, body: bytes) -> Answer:
+        """Return the response, or an awaitable of it, with a known secret or none."""
         if call.request.method not in READ_METHODS or len(body) > MAX_LOOP_BODY:
-            return run_in_pool(self._pool(call), self._run_in_thread, call, body)
-        admitted = self._pipeline.admit(call, body)
+            return run_in_pool(self._pool(request), self._run_in_thread, request, call, body)
+        admitted = self._pipeline.admit(call, request, body)
         if isinstance(admitted, Response):
             return admitted
-        return self._pipeline.answer_from_memory(admitted) or run_in_pool(
-            self._readers, self._pipeline.finish, admitted
+        return self._pipeline.answer_from_memory(request, admitted) or run_in_pool(
+            self._readers, self._pipeline.finish, request, admitted
         )
 
     def close(self) -> None:
@@ -119,19 +116,19 @@ class FlagServerContract(Contract):
         for pool in (self._readers, self._writers, self._reporters):
             pool.shutdown()
 
-    def _pool(self, call: Call) -> ThreadPoolExecutor:
+    def _pool(self, request: RoutedRequest) -> ThreadPoolExecutor:
         """Return the pool for a request. Requests without a route go to the readers."""
-        route = self._pipeline.route_of(call)
-        if route is None or route.reads or route.method == "GET":
+        match = request.match
+        if match is None or match.route.reads or match.route.method == "GET":
             return self._readers
-        return self._reporters if route.auth is Auth.CLIENT else self._writers
+        return self._reporters if match.route.auth is Auth.CLIENT else self._writers
 
-    def _run_in_thread(self, call: Call, body: bytes) -> Response:
+    def _run_in_thread(self, request: RoutedRequest, call: Call, body: bytes) -> Response:
         """Return the response, from the first check to the handler. Large bodies are processed one at a time."""
         large = call.limit > LARGE_BODY and (call.content_encoding is not None or len(body) > LARGE_BODY)
         with self._large_body_lock if large else nullcontext():
-            admitted = self._pipeline.admit(call, body)
-            return self._pipeline.finish(admitted) if isinstance(admitted, AdmittedCall) else admitted
+            admitted = self._pipeline.admit(call, request, body)
+            return admitted if isinstance(admitted, Response) else self._pipeline.finish(request, admitted)
 
 
 def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:

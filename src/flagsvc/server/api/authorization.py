@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.messages import Request
-from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.call import ANONYMOUS, ApiCall, ApiContext, Caller
 from flagsvc.server.api.errors import (
     forbidden,
     no_token,
@@ -23,12 +23,11 @@ from flagsvc.server.api.errors import (
     wrong_token,
 )
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.sign_in.user_header import NamedPerson
 from flagsvc.server.store.actors import Actor, ClientToken
-from flagsvc.server.store.keyring import Keyring
 
 API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
 PAGES = "/ui"
+AREAS = (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES)
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
 SECURE_COOKIE, PLAIN_COOKIE = "__Host-flagsvc", "flagsvc"
 """The names of the cookie with a session. The first one is for TLS: browsers bind it to the host and send it with TLS only."""
@@ -36,73 +35,38 @@ PERSONAL = "user:"
 BACKEND = ("client", "backend")
 
 
-class Caller(NamedTuple):
-    """The caller of a request: a user or an admin token, a backend token, or neither.
-
-    `session` is the secret of the session that told the user; empty if a token did. `person` is the user that a proxy names, on
-    pages. That alone opens nothing.
-    """
-
-    actor: Actor | None = None
-    token: ClientToken | None = None
-    session: str = ""
-    person: NamedPerson | None = None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether a token or a session has told who it is."""
-        return self.actor is not None or self.token is not None
-
-
-ANONYMOUS = Caller()
-
-
 class Authorization:
-    """Identifies callers and checks their permissions. `base` is the server's base path."""
+    """Identifies callers and checks their permissions."""
 
-    def __init__(self, keyring: Keyring, base: str) -> None:
-        self._keyring = keyring
-        self._base = base
+    def __init__(self, server: ApiContext) -> None:
+        self._server = server
+        self._keyring = server.keyring
 
-    def identify(
-        self,
-        authorization: bytes | None,
-        path: str,
-        *,
-        repeated: bool = False,
-        cookie: bytes | None = None,
-        secure: bool = False,
-        person: NamedPerson | None = None,
-    ) -> Caller:
-        """Return the caller of a path; `repeated` means that the request has several Authorization headers.
-
-        `cookie` is the Cookie header, `secure` tells that browsers reach the server by TLS, and `person` is the user that a
-        proxy names.
+    def identify(self, head: Call, area: str) -> Caller:
+        """Return who sends a request to an area.
 
         Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type.
         """
-        part = api_area(path)
-        if not part:
+        if not area:
             return ANONYMOUS
-        if part == PAGES and authorization is None:
-            return self._identify_session(read_cookie(cookie, secure=secure), person)
-        if repeated:
+        if area == PAGES and head.key is None:
+            return self._identify_session(head)
+        if head.keyed_twice:
             raise two_tokens()
-        secret = read_secret(authorization)
+        secret = read_secret(head.key)
         found = self._keyring.find(secret) if secret else None
-        if part == CLIENT_API:
+        if area == CLIENT_API:
             return self._identify_client(secret, found)
         if isinstance(found, ClientToken):
             raise wrong_token()
         if found is None:
-            raise unknown_token() if secret else no_token(self._base)
+            raise unknown_token() if secret else no_token(self._server.base)
         return Caller(actor=found)
 
-    def is_unknown(self, authorization: bytes | None, path: str, *, cookie: bytes | None, secure: bool) -> bool:
-        """Return whether a caller of a path sends a secret that is not in memory. Another server may have just made it."""
-        part = api_area(path)
-        of_page = part == PAGES and authorization is None
-        secret = read_cookie(cookie, secure=secure) if of_page else read_secret(authorization) if part else ""
+    def is_unknown(self, head: Call, area: str) -> bool:
+        """Return whether a caller sends a token or a session that is not in memory. Another server may have just made it."""
+        of_page = area == PAGES and head.key is None
+        secret = self._read_session(head) if of_page else read_secret(head.key) if area else ""
         return bool(secret) and not self._keyring.is_valid(secret)
 
     def _identify_client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
@@ -113,21 +77,27 @@ class Authorization:
             raise wrong_token()
         return Caller(token=found)
 
-    def _identify_session(self, secret: str, person: NamedPerson | None) -> Caller:
+    def _identify_session(self, head: Call) -> Caller:
         """Return the user of a session, or a caller without one: the route says whether it needs a user."""
+        header, secret = self._server.ways.header, self._read_session(head)
+        person = None if header is None else header.read(head)
         actor = self._keyring.find_session(secret, "" if person is None else person.digest) if secret else None
         return Caller(actor, session="" if actor is None else secret, person=person)
+
+    def _read_session(self, head: Call) -> str:
+        """Return the secret of the session in the cookie; empty without one."""
+        return read_cookie(head.other(COOKIE), secure=is_secure(head.request, self._server.url))
 
     def check(self, route: Route, call: ApiCall) -> None:
         """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""
         needed = (route.permission,) if isinstance(route.permission, str) else route.permission
-        if route.auth is Auth.CLIENT and call.known_token is None:
+        if route.auth is Auth.CLIENT and call.caller.token is None:
             raise wrong_token()
         if route.auth not in (Auth.ADMIN, Auth.PAGE):
             return
-        if route.auth is Auth.PAGE and call.known_actor is None:
+        if route.auth is Auth.PAGE and call.caller.actor is None:
             raise sign_in_needed()
-        if call.known_actor is None:
+        if call.caller.actor is None:
             raise wrong_token()
         if not any(needed) or has_any_permission(call, needed, call.params.get("projectId")):
             return
@@ -142,9 +112,9 @@ def has_any_permission(call: ApiCall, needed: Iterable[str], project: str | None
 
 
 def api_area(path: str) -> str:
-    """Return the part of a path: CLIENT_API, ADMIN_API, API or PAGES; empty for paths without a token."""
+    """Return the area of a path, one of AREAS; empty for paths without a token."""
     lower = f"{path.lower().rstrip('/')}/"
-    return next((part for part in (CLIENT_API, ADMIN_API, API, PAGES) if lower.startswith(f"{part}/")), "")
+    return next((area for area in AREAS if lower.startswith(f"{area}/")), "")
 
 
 def read_cookie(cookie: bytes | None, *, secure: bool, names: tuple[str, str] = (SECURE_COOKIE, PLAIN_COOKIE)) -> str:

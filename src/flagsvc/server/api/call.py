@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from flagsvc.core.clock import Clock
@@ -83,6 +83,27 @@ class ApiContext:
             object.__setattr__(self, name, SignInTries(self.clock, self.reached))
 
 
+class Caller(NamedTuple):
+    """The caller of a request: a user or an admin token, a backend token, or neither.
+
+    `session` is the secret of the session that told the user; empty if a token did. `person` is the user that a proxy names, on
+    pages. That alone opens nothing.
+    """
+
+    actor: Actor | None = None
+    token: ClientToken | None = None
+    session: str = ""
+    person: NamedPerson | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a token or a session has told who it is."""
+        return self.actor is not None or self.token is not None
+
+
+ANONYMOUS = Caller()
+
+
 @dataclass
 class ApiCall:
     """One request that passed the checks of its route.
@@ -90,21 +111,18 @@ class ApiCall:
     `head` is the parsed head. `params` are the decoded parameters of the path, `query` those of the query string, in the order
     sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `form` are the fields of a
     form. `actor` is the caller of the admin API or of a page, `token` that of the client API. `as_data` tells that the data of a
-    page is wanted, `session` is the secret of the session, empty without one, and `person` is the user that a proxy names.
+    page is wanted.
     """
 
     head: Call
     server: ApiContext
+    caller: Caller = ANONYMOUS
     params: dict[str, str] = field(default_factory=dict)
     query: dict[str, list[str]] = field(default_factory=dict)
     body: Any = None
     sent: Any = None
-    known_actor: Actor | None = None
-    known_token: ClientToken | None = None
     form: Form = field(default_factory=Form)
     as_data: bool = False
-    session: str = ""
-    person: NamedPerson | None = None
 
     @property
     def root(self) -> str:
@@ -129,16 +147,16 @@ class ApiCall:
     @property
     def actor(self) -> Actor:
         """The caller; set on every route of the admin API."""
-        if self.known_actor is None:
+        if self.caller.actor is None:
             raise LookupError("a route without Auth.ADMIN has no actor")
-        return self.known_actor
+        return self.caller.actor
 
     @property
     def token(self) -> ClientToken:
         """The caller's backend token; set on every route of the client API."""
-        if self.known_token is None:
+        if self.caller.token is None:
             raise LookupError("a route without Auth.CLIENT has no token")
-        return self.known_token
+        return self.caller.token
 
     def first_value(self, name: str) -> str | None:
         """Return the first value of a parameter of the query string; None without one."""

@@ -7,14 +7,14 @@ server, the token comes before the body: the server unpacks and parses no body f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
-from flagsvc.http.call import APP_NAME, CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, INSTANCE_ID, KEY, SDK, Call
+from flagsvc.http.call import APP_NAME, CLIENT_SPEC, HEADERS, INSTANCE_ID, KEY, SDK, Call
 from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import HTML, OPTIONS, UNREAD, HttpError, Request, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
@@ -22,36 +22,23 @@ from flagsvc.http.reached_limits import BODY, QUERY
 from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.pages.forms import Form
-from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
+from flagsvc.pages.headers import READ_HEADERS
 from flagsvc.pages.templates import DATA_SUFFIX
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
-from flagsvc.server.api.authorization import (
-    ADMIN_API,
-    ANONYMOUS,
-    FRONTEND_API,
-    PAGES,
-    Authorization,
-    Caller,
-    api_area,
-    is_secure,
-)
-from flagsvc.server.api.body import EMPTY, Parsed, content_type, has_body, is_json, parse, reading
-from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
+from flagsvc.server.api.authorization import ADMIN_API, PAGES, Authorization, api_area
+from flagsvc.server.api.body import EMPTY, BodyEncoding, Parsed, content_type, is_json, parse, reading
+from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall, ApiContext, Caller
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path
-from flagsvc.server.sign_in.user_header import NamedPerson
+from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
-OF_PAGES = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}
 OF_POLLS = {b"unleash-appname": APP_NAME, b"unleash-instanceid": INSTANCE_ID, b"unleash-sdk": SDK}
-HEADER_TABLE = HEADERS | OF_PAGES | OF_POLLS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
+HEADER_TABLE = HEADERS | READ_HEADERS | OF_POLLS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that the server reads."""
-UNCHANGING = (f"{PAGES}/sign-", f"{PAGES}/try")
-"""The paths of forms that change no flag begin so."""
 CHANGING_METHODS = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode rejects; as on the real server, PATCH is not among them."""
 DISCARDED_DIGITS = 7
@@ -72,21 +59,36 @@ OUTAGE_LOG_INTERVAL_S = 10.0
 """Seconds between two error lines about an outage of the database."""
 
 
-ErrorPage: TypeAlias = Callable[[Call, ApiError], ApiAnswer | None]
-
-
-def no_error_page(head: Call, failure: ApiError) -> ApiAnswer | None:
-    """Return no page."""
-    return None
+NO_ROUTE = Route(path=UNMATCHED, handler=lambda call: ApiAnswer(), operation="", summary="", tag="")
+"""The route of a request that was refused before its method and path were checked."""
 
 
 @dataclass
-class AdmittedCall:
-    """A request that passed every check: its route, and the call for the handler."""
+class RoutedRequest:
+    """What the head of a request tells, read once.
 
-    head: Call
-    route: Route
-    call: ApiCall
+    `path` is below the base path, and empty for a path outside of it. `as_data` tells that only the data of a page is wanted: the
+    address has `.json` at its end, which `path` has not. `matches` are the routes of the path by method, and `match` is that of the
+    request's method. The checks of the head find `caller` and `encoding`, how to read the body; None if it is not read. `route` is
+    the route for logs and metrics.
+    """
+
+    path: str
+    area: str
+    as_data: bool
+    matches: Mapping[str, Match]
+    match: Match | None
+    caller: Caller = ANONYMOUS
+    encoding: BodyEncoding | None = None
+    route: Route = NO_ROUTE
+
+
+ErrorPage: TypeAlias = Callable[[Call, RoutedRequest, ApiError], ApiAnswer | None]
+
+
+def no_error_page(head: Call, request: RoutedRequest, failure: ApiError) -> ApiAnswer | None:
+    """Return no page."""
+    return None
 
 
 class Pipeline:
@@ -94,7 +96,7 @@ class Pipeline:
 
     `error_page` makes the page of an error, below `/ui`; it returns None where no page is wanted.
 
-    A transport calls `check_head`, reads the body, and then calls `admit` and `finish`, each in any thread. None of them raises.
+    A transport calls `route` and `check_head`, reads the body, then calls `admit` and `finish`, each in any thread. None raises.
     """
 
     def __init__(
@@ -115,14 +117,22 @@ class Pipeline:
         self._error_page = error_page
         self._limit = body_limit
         self._base = server.base
-        self._frontend = f"{server.base}{FRONTEND_API}".lower()
         self._router = Router(routes)
         self._rooted = {route.path for route in routes if route.rooted}
-        self._authorization = Authorization(server.keyring, server.base)
+        self._authorization = Authorization(server)
         self._answers = Answers()
         self._next_error_log = float("-inf")
 
-    def check_head(self, head: Call) -> Call | Response:
+    def route(self, head: Call) -> RoutedRequest:
+        """Return what the head of a request tells."""
+        path = self._strip_base(plain_path(head.request.path))
+        area = api_area(path)
+        as_data = area == PAGES and path.endswith(DATA_SUFFIX)
+        path = path.removesuffix(DATA_SUFFIX) if as_data else path
+        matches = self._router.matches(path)
+        return RoutedRequest(path, area, as_data, matches, find_match(matches, head.request.method.decode("latin-1")))
+
+    def check_head(self, head: Call, request: RoutedRequest) -> Call | Response:
         """Return the head with the limit of its body, or an answer that needs only the head."""
         try:
             head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS
@@ -131,45 +141,23 @@ class Pipeline:
                 raise errors.bare(431, EARLY_REFUSALS[431])
             if len(head.request.query) > QUERY_LIMIT:
                 raise http_errors.query_too_long(QUERY_LIMIT)
-            path = self._strip_base(plain_path(head.request.path))
-            head.found = self._authorization.identify(
-                head.key,
-                path,
-                repeated=head.keyed_twice,
-                cookie=head.other(COOKIE),
-                secure=is_secure(head.request, self._server.url),
-                person=self._person(head, path),
-            )
-            reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
-            head.limit = 0 if reading_plan is None else reading_plan.limit
-        except HttpError as refused:
-            return self._answer_failure(head, errors.in_form(refused), None)
-        except Exception as error:  # the last resort: a caller always gets an answer
-            return self.fail(head, error)
+            if not request.path:
+                raise errors.unknown_path(plain_path(head.request.path))
+            request.caller = self._authorization.identify(head, request.area)
+            limit = self._limit if request.caller.is_known else min(self._limit, OPEN_BODY_LIMIT)
+            request.encoding = reading(head, limit, forms=request.area == PAGES)
+            head.limit = 0 if request.encoding is None else request.encoding.limit
+        except Exception as error:
+            return self._answer_error(head, request, error)
         return head
 
-    def is_key_unknown(self, head: Call) -> bool:
-        """Return whether a request has a token or a session that is not in memory. Never raises."""
-        try:
-            path = self._strip_base(plain_path(head.request.path))
-            secure = is_secure(head.request, self._server.url)
-            return self._authorization.is_unknown(head.key, path, cookie=head.other(COOKIE), secure=secure)
-        except HttpError:  # `check_head` raises it again, and answers it
-            return False
-
-    def is_frontend(self, head: Call) -> bool:
-        """Return whether the path of a request belongs to the frontend API."""
-        path = plain_path(head.request.path).lower()
-        return path == self._frontend or path.startswith(f"{self._frontend}/")
-
-    def _person(self, head: Call, path: str) -> NamedPerson | None:
-        """Return the user that a proxy in front names, on a page; None without one."""
-        header = self._server.ways.header
-        return None if header is None or not is_page(path) else header.read(head)
+    def is_key_unknown(self, head: Call, request: RoutedRequest) -> bool:
+        """Return whether a request has a token or a session that is not in memory."""
+        return self._authorization.is_unknown(head, request.area)
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""
-        return self._answer_unexpected(head, error, None)
+        return self._answer_unexpected(head, self.route(head), error)
 
     def refuse_early(self, status: int, limit: str, message: str = "") -> Response:
         """Return the answer to an invalid request (400, 431), or to one over a limit (503).
@@ -179,118 +167,93 @@ class Pipeline:
         headers = [(b"retry-after", b"1")] if status == 503 else []
         if status == 503:
             self.reached.add(limit)
-        return self._answer_failure(
-            Call(Request(UNREAD, b"", b"", [])), errors.bare(status, message or EARLY_REFUSALS[status], headers), None
-        )
+        head = Call(Request(UNREAD, b"", b"", []))
+        failure = errors.bare(status, message or EARLY_REFUSALS[status], headers)
+        return self._answer_failure(head, self.route(head), failure)
 
-    def route_of(self, head: Call) -> Route | None:
-        """Return the route of a request, by its head; None without one."""
-        request = head.request
+    def admit(self, head: Call, request: RoutedRequest, body: bytes) -> ApiCall | Response:
+        """Return the call for the handler, or the answer of the first check that fails."""
         try:
-            path, _ = split_data(self._strip_base(plain_path(request.path)))
-            return self._router.find(request.method.decode("latin-1"), path).route
-        except Exception:  # `admit` raises it again, and answers it
-            return None
-
-    def admit(self, head: Call, body: bytes) -> AdmittedCall | Response:
-        """Return the admitted call of a request, or the answer of the first check that fails."""
-        route: Route | None = None
-        try:
-            path, as_data = split_data(self._strip_base(plain_path(head.request.path)))
-            reading_plan = reading(head, self._body_limit(head), forms=is_page(path))
-            parsed = EMPTY if reading_plan is None else parse(reading_plan, body)
+            parsed = EMPTY if request.encoding is None else parse(request.encoding, body)
             method = head.request.method.decode("latin-1")
-            caller = head.found if isinstance(head.found, Caller) else ANONYMOUS
-            self._check_maintenance(method, path)
+            self._check_maintenance(method, request)
             if head.request.method == OPTIONS:
-                return self._answer_options(head, path)
-            match = self._router.find(method, path)
-            route = match.route
-            return AdmittedCall(head, route, self._build_call(head, match, caller, parsed, as_data=as_data))
+                return self._answer_options(head, request)
+            if request.match is None:
+                raise refuse_method(request.matches, method, request.path)
+            request.route = request.match.route
+            return self._build_call(head, request, request.match, parsed)
         except Exception as error:
-            return self._answer_error(head, error, route)
+            return self._answer_error(head, request, error)
 
-    def finish(self, admitted: AdmittedCall) -> Response:
+    def finish(self, request: RoutedRequest, call: ApiCall) -> Response:
         """Return the response of the handler."""
         try:
-            return self._respond(admitted, admitted.route.handler(admitted.call))
+            return self._respond(request, call, request.route.handler(call))
         except Exception as error:
-            return self._answer_error(admitted.head, error, admitted.route)
+            return self._answer_error(call.head, request, error)
 
-    def answer_from_memory(self, admitted: AdmittedCall) -> Response | None:
+    def answer_from_memory(self, request: RoutedRequest, call: ApiCall) -> Response | None:
         """Return a response that needs no database; None if the handler must run in a thread."""
-        route = admitted.route
+        route = request.route
         if route.in_memory:
-            return self.finish(admitted)
+            return self.finish(request, call)
         try:
-            answer = None if route.at_once is None else route.at_once(admitted.call)
-            return None if answer is None else self._respond(admitted, answer)
+            answer = None if route.at_once is None else route.at_once(call)
+            return None if answer is None else self._respond(request, call, answer)
         except Exception as error:
-            return self._answer_error(admitted.head, error, route)
+            return self._answer_error(call.head, request, error)
 
-    def _respond(self, admitted: AdmittedCall, answer: ApiAnswer) -> Response:
+    def _respond(self, request: RoutedRequest, call: ApiCall, answer: ApiAnswer) -> Response:
         """Return the response for an answer; its status is the route's, unless the answer sets one."""
-        route, media = admitted.route, admitted.route.media.encode()
+        route, media = request.route, PLAIN_JSON if call.as_data else request.route.media.encode()
         if answer.status == 200 and route.status != 200:
             answer = replace(answer, status=route.status)
-        if admitted.call.as_data:
-            media, answer = PLAIN_JSON, replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
-        elif route.render is not None and answer.body is not None:
-            answer = route.render(admitted.call, answer)
-        return self._count_response(admitted.head, self._answers.respond(admitted.head, answer, media), route)
-
-    def _body_limit(self, head: Call) -> int:
-        """Return the most bytes of the body of a request, by whether its caller is known."""
-        known = isinstance(head.found, Caller) and head.found.is_known
-        return self._limit if known else min(self._limit, OPEN_BODY_LIMIT)
+        if route.render is not None:
+            answer = route.render(call, answer)
+        return self._count_response(call.head, request, self._answers.respond(call.head, answer, media))
 
     def _strip_base(self, path: str) -> str:
-        """Return a path without the base path. Raises ApiError (404) for one outside of it, unless a rooted route has it."""
+        """Return a path without the base path; empty for a path outside of it, unless a rooted route has it."""
         if not self._base or path in self._rooted:
-            return path
+            return path or "/"
         rest = path[len(self._base) :]
         if not path.lower().startswith(self._base.lower()) or rest[:1] not in ("", "/") or rest in self._rooted:
-            raise errors.unknown_path(path)
+            return ""
         return rest or "/"
 
-    def _check_maintenance(self, method: str, path: str) -> None:
-        """Raise ApiError for a change during maintenance mode. The change that ends it is allowed, and so is signing in."""
-        if (
-            method not in CHANGING_METHODS
-            or api_area(path) not in (ADMIN_API, PAGES)
-            or path.lower().startswith(UNCHANGING)
-            or path.lower().rstrip("/") == f"{ADMIN_API}/maintenance"
-        ):
+    def _check_maintenance(self, method: str, request: RoutedRequest) -> None:
+        """Raise ApiError for a change during maintenance mode, unless a route of the path allows it."""
+        if method not in CHANGING_METHODS or request.area not in (ADMIN_API, PAGES):
+            return
+        if any(match.route.in_maintenance for match in request.matches.values()):
             return
         with self._server.store.reading() as tx:
             stopped = is_in_maintenance(tx)
         if stopped:
             raise errors.maintenance()
 
-    def _answer_options(self, head: Call, path: str) -> Response:
+    def _answer_options(self, head: Call, request: RoutedRequest) -> Response:
         """Return the answer to OPTIONS: the methods of a path."""
-        found = self._router.matches(path)
-        if not found:
-            raise errors.unknown_path(path)
-        methods = allowed(found).encode()
+        if not request.matches:
+            raise errors.unknown_path(request.path)
+        methods = allowed(request.matches).encode()
         response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
-        return self._count_response(head, response, None)
+        return self._count_response(head, request, response)
 
-    def _build_call(self, head: Call, match: Match, caller: Caller, parsed: Parsed, *, as_data: bool) -> ApiCall:
+    def _build_call(self, head: Call, request: RoutedRequest, match: Match, parsed: Parsed) -> ApiCall:
         """Return the call for a handler, after the checks of its route."""
         route = match.route
-        if as_data and route.render is None:
+        if request.as_data and route.render is None:
             raise errors.unknown_path(head.request.path.decode("latin-1"))
-        call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token, session=caller.session)
-        call.person = caller.person
-        call.as_data = as_data
+        call = ApiCall(head, self._server, request.caller, as_data=request.as_data)
         call.params = parameters(match)
         call.query = read_query(head.request.query)
         call.body = parsed.stored(parsed.value)
         call.form = parsed.form or Form()
         self._authorization.check(route, call)
-        if route.form:
-            call.form = read_form(head, parsed)
+        if route.read_form is not None:
+            call.form = route.read_form(head, parsed)
         if route.body is not None and not is_json(head):
             raise errors.wrong_media(content_type(head))
         call.sent = None if route.body is None else check(route.body, parsed.value)
@@ -298,79 +261,56 @@ class Pipeline:
         refuse_nul(call, also_in_body=parsed.may_hold_nul)
         return call
 
-    def _answer_error(self, head: Call, error: Exception, route: Route | None) -> Response:
+    def _answer_error(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
         """Return the response for an exception."""
         if isinstance(error, HttpError):
-            return self._answer_failure(head, errors.in_form(error), route)
+            return self._answer_failure(head, request, errors.in_form(error))
         if isinstance(error, CallerError):
-            return self._answer_failure(head, errors.refused(error), route)
+            return self._answer_failure(head, request, errors.refused(error))
         if isinstance(error, ShapeError):
-            return self._answer_failure(head, errors.invalid(error.details), route)
+            return self._answer_failure(head, request, errors.invalid(error.details))
         if isinstance(error, RecursionError) and head.content_type is not None:
-            return self._answer_failure(head, errors.too_deep(), route)
+            return self._answer_failure(head, request, errors.too_deep())
         if isinstance(error, UnwritableError):
-            return self._answer_failure(head, errors.unwritable(error), route)
+            return self._answer_failure(head, request, errors.unwritable(error))
         if isinstance(error, DatabaseError) and errors.is_away(error):
-            self._log_database_outage(error, route)
-            return self._answer_failure(head, errors.unavailable(), route)
-        return self._answer_unexpected(head, error, route)
+            self._log_database_outage(error, request.route)
+            return self._answer_failure(head, request, errors.unavailable())
+        return self._answer_unexpected(head, request, error)
 
-    def _log_database_outage(self, error: DatabaseError, route: Route | None) -> None:
+    def _log_database_outage(self, error: DatabaseError, route: Route) -> None:
         """Log that the database is away: one error line per interval, else debug lines, so that requests do not flood the log."""
         log, now = self._server.log, self._server.clock.monotonic()
         write = log.error if now >= self._next_error_log else log.debug
         self._next_error_log = now + OUTAGE_LOG_INTERVAL_S if write == log.error else self._next_error_log
         write("the database is away", route=route_label(route), error=str(error))
 
-    def _answer_unexpected(self, head: Call, error: Exception, route: Route | None) -> Response:
+    def _answer_unexpected(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
         """Return the 500 for an unexpected exception, and log where it came from."""
         known = {"error": describe_error(error)} | (
             {"at": locate_error(error)} if isinstance(error, DatabaseError) else {}
         )
-        self._server.log.error("an unexpected error", route=route_label(route), **known)
+        self._server.log.error("an unexpected error", route=route_label(request.route), **known)
         head.accept_encoding = None  # compression may have raised the exception
-        return self._answer_failure(head, errors.unexpected(), route)
+        return self._answer_failure(head, request, errors.unexpected())
 
-    def _answer_failure(self, head: Call, failure: ApiError, route: Route | None) -> Response:
+    def _answer_failure(self, head: Call, request: RoutedRequest, failure: ApiError) -> Response:
         """Return the response for a failure, and count a reached limit."""
         if failure.status in LIMITS:
             self.reached.add(LIMITS[failure.status])
-        page = self._error_page(head, failure)
+        page = self._error_page(head, request, failure)
         response = self._answers.fail(head, failure) if page is None else self._answers.respond(head, page, HTML)
-        return self._count_response(head, response, route)
+        return self._count_response(head, request, response)
 
-    def _count_response(self, head: Call, response: Response, route: Route | None) -> Response:
+    def _count_response(self, head: Call, request: RoutedRequest, response: Response) -> Response:
         """Count a response and return it."""
         response.close = head.huge
-        name, method = (UNMATCHED, method_label(head.request.method)) if route is None else (route.path, route.method)
-        self._server.counts.add(name, method, response.status)
+        route = request.route
+        method = method_label(head.request.method) if route is NO_ROUTE else route.method
+        self._server.counts.add(route.path, method, response.status)
         return response
 
 
-def read_form(head: Call, parsed: Parsed) -> Form:
-    """Return the form that a request sends. Raises ApiError: 403 if no page of ours sent it, 415 if it is no form.
-
-    A caller with a token needs no page: no page of another origin can make a browser send one.
-    """
-    if head.key is None and not is_own_request(head.other(FETCH_SITE), head.origin, head.host):
-        raise errors.foreign_request()
-    if parsed.form is None and has_body(head) and head.announced() != 0:
-        raise errors.wrong_form(content_type(head))
-    return Form() if parsed.form is None else parsed.form
-
-
-def is_page(path: str) -> bool:
-    """Return whether a path is one of the pages."""
-    return api_area(path) == PAGES
-
-
-def split_data(path: str) -> tuple[str, bool]:
-    """Return the path of a page, and whether only its data is wanted: its address has `.json` at its end."""
-    if is_page(path) and path.endswith(DATA_SUFFIX):
-        return path.removesuffix(DATA_SUFFIX), True
-    return path, False
-
-
-def route_label(route: Route | None) -> str:
-    """Return the name of a route in logs and metrics; it never contains what a caller sent."""
-    return UNMATCHED if route is None else f"{route.method} {route.path}"
+def route_label(route: Route) -> str:
+    """Return the name of a route in logs; it never contains what a caller sent."""
+    return UNMATCHED if route is NO_ROUTE else f"{route.method} {route.path}"

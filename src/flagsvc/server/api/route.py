@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from flagsvc.http.call import Call
 from flagsvc.http.route import RouteRow
+from flagsvc.pages.forms import Form
+from flagsvc.server.api.body import Parsed
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 
 Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
 Render: TypeAlias = Callable[[ApiCall, ApiAnswer], ApiAnswer]
 AtOnce: TypeAlias = Callable[[ApiCall], ApiAnswer | None]
+ReadForm: TypeAlias = Callable[[Call, Parsed], Form]
 ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 
 
@@ -35,9 +39,10 @@ class Route(RouteRow):
     `project_of` returns the project if the path does not name it; it gets the body as it was sent.
     `in_memory` marks a handler that needs no database and so runs on the event loop. `at_once` runs first, on the event loop; it
     returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
-    although its method could; it does not wait for running changes. `render` makes the page of an answer's data, and `form` tells
-    that the route reads a form and no JSON. `rooted` tells that the path is outside of
-    the base path. `stands_for` is the operation of the admin API that a form does, with the same permission.
+    although its method could; it does not wait for running changes. `in_maintenance` tells that maintenance mode lets it change
+    something. `render` makes the page of an answer's data, and `read_form` the form of a route that reads no JSON. `rooted` tells
+    that the path is outside of the base path. `stands_for` is the operation of the admin API that a form does, with the same
+    permission.
     """
 
     handler: Handler
@@ -48,7 +53,8 @@ class Route(RouteRow):
     in_memory: bool = False
     at_once: AtOnce | None = None
     reads: bool = False
+    in_maintenance: bool = False
     render: Render | None = None
-    form: bool = False
+    read_form: ReadForm | None = None
     stands_for: str = ""
     rooted: bool = False

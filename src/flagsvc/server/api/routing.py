@@ -6,7 +6,7 @@ Letter case, a slash at the end and repeated slashes do not matter. The value of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -64,13 +64,15 @@ class Router:
                 found.setdefault(method, Match(route, values))
         return found
 
-    def find(self, method: str, path: str) -> Match:
-        """Return the route of a method and a path. Raises ApiError: 404 for an unknown path, 405 with `Allow` for others."""
-        found = self.matches(path)
-        match = found.get("GET" if method == "HEAD" else method)
-        if match is not None:
-            return match
-        raise wrong_method(path, method, allowed(found)) if found else unknown_path(path)
+
+def find_match(found: Mapping[str, Match], method: str) -> Match | None:
+    """Return the route of a method, among those of a path; None without one."""
+    return found.get("GET" if method == "HEAD" else method)
+
+
+def refuse_method(found: Mapping[str, Match], method: str, path: str) -> ApiError:
+    """Return the error for a method without a route: 404 for an unknown path, 405 with `Allow` for others."""
+    return wrong_method(path, method, allowed(found)) if found else unknown_path(path)
 
 
 def _walk(

@@ -12,7 +12,7 @@ from flagsvc.server.store.resources.personal_tokens import user_of
 def show(call: ApiCall) -> ApiAnswer:
     """Return the caller's sessions. Raises CallerError (403) for an admin token."""
     with call.store.reading() as tx:
-        found = sessions.list_sessions(tx, user_of(call.actor), call.session)
+        found = sessions.list_sessions(tx, user_of(call.actor), call.caller.session)
     return ApiAnswer({"sessions": found})
 
 
@@ -26,7 +26,7 @@ def end(call: ApiCall) -> ApiAnswer:
 def end_others(call: ApiCall) -> ApiAnswer:
     """End every session but the current one."""
     with call.store.writing(call.actor, "page") as tx:
-        sessions.end_sessions(tx, user_of(call.actor), keep=call.session)
+        sessions.end_sessions(tx, user_of(call.actor), keep=call.caller.session)
     return see_other(call, "sessions", done=tx)
 
 

@@ -37,7 +37,7 @@ def kept_notice(call: ApiCall) -> str:
 def find_notice(call: ApiCall, pages: str, back: str) -> Notice | None:
     """Return what the address says was done, if this user did it; else None. `pages` is the path of the pages."""
     action = call.first_value(QUERY)
-    if not action or call.known_actor is None:
+    if not action or call.caller.actor is None:
         return None
     if action == NOTHING:
         return UNCHANGED

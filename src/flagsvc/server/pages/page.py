@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from flagsvc.http.call import Call
+from flagsvc.http.call import FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
+from flagsvc.pages.forms import Form
 from flagsvc.pages.frame import Frame, Section
-from flagsvc.pages.headers import PAGE_HEADERS
+from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.static_files import StaticFiles
-from flagsvc.pages.templates import DATA_SUFFIX, Templates, segment
+from flagsvc.pages.templates import Templates, segment
 from flagsvc.server.api.authorization import PAGES
+from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.errors import ApiError
-from flagsvc.server.api.pipeline import is_page
+from flagsvc.server.api.errors import ApiError, foreign_request, wrong_form
+from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.pages.notices import QUERY, find_notice, id_of
 from flagsvc.server.store.actors import Actor
@@ -87,6 +90,7 @@ def change(
     permission: str | tuple[str, ...] = "",
     project_of: ProjectOf | None = None,
     reads: bool = False,
+    in_maintenance: bool = False,
     stands_for: str = "",
 ) -> Route:
     """Return the route of a form below PAGES. It redirects, or shows `template`. `reads` tells that it changes nothing.
@@ -105,18 +109,33 @@ def change(
         project_of=project_of,
         media=HTML.decode(),
         render=partial(render, template) if template else None,
-        form=True,
+        read_form=read_form,
         reads=reads,
+        in_maintenance=in_maintenance,
         stands_for=stands_for,
         listed=False,
     )
 
 
+def read_form(head: Call, parsed: Parsed) -> Form:
+    """Return the form that a request sends. Raises ApiError: 403 if no page of ours sent it, 415 if it is no form.
+
+    A caller with a token needs no page: no page of another origin can make a browser send one.
+    """
+    if head.key is None and not is_own_request(head.other(FETCH_SITE), head.origin, head.host):
+        raise foreign_request()
+    if parsed.form is None and has_body(head) and head.announced() != 0:
+        raise wrong_form(content_type(head))
+    return Form() if parsed.form is None else parsed.form
+
+
 def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
-    """Return an answer with the page of its data. Bytes are a file to save, and stay as they are."""
-    if isinstance(answer.body, bytes):
+    """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are."""
+    if call.as_data:
+        return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
+    if answer.body is None or isinstance(answer.body, bytes):
         return answer
-    frame = frame_of(call.root, call.head, call.known_actor)
+    frame = frame_of(call.root, call.head, call.caller.actor)
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = TEMPLATES.render(template, frame=frame, **answer.body)
     return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
@@ -158,25 +177,22 @@ def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:
     return ApiAnswer(None, SEE_OTHER, ((b"location", address.encode()), *headers, *PAGE_HEADERS))
 
 
-def error_page(base: str, head: Call, failure: ApiError) -> ApiAnswer | None:
+def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> ApiAnswer | None:
     """Return the page of an error; None if the request is for no page, for the data of one, or asks for JSON.
 
     `base` is the base path of the server. Who is not signed in is sent to the sign-in, and comes back after it. Whom a
     proxy in front names needs no form there.
     """
-    root = quote(head.request.root) + base
-    path = head.request.path.decode("latin-1")
-    below = path[len(base) :]
-    if not is_page(below) or path.endswith(DATA_SUFFIX) or prefers_json(head.accept):
+    if request.area != PAGES or request.as_data or prefers_json(head.accept):
         return None
+    root = quote(head.request.root) + base
     if failure.status == 401 and head.key is None and head.request.method in (GET, HEAD):
         query = head.request.query.decode("latin-1")
-        wanted = below.removeprefix(PAGES) + (f"?{query}" if query else "")
-        place = "/sign-in" if getattr(head.found, "person", None) is None else SIGN_IN_BY_HEADER
+        wanted = request.path.removeprefix(PAGES) + (f"?{query}" if query else "")
+        place = "/sign-in" if request.caller.person is None else SIGN_IN_BY_HEADER
         return redirect(f"{root}{PAGES}{place}?{urlencode({'next': wanted}, quote_via=quote)}")
     details = [str(each.get("message", "")) for each in failure.body.get("details", []) if isinstance(each, dict)]
     values: dict[str, Any] = {"status": failure.status, "message": failure.message, "details": details}
     values["permissions"] = failure.body.get("permissions", [])
-    caller = getattr(head.found, "actor", None)
-    body = TEMPLATES.render("error.html", frame=frame_of(root, head, caller), **values)
+    body = TEMPLATES.render("error.html", frame=frame_of(root, head, request.caller.actor), **values)
     return ApiAnswer(body, failure.status, (*failure.headers, *PAGE_HEADERS, (b"content-type", HTML)))

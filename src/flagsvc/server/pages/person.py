@@ -45,7 +45,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look, made: Json | None =
         user = titled(users.get(tx, number))
         tokens = [each["description"] for each in personal_tokens.list_tokens(tx, number)]
         roles = next(each["projectRoles"] for each in users.list_with_roles(tx) if each["id"] == number)
-        found = sessions.list_sessions(tx, number, call.session)
+        found = sessions.list_sessions(tx, number, call.caller.session)
         accounts = identities.list_accounts(tx, number)
         last = last_change(call, tx, look, "user", number)
     form = typed or stored

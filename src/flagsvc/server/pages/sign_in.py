@@ -36,7 +36,7 @@ def show(call: ApiCall) -> ApiAnswer:
 
 def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *, instead: str = "") -> ApiAnswer:
     """Return the form, with the ways that lead past it. `instead` is the address to open after the problem, or empty."""
-    person = None if call.person is None else call.person.name
+    person = None if call.caller.person is None else call.caller.person.name
     provider = None if call.server.ways.provider is None else call.server.ways.provider.name
     ways = {"person": person, "provider": provider}
     return ApiAnswer({"next": goal, "problem": problem, "instead": instead, **ways}, status)
@@ -83,7 +83,7 @@ def check_kept(call: ApiCall) -> ApiAnswer:
     proxy in front.
     """
     goal = local_page(call.first_value("next") or "")
-    if call.known_actor is not None:
+    if call.caller.actor is not None:
         return redirect(f"{call.root}{PAGES}{goal}")
     if call.head.other(FETCH_SITE) is not None:
         return refuse(call, goal, NO_COOKIES)
@@ -100,11 +100,11 @@ def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
 def sign_in_by_header(call: ApiCall) -> ApiAnswer:
     """Sign in the user that a proxy in front names, and go to the page that was asked for; without one to the form."""
     goal = local_page(call.first_value("next") or "")
-    if call.person is None:
+    if call.caller.person is None:
         return redirect(f"{call.root}{PAGES}/sign-in?{urlencode({'next': goal})}")
-    named = call.person.name
-    person = Person(HEADER, named, named if EMAIL.fullmatch(named) else "", named, groups=call.person.groups)
-    return sign_in_person(call, goal, person, f"{BY_HEADER} {call.person.digest}")
+    named = call.caller.person.name
+    person = Person(HEADER, named, named if EMAIL.fullmatch(named) else "", named, groups=call.caller.person.groups)
+    return sign_in_person(call, goal, person, f"{BY_HEADER} {call.caller.person.digest}")
 
 
 def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str, ignored: Sequence[str] = ()) -> ApiAnswer:
@@ -137,9 +137,9 @@ def open_session(call: ApiCall, secret: str) -> str | None:
 
 def sign_out(call: ApiCall) -> ApiAnswer:
     """End the session."""
-    if call.session:
+    if call.caller.session:
         with call.store.writing(None) as tx:
-            sessions.close_session(tx, call.session)
+            sessions.close_session(tx, call.caller.session)
     return redirect(f"{call.root}{PAGES}/sign-in", cookie(call, "", 0))
 
 
@@ -168,6 +168,6 @@ ROUTES = (
     page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
     page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in the user that a proxy names.", auth=Auth.NONE),
     page(KEPT, check_kept, "sign_in.html", "Tells whether the browser kept the session.", auth=Auth.NONE),
-    change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE),
-    change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE),
+    change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE, in_maintenance=True),
+    change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE, in_maintenance=True),
 )

@@ -13,7 +13,7 @@ def show(call: ApiCall) -> ApiAnswer:
 
     All sessions and personal tokens of a user are one viewer, and so is an admin token.
     """
-    secret = call.session or read_secret(call.head.key)
+    secret = call.caller.session or read_secret(call.head.key)
     keyring, actor = call.server.keyring, call.actor
     viewer = actor.id if actor.is_user else actor.token
     return ApiAnswer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret), viewer))

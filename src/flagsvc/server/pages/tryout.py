@@ -206,5 +206,5 @@ def find_reasons(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
 
 ROUTES = (
     page("/try", show, "try.html", "Try contexts."),
-    change("/try", evaluate, "Try contexts.", template="try.html", reads=True),
+    change("/try", evaluate, "Try contexts.", template="try.html", reads=True, in_maintenance=True),
 )

@@ -239,10 +239,10 @@ def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
 
 
 def test_a_call_that_nobody_admitted() -> None:
-    """The process answers it, as its service does."""
+    """No handler was chosen for it: that is a mistake of ours, so it gets the 500."""
     routed = Routed()
     answer = routed.router.answer(Call(Request(b"GET", b"/proxy", b"", [])), b"")
-    assert isinstance(answer, Response) and answer.status == 404
+    assert isinstance(answer, Response) and answer.status == 500
 
 
 # ---- what is of the process

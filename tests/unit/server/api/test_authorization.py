@@ -82,7 +82,7 @@ def test_what_needs_no_token_takes_any(client: AppClient) -> None:
 
 
 AREAS = {
-    "/api/frontend": "/api",
+    "/api/frontend": "/api/frontend",
     "/api/client": "/api/client",
     "/API/Client/features": "/api/client",
     "/api/clients": "/api",

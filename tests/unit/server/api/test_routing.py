@@ -8,7 +8,7 @@ from flagsvc.http.client_query import read_query
 from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.routing import Router, allowed, parameters, plain_path
+from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
 
 
 def route(path: str, method: str = "GET") -> Route:
@@ -27,6 +27,14 @@ ROWS = [
 ]
 ROUTER = Router(ROWS)
 
+
+def find(method: str, path: str) -> Match:
+    """Return the route of a path that has one."""
+    match = find_match(ROUTER.matches(path), method)
+    assert match is not None
+    return match
+
+
 FOUND = {
     "/api/admin/tags": ("/api/admin/tags", {}),
     "/API/Admin/TAGS": ("/api/admin/tags", {}),
@@ -43,7 +51,7 @@ FOUND = {
 @pytest.mark.parametrize("path", FOUND)
 def test_a_path_finds_its_route_and_its_parameters(path: str) -> None:
     """A fixed name wins over a parameter. A parameter keeps its letter case and is decoded."""
-    match = ROUTER.find("GET", path)
+    match = find("GET", path)
     assert (match.route.path, parameters(match)) == FOUND[path]
 
 
@@ -52,18 +60,19 @@ def test_a_path_finds_its_route_and_its_parameters(path: str) -> None:
 )
 def test_an_unknown_path_is_a_404(path: str) -> None:
     """The message names the path."""
-    with pytest.raises(ApiError) as caught:
-        ROUTER.find("GET", path)
-    assert caught.value.status == 404
-    assert caught.value.body["message"] == f"The path you were looking for ({path}) is not available."
+    assert find_match(ROUTER.matches(path), "GET") is None
+    refused = refuse_method(ROUTER.matches(path), "GET", path)
+    assert refused.status == 404
+    assert refused.body["message"] == f"The path you were looking for ({path}) is not available."
 
 
 def test_another_method_is_a_405_that_lists_them() -> None:
     """The list has the methods of all routes that match the path, and HEAD if GET is there. HEAD finds the route of GET."""
-    with pytest.raises(ApiError) as caught:
-        ROUTER.find("PUT", "/api/admin/tags/all/things")
-    assert (caught.value.status, caught.value.headers) == (405, [(b"allow", b"POST,DELETE,GET,HEAD")])
-    assert ROUTER.find("HEAD", "/api/admin/tags").route is ROWS[0]
+    path = "/api/admin/tags/all/things"
+    assert find_match(ROUTER.matches(path), "PUT") is None
+    refused = refuse_method(ROUTER.matches(path), "PUT", path)
+    assert (refused.status, refused.headers) == (405, [(b"allow", b"POST,DELETE,GET,HEAD")])
+    assert find("HEAD", "/api/admin/tags").route is ROWS[0]
     assert allowed(ROUTER.matches("/api/admin/tags")) == "GET,HEAD,POST"
 
 
@@ -71,7 +80,7 @@ def test_another_method_is_a_405_that_lists_them() -> None:
 def test_invalid_escape_is_a_400(value: str) -> None:
     """The message names the parameter's value."""
     with pytest.raises(ApiError) as caught:
-        parameters(ROUTER.find("GET", f"/api/admin/tags/{value}"))
+        parameters(find("GET", f"/api/admin/tags/{value}"))
     assert caught.value.status == 400
     assert caught.value.body["details"] == [{"message": f"Failed to decode param '{value}'"}]
 

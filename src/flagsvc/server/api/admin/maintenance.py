@@ -37,6 +37,7 @@ ROUTES = (
         permission=PERMISSION,
         body=SWITCH,
         status=204,
+        in_maintenance=True,
     ),
     Route(
         path=PATH,
