@@ -273,6 +273,13 @@ def test_who_is_not_signed_in(client: AppClient) -> None:
             assert visitor.see(f"{path}.json").status == 401, route
 
 
+def test_doubled_slashes(client: AppClient) -> None:
+    """An address with more slashes is that of a page, also if the answer is the sign-in or the page of an error."""
+    away = client.get("//ui//flags", token=None)
+    assert (away.status, away.headers["location"]) == (303, "/ui/sign-in?next=%2Fflags")
+    assert client.get("//ui/nosuch").headers["content-type"] == "text/html; charset=utf-8"
+
+
 @pytest.mark.parametrize(
     ("body", "media", "status"),
     [

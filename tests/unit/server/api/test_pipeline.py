@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.api import pipeline
+from flagsvc.server.api.routing import Router
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,
@@ -184,6 +185,27 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
     missing = client.ask("HEAD", "/api/admin/nosuch")
     assert (missing.status, missing.body) == (404, b"")
     assert client.ask("HEAD", "/api/admin/deep").status == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "status"),
+    [
+        (THINGS, USER_SECRET, 201),
+        (THINGS, "user:nobody", 401),
+        ("/api/frontend", FRONTEND_SECRET, 200),
+        ("/ui/x.json", None, 404),
+    ],
+)
+def test_a_path_is_read_once(
+    client: AppClient, monkeypatch: pytest.MonkeyPatch, path: str, token: str | None, status: int
+) -> None:
+    """From the check of the head to the handler, path and routes are found once, also if the key is checked twice."""
+    found: list[str] = []
+    matches, plain = Router.matches, pipeline.plain_path
+    monkeypatch.setattr(Router, "matches", lambda self, path: (found.append("routes"), matches(self, path))[1])
+    monkeypatch.setattr(pipeline, "plain_path", lambda raw: (found.append("path"), plain(raw))[1])
+    assert client.post(path, {"name": "a"}, token=token).status == status
+    assert sorted(found) == ["path", "routes"]
 
 
 def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
