@@ -232,7 +232,7 @@ Answer: TypeAlias = Response | Awaitable[Response]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
-    """Answers calls after all checks of the head: those of one endpoint, or those that a contract gives it."""
+    """Answers calls after all checks of the head. An endpoint has a handler, and a contract chooses a handler for each call."""
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it. Raises HttpError."""
