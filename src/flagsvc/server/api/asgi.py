@@ -19,7 +19,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
-from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT, QUERY_LIMIT, AdmittedCall, Pipeline
+from flagsvc.server.api.pipeline import QUERY_LIMIT, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
 from flagsvc.server.store.key_renewal import MOST_S
 
@@ -61,13 +61,11 @@ class FlagServerContract(Contract):
         A secret that is not in memory is checked when the body has arrived; a body without a length, or a large one, is not waited
         for.
         """
-        length = call.content_length or b"0"
-        if call.transfer_coding is None and length.isdigit() and int(length[:9]) <= OPEN_BODY_LIMIT:
-            call.key_pending = self._pipeline.is_key_unknown(call)
-            if call.key_pending:
-                call.limit = int(length)
-                return call
-        return self._check_head(call)
+        call.key_pending = self._pipeline.is_key_pending(call)
+        if not call.key_pending:
+            return self._check_head(call)
+        call.limit = call.announced()
+        return call
 
     def _check_head(self, call: Call) -> Call | Response:
         """Do what `check_head` does, with the tokens in memory."""
@@ -89,7 +87,12 @@ class FlagServerContract(Contract):
 
     def answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
         """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
-        return self._answer_renewed(call, body) if call.key_pending else self._answer(call, body)
+        return self._answer_renewed(call, body) if call.key_pending or self._renews(call) else self._answer(call, body)
+
+    def _renews(self, call: Call) -> bool:
+        """Return whether the answer of a route is about tokens, which may be new."""
+        route = None if call.request.method in READ_METHODS else self._pipeline.route_of(call)
+        return route is not None and route.renews
 
     async def _answer_renewed(self, call: Call, body: bytes) -> Response:
         """Return the response when the tokens in memory are as new as the database."""

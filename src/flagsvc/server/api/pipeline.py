@@ -148,9 +148,11 @@ class Pipeline:
             return self.fail(head, error)
         return head
 
-    def is_key_unknown(self, head: Call) -> bool:
-        """Return whether a request has a token or a session that is not in memory. Never raises."""
+    def is_key_pending(self, head: Call) -> bool:
+        """Return whether a request has a token or a session that is not in memory, and no large body. Never raises."""
         try:
+            if head.chunked or head.announced() > OPEN_BODY_LIMIT:
+                return False
             path = self._strip_base(plain_path(head.request.path))
             secure = is_secure(head.request, self._server.url)
             return self._authorization.is_unknown(head.key, path, cookie=head.other(COOKIE), secure=secure)

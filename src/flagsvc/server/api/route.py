@@ -35,9 +35,9 @@ class Route(RouteRow):
     `project_of` returns the project if the path does not name it; it gets the body as it was sent.
     `in_memory` marks a handler that needs no database and so runs on the event loop. `at_once` runs first, on the event loop; it
     returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
-    although its method could; it does not wait for running changes. `render` makes the page of an answer's data, and `form` tells
-    that the route reads a form and no JSON. `rooted` tells that the path is outside of
-    the base path. `stands_for` is the operation of the admin API that a form does, with the same permission.
+    although its method could; it does not wait for running changes. `renews` marks a route that tells of tokens, which may be new.
+    `render` makes the page of an answer's data, and `form` tells that the route reads a form and no JSON. `rooted` tells that the
+    path is outside of the base path. `stands_for` is the operation of the admin API that a form does, with the same permission.
     """
 
     handler: Handler
@@ -48,6 +48,7 @@ class Route(RouteRow):
     in_memory: bool = False
     at_once: AtOnce | None = None
     reads: bool = False
+    renews: bool = False
     render: Render | None = None
     form: bool = False
     stands_for: str = ""
