@@ -71,9 +71,9 @@ class FormReader(HTMLParser):
         elif not self.inside or off:
             return
         elif tag == "input" and name and (given.get("type") not in ("checkbox", "radio") or "checked" in given):
-            value = given.get("value", "on" if "checked" in given else "") or ""
+            text = given.get("value", "on" if "checked" in given else "") or ""
             of_line = given.get("type") not in ("hidden", "checkbox", "radio")
-            self.forms[-1].fields.append((name, as_line(value) if of_line else value))
+            self.forms[-1].fields.append((name, as_line(text) if of_line else text))
         elif tag == "button":
             button = (name, given.get("value") or "")
             self.forms[-1].first_button = self.forms[-1].first_button or button

@@ -17,8 +17,6 @@ Parser: TypeAlias = Callable[[object], Any]
 AUTO = "auto"
 MOST_HINTS, LONGEST_NEAR = 20, 200
 """Of a list, so many unknown names get a hint, and no longer ones: to find the nearest known name takes milliseconds."""
-NEAR = 0.7
-"""How alike two names are, of at most 1, for a hint."""
 LARGEST = 2**31 - 1
 """The largest number of milliseconds, seconds or bytes an option takes."""
 
@@ -261,8 +259,8 @@ def ask_for(name: str) -> str:
     return name and f"did you mean `{name}`?"
 
 
-def nearest_name(name: str, known: Iterable[str] | Mapping[str, str], cutoff: float = NEAR) -> str:
-    """Return the nearest known name, or the empty text if none is near. Of a mapping, compare the keys and return the value."""
+def nearest_name(name: str, known: Iterable[str] | Mapping[str, str], cutoff: float = 0.7) -> str:
+    """Return the nearest known name, empty if none is `cutoff` (to 1) near. Of a mapping, compare the keys, return the value."""
     from difflib import get_close_matches
 
     names = {item.lower(): item for item in known}
