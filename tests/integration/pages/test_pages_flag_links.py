@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.store import make_engine
+from flagsvc.server.store.engines import make_engine
 from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, PageForm, page_client
 
