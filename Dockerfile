@@ -11,7 +11,7 @@ COPY requirements ./requirements
 RUN python -m venv /tools
 RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/runtime.txt
 RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/build.txt
-# Every extra is in runtime.txt: one image runs the proxy, a fleet of them, the flag server and the commands.
+# Every extra is in runtime.txt: one image runs the proxy, replicas of it, the flag server and the commands.
 RUN python -m venv --without-pip /opt/flagsvc
 RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --require-hashes -r requirements/runtime.txt
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE CHANGELOG.md SECURITY.md ./

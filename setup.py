@@ -46,6 +46,11 @@ BUILDS = {"build", "build_ext", "bdist_wheel", "install", "develop", "editable_w
 BEAT_S = 10
 """Seconds between two lines that say that the compilation goes on."""
 
+WRONG_SOURCES = (
+    "flagsvc: mypyc writes other C source than setup.py expects: {number} places for TRASHCAN instead of 1. Without it a deep"
+    " structure crashes the process. Compile with the mypy of requirements/build.txt, or adapt OWN_HEADER; FLAGSVC_PURE=1 installs"
+    " without compiling"
+)
 SLOWER = "the engine stays interpreted (about ten times slower)"
 
 
@@ -136,6 +141,13 @@ def told(text: str) -> Iterator[None]:
 class Build(build_ext):
     """setuptools' command that compiles, which says what it does."""
 
+    def run(self) -> None:
+        """Compile, and mark the libraries beside the sources as new, also those that setuptools copies with an old time."""
+        super().run()
+        if self.inplace:
+            for extension in self.extensions:
+                Path(self.get_ext_fullpath(extension.name)).touch()
+
     def build_extensions(self) -> None:
         """Compile the C source."""
         with told("step 2 of 2: compiling the C source to native code, a minute or two"):
@@ -154,13 +166,24 @@ def extensions() -> list[object]:
     with told(f"step 1 of 2: translating {len(paths)} modules to C with mypyc"):
         options = ["--config-file=pyproject.toml", f"--cache-dir={CACHE}"]
         made = mypycify([*options, *paths], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
+    changed = 0
     for extension in made:
         extension.extra_compile_args += HIDDEN
-        for source in map(Path, extension.sources):
-            text = source.read_text()
-            if TRASHCAN not in text:
-                source.write_text(OWN_HEADER.sub(lambda found: found[0] + TRASHCAN, text, count=1))
+        changed += sum(map(mend, extension.sources))
+    if changed != 1:
+        raise SystemExit(WRONG_SOURCES.format(number=changed))
     return list(made)
+
+
+def mend(path: str) -> int:
+    """Put TRASHCAN after mypyc's own header in a C source, and return how often it is there: 1, or 0 without that header."""
+    source = Path(path)
+    text = source.read_text()
+    if TRASHCAN in text:
+        return text.count(TRASHCAN)
+    text, number = OWN_HEADER.subn(lambda found: found[0] + TRASHCAN, text)
+    source.write_text(text)
+    return number
 
 
 setup(

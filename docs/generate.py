@@ -213,7 +213,7 @@ def metrics() -> str:
             "",
             *(*head, *map(proxy_metric, SPECIFIED)),
             "",
-            "## The configuration, the upstream, the fleet and the workers",
+            "## The configuration, the upstream, the storage and the workers",
             "",
             *(*head, *map(proxy_metric, KEPT)),
             "",

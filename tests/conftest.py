@@ -76,6 +76,11 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, _sources_only(config))
     elif config.getoption("coverage") is not None:
         raise pytest.UsageError("--coverage counts in the sources: FLAGSVC_INTERPRETED=1")
+    outdated = [] if forms.interpreted() else forms.outdated_modules()
+    if outdated:
+        raise pytest.UsageError(
+            f"the compiled form of {', '.join(outdated)} is older than the source: run `make compile`, or {forms.SWITCH}"
+        )
     lacking = [name for name, found in forms.compiled_modules().items() if not found]
     if os.environ.get("REQUIRE_ALL") == "1" and lacking and not forms.interpreted():
         raise pytest.UsageError(f"REQUIRE_ALL=1 and these modules are not compiled: {', '.join(lacking)}")

@@ -11,7 +11,8 @@ import pytest
 
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
 from flagsvc.proxy.configuration.stores.provider import read_record, write_record
-from flagsvc.proxy.replicas import Access, Client, ServerStore
+from flagsvc.proxy.redis.client import Access, Client
+from flagsvc.proxy.redis.stores import RedisStore
 from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
@@ -47,7 +48,7 @@ class OnServer:
         """Return what is stored."""
         client = Client(Access(RedisAddress("127.0.0.1", self._port)))
         try:
-            return await ServerStore(client, self._prefix).get(key)
+            return await RedisStore(client, self._prefix).get(key)
         finally:
             await client.aclose()
 
@@ -55,7 +56,7 @@ class OnServer:
         """Store."""
         client = Client(Access(RedisAddress("127.0.0.1", self._port)))
         try:
-            await ServerStore(client, self._prefix).set(key, data)
+            await RedisStore(client, self._prefix).set(key, data)
         finally:
             await client.aclose()
 

@@ -13,8 +13,9 @@ from sqlalchemy import inspect, select
 
 from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
+from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.schema import METADATA
-from flagsvc.server.store.store import Store, make_engine, open_store
+from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 from support.backups import backup_of, fill
 from support.databases import KINDS

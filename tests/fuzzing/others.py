@@ -1,4 +1,4 @@
-"""Odd bytes from other processes of ours: usage that they left in storage, and what the leader of a fleet says.
+"""Odd bytes from other processes of ours: usage that they left in storage.
 
 Storage is trusted to keep what it is given, not to keep it whole; and another version of ours may have written it.
 """
@@ -6,14 +6,10 @@ Storage is trusted to keep what it is given, not to keep it whole; and another v
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores.file import frame
-from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
-from flagsvc.proxy.replicas.heartbeat import unpack as beat_of
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
@@ -86,37 +82,4 @@ def usage_row(world: object, data: bytes) -> None:
         assert (kept.toggles.keys(), kept.impact.keys()) == (left.toggles.keys(), left.impact.keys())
 
 
-beats = st.fixed_dictionaries(
-    {"leader": words.scalars},
-    optional={"number": numbers, "digest": words.scalars, "age_s": numbers, "failing": words.scalars, "leaving": st.booleans()},
-)  # fmt: skip
-said: Any = words.damaged(st.just(Heartbeat("a1", 7, "d" * 64, 1.5, "network").pack())) | beats.map(
-    lambda value: json.dumps(value).encode()
-)
-
-
-def heartbeat_row(world: object, data: bytes) -> None:
-    """What is said is a beat whose age is one, or nothing."""
-    beat = beat_of(data)
-    if beat is not None:
-        assert beat.age_s is None or 0 <= beat.age_s < float("inf")
-        assert beat_of(beat.pack()) == beat
-
-
-def digest_row(world: object, data: bytes) -> None:
-    """The digest is read of what is stored by us, and of nothing else."""
-    found = digest_in(data)
-    assert found == "" or (data.startswith(b"flagsvc-store ") and b"\n" in data)
-    assert len(digest_in(frame(data)[:128])) == 64
-
-
-ROWS: tuple[Row[object], ...] = (
-    Row("usage in storage", records, usage_row, 120),
-    Row("beats of a fleet", said | st.binary(max_size=40), heartbeat_row, 80),
-    Row(
-        "heads of what is stored",
-        words.damaged(st.binary(max_size=60).map(frame)) | st.binary(max_size=40),
-        digest_row,
-        60,
-    ),
-)
+ROWS: tuple[Row[object], ...] = (Row("usage in storage", records, usage_row, 120),)

@@ -88,6 +88,26 @@ def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, stric
     assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr
 
 
+MYPYC = """from setuptools import Extension
+def mypycify(*_, **__):
+    open("hashing.c", "w").write({text!r})
+    return [Extension("flagsvc.engine.hashing", ["hashing.c"])]
+"""
+OWN_HEADER = '#include "__native_internal_12ab.h"\n'
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_other_c_source_than_expected_fails(tree: Path, number: int) -> None:
+    """What setup.py adds to the C source must be there once, or the build says so and what to do."""
+    (tree / "mypyc").mkdir()
+    (tree / "mypyc" / "__init__.py").touch()
+    (tree / "mypyc" / "build.py").write_text(MYPYC.format(text=OWN_HEADER * number))
+    built = build(tree, PYTHONPATH=str(tree))
+    assert built.returncode == 1
+    assert f"flagsvc: mypyc writes other C source than setup.py expects: {number} places" in built.stderr
+    assert "requirements/build.txt" in built.stderr and "Traceback" not in built.stderr
+
+
 def whole_environment(tree: Path, python: str) -> Path:
     """Return an environment in which everything is installed; `python` is a shell script in place of its interpreter."""
     folder = tree / ".venv"

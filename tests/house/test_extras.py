@@ -78,7 +78,7 @@ def test_every_extra_has_a_row() -> None:
         ((), SCRAPED),
         ((), commands()),
         (("cli",), BATCH),
-        (("redis",), ("flagsvc.proxy.replication",)),
+        (("redis",), ("flagsvc.proxy.redis.stores",)),
         (("server",), SERVER),
     ],
     ids=["proxy", "late", "commands", "batch", "storage", "server"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def test_other_packages_are_left_to_the_other_finders(package: Path) -> None:
     """Compiled modules of other distributions are loaded as ever."""
     assert forms.InterpretedOnly("sample", package).find_spec("samples.module", [str(package)]) is None
     assert forms.InterpretedOnly("sample", package).find_spec("sample.absent", [str(package / "sample")]) is None
+
+
+def test_a_compiled_module_that_is_older_than_its_source_is_found(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests of an old library would tell nothing about the source, so pytest refuses to run."""
+    (package / "flagsvc").mkdir()
+    (package / "flagsvc" / "compiled.txt").write_text("../sample/module.py  # the only one\n")
+    monkeypatch.setattr(forms, "SOURCES", package)
+    monkeypatch.setattr(forms, "_module", lambda path: path.stem)
+    library = package / "sample" / f"module{EXTENSION_SUFFIXES[0]}"
+    for moment, found in ((1, ["module"]), (3, [])):
+        os.utime(library, (moment, moment))
+        os.utime(package / "sample" / "module.py", (2, 2))
+        assert forms.outdated_modules() == found
 
 
 def test_every_module_named_for_compiling_exists() -> None:

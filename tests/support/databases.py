@@ -143,8 +143,8 @@ def renewal(db: psycopg.Connection) -> str:
 
 def migrated(database: str) -> None:
     """Bring a database up to date."""
+    from flagsvc.server.store.engines import make_engine
     from flagsvc.server.store.migrate import migrate  # not above: this file is read before the sources are on the path
-    from flagsvc.server.store.store import make_engine
 
     engine = make_engine(database)
     try:

@@ -35,7 +35,6 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
 from support.databases import migrated
-from support.waiting import wait_until
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
 BACKEND_SECRET = "*:development.backend-secret-of-tests"
@@ -243,10 +242,7 @@ class OurFlagServer:
             ).stdout.strip()
             for each in commands
         )
-        wait_until(
-            lambda: self.ask("GET", "/admin/user", token=token).status == 200,
-            complaint=lambda: "the server does not know the token",
-        )
+        assert self.ask("GET", "/admin/user", token=token).status == 200, "the server does not know the token"
         return FirstSecrets(token, link, "admin")
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:
@@ -286,18 +282,19 @@ def our_flag_server(
     folder: Path | None = None,
     seeded: bool = True,
     base: str = "",
+    before: Sequence[object] = (),
     **env: str,
 ) -> Iterator[OurFlagServer]:
     """Run our flag server as a process until the block ends; it is ready when the block begins.
 
     Its database is `database`, else an SQLite file in `folder`, else one of its own that is thrown away. It starts with GIVEN, and
     what of `given` comes on top, on a new file that is up to date; unless `seeded` is false, then it makes the file. `base` is its
-    base path, with a slash before it.
+    base path, with a slash before it. `before` are the words before its command.
     """
     port = processes.free_port()
     with ExitStack() as made:
         place = folder or made.enter_context(processes.scratch())
-        command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1", *arguments]
+        command = [*before, *processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1", *arguments]
         root = f"http://127.0.0.1:{port}{base}"
         if base:
             command += ["--base-path", base]

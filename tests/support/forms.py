@@ -10,6 +10,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder,
 from pathlib import Path
 from types import ModuleType
 
+SWITCH = "set FLAGSVC_INTERPRETED=1 for the sources"
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 
 
@@ -36,9 +37,23 @@ def interpreted() -> bool:
 
 def compiled_modules() -> dict[str, bool]:
     """Return each module that is meant to be compiled, and whether a compiled one is there."""
+    return {_module(path): any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES) for path in _paths()}
+
+
+def outdated_modules() -> list[str]:
+    """Return the modules whose compiled form is older than their source."""
+    found = []
+    for path in _paths():
+        libraries = [path.with_suffix(end) for end in EXTENSION_SUFFIXES]
+        if any(each.exists() and each.stat().st_mtime < path.stat().st_mtime for each in libraries):
+            found.append(_module(path))
+    return found
+
+
+def _paths() -> list[Path]:
+    """Return the sources of the modules that are meant to be compiled."""
     lines = (line.partition("#")[0].strip() for line in (SOURCES / "flagsvc" / "compiled.txt").read_text().splitlines())
-    paths = [SOURCES / "flagsvc" / line for line in lines if line]
-    return {_module(path): any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES) for path in paths}
+    return [SOURCES / "flagsvc" / line for line in lines if line]
 
 
 def _module(path: Path) -> str:

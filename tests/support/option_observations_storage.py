@@ -8,6 +8,7 @@ import socket
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.settings.storage import server_at
 from support.aio import until
+from support.environments import only
 from support.option_ways import Observe, named_in
 from support.pki import Authority
 from support.redises import redis_server
@@ -18,8 +19,6 @@ PAIR = AUTHORITY.issue()
 PASSWORD = "open-sesame"
 SHORT_S = 1.9
 """Well above the time-out of the rows, well below the default."""
-LONG_MS = 10_000
-"""Well below the lease of the rows, well above the default."""
 
 
 def port_of(options: ProxyOptions) -> int | None:
@@ -43,18 +42,10 @@ def stored(*, password: str | None = None, tls: Authority | None = None, clients
     return look
 
 
-async def lasting(scene: Scene, options: ProxyOptions) -> object:
-    """See whether a lease holds for long."""
-    with redis_server(port=port_of(options)) as server:
-        async with scene.proxy(options):
-            await until(lambda: any(":lease:" in name for name in server.names()))
-            [lease] = [name for name in server.names() if ":lease:" in name]
-            return server.ask("PTTL", lease) > LONG_MS
-
-
 async def patient(scene: Scene, options: ProxyOptions) -> object:
     """See whether a server that takes connections and says nothing is waited for."""
     with socket.create_server(("127.0.0.1", port_of(options) or 0)):
         began = asyncio.get_running_loop().time()
-        async with scene.proxy(options):
+        async with scene.proxy(options) as proxy:
+            await until(only(proxy.app).storage_errors)
             return asyncio.get_running_loop().time() - began > SHORT_S

@@ -1,4 +1,4 @@
-"""The effects of options of the storage server and the fleet: one row for each tried value."""
+"""The effects of options of the storage server: one row for each tried value."""
 
 from __future__ import annotations
 
@@ -93,14 +93,5 @@ STORAGE = (
         look=see.stored(),
         seen=["flags:eu:store"],
         unset=["flagsvc:store"],
-    ),
-    Row(
-        name="leaseTime",
-        text="60000",
-        native=60_000,
-        beside=SERVER,
-        look=see.lasting,
-        seen=True,
-        unset=False,
     ),
 )

@@ -300,18 +300,28 @@ def node_script(name: str, text: str, package: str, *arguments: str) -> Iterator
 @contextmanager
 def postgresql() -> Iterator[str]:
     """Run a PostgreSQL cluster of its own, on a temporary folder; give the URL of an empty database in it."""
-    user = database_user()
-    initdb, postgres, port = _postgres_program("initdb"), _postgres_program("postgres"), free_port()
-    with scratch(user) as folder:
-        data = folder / "data"
-        make = [initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
-        with running("initdb", make, env={}, folder=folder, user=user) as program:
-            assert program.process.wait(120) == 0, program.output()
-        options = ["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "timezone=UTC"]
-        serve = [postgres, "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", folder, *options]
-        with running("postgres", serve, env={}, folder=folder, user=user, stop=signal.SIGINT) as program:
-            program.wait(lambda: _accepts(data / "postmaster.pid"), "ready", 60)
+    with scratch(database_user()) as folder:
+        make_cluster(folder, "data")
+        with cluster(folder, "data", port := free_port()):
             yield f"postgres://postgres@127.0.0.1:{port}/postgres"
+
+
+def make_cluster(folder: Path, name: str) -> None:
+    """Make the files of a PostgreSQL cluster in a folder below `folder`."""
+    initdb = postgres_program("initdb")
+    make = [initdb, "-D", folder / name, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+    with running("initdb", make, env={}, folder=folder, user=database_user()) as program:
+        assert program.process.wait(120) == 0, program.output()
+
+
+@contextmanager
+def cluster(folder: Path, name: str, port: int, *settings: str) -> Iterator[Program]:
+    """Run a PostgreSQL cluster until the block ends; `settings` are further ones, as `name=value`."""
+    options = [f"--{each}" for each in ("fsync=off", "full_page_writes=off", "timezone=UTC", *settings)]
+    serve = [postgres_program("postgres"), "-D", folder / name, "-h", "127.0.0.1", "-p", port, "-k", folder, *options]
+    with running(f"postgres-{name}", serve, env={}, folder=folder, user=database_user(), stop=signal.SIGINT) as program:
+        program.wait(lambda: _accepts(folder / name / "postmaster.pid"), "ready", 60)
+        yield program
 
 
 def database_user() -> str | None:
@@ -337,7 +347,7 @@ def _accepts(pid_file: Path) -> bool:
     return pid_file.exists() and pid_file.read_text().splitlines()[-1:] == ["ready   "]
 
 
-def _postgres_program(name: str) -> str:
+def postgres_program(name: str) -> str:
     """Return a program of PostgreSQL: Debian keeps them away from the search path."""
     found = [str(path) for path in sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)]
     return shutil.which(name) or (found[0] if found else needs.missing(f"PostgreSQL ({name}) is not installed"))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -42,6 +43,10 @@ EXIT_CODES: dict[type[FlagsvcError], int] = {
 """Errors that the caller can correct; every other error of ours exits with 1."""
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a file that standard output goes to, where the disk, a quota or a limit is reached."""
+
+
 def process() -> NoReturn:
     """Run the process's command line, and end the process with its exit code.
 
@@ -73,6 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        _discard_output()
+        return 1
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename is not None:
+            raise
+        print_problems(program, [f"cannot write standard output: {(error.strerror or 'failed').lower()}"])
         _discard_output()
         return 1
 

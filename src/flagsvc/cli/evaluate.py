@@ -23,6 +23,7 @@ from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
 from flagsvc.cli.parser import ParagraphFormatter
 from flagsvc.cli.reason_tree import MARKS, PLAIN_MARKS, format_tree
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
+from flagsvc.core.state_export import about_state_export
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
@@ -34,11 +35,12 @@ from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.kinds import MOST_HINTS
+from flagsvc.settings.kinds import MOST_HINTS, printable
 from flagsvc.settings.load import resolve
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME
 
+LONGEST_WARNING = 600
 OWN_FLAGS = {
     "flagsvcApiToken": ("--token", "token that the URL accepts, else what FLAGSVC_API_TOKEN holds"),
     "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
@@ -121,8 +123,8 @@ def run_enrichers(context: Context, files: Sequence[str]) -> Context:
 
 
 def warn(text: str) -> None:
-    """Print a warning to standard error."""
-    print(f"flagsvc evaluate: {text}", file=sys.stderr)
+    """Print a warning to standard error, in a line that a document cannot break."""
+    print(f"flagsvc evaluate: {printable(text, LONGEST_WARNING)}", file=sys.stderr)
 
 
 def read_settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -143,8 +145,8 @@ def is_set(name: str, resolved: Resolved) -> bool:
 def open_document(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Unfolded:
     """Return the document with its snapshot, and print its malformed parts to standard error."""
     if isinstance(document, dict) and "featureStrategies" in document:  # otherwise all its flags would be off
-        what = f"`{describe_source(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
-        raise ConfigurationError([f"{what}; {ENDPOINTS} give one"])
+        a_set = f"is a data set, as `flagsvc export` writes it, not a client-features document; {ENDPOINTS} give one"
+        raise ConfigurationError([f"`{describe_source(args.document)}` {about_state_export(document) or a_set}"])
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
         hash_encoding=settings["hashEncoding"],

@@ -51,7 +51,8 @@ def check_database(resolved: Resolved) -> None:
     if "database" in resolved.problems:
         return
     from flagsvc.core.errors import DatabaseError
-    from flagsvc.server.store.store import database_url, require_listenable
+    from flagsvc.server.store.engines import database_url
+    from flagsvc.server.store.store import require_listenable
 
     try:
         database_url(resolved.values["database"])

@@ -9,6 +9,7 @@ FlagsvcError
 ├── StoreError           a stored configuration cannot be read or written
 │   └── DamagedRecordError   what is stored is not whole, so nothing is lost if it is replaced
 ├── DatabaseError        the flag server's database cannot be used
+│   └── UnwritableError      the database can be read, and takes no changes
 ├── BackupError          a backup cannot be read, or the database does not take it (exit code 2)
 ├── SeedError            a seed file is wrong; carries every problem at once
 └── ListenError          the process cannot listen on the address (exit code 1)
@@ -76,6 +77,14 @@ class DamagedRecordError(StoreError):
 
 class DatabaseError(FlagsvcError):
     """The flag server's database cannot be opened, read or written. The message contains no secret."""
+
+
+class UnwritableError(DatabaseError):
+    """The flag server's database can be read, and takes no changes. `why` completes the sentence."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"the database cannot be written: {why}")
 
 
 class BackupError(FlagsvcError):

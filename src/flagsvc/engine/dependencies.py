@@ -5,8 +5,7 @@ A toggle with parents or children is a copy of the shared toggle, so that no sna
 
 from __future__ import annotations
 
-from flagsvc.engine.features import DYNAMIC, OFF, ParentToggle, Toggle, ToggleOutcome
-from flagsvc.engine.model import DependencySpec
+from flagsvc.engine.features import DYNAMIC, OFF, ParentToggle, Toggle, is_accepted
 from flagsvc.engine.parts import Part
 
 
@@ -33,10 +32,10 @@ class DependencyLinker:
             if reason:
                 break
             parent = self.toggle(self.parts[spec.feature])
-            variants = spec.wanted(self.parts[spec.feature].variants)
+            variants = spec.wanted()
             if not self.folding or parent.constant == DYNAMIC:
                 toggle.depend(ParentToggle(self.memoised_copy(parent), spec.enabled, variants))
-            elif not accepts(spec, variants, parent.outcomes[parent.constant]):
+            elif not is_accepted(parent.outcomes[parent.constant], spec.enabled, variants):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:
             toggle.turn_off(reason)
@@ -73,12 +72,3 @@ class DependencyLinker:
             copy = shared.copy()
             self.copies[shared.name] = copy
         return copy
-
-
-def accepts(spec: DependencySpec, variants: frozenset[str], outcome: ToggleOutcome) -> bool:
-    """Return whether an outcome of the parent satisfies the dependency (behaviour: Dependencies)."""
-    if not spec.enabled:
-        return not outcome.enabled
-    if not variants:
-        return outcome.enabled
-    return outcome.enabled and ("disabled" if outcome.variant is None else outcome.variant) in variants

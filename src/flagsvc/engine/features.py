@@ -10,6 +10,7 @@ from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.engine.model import Wanted
 from flagsvc.engine.run import TOGGLE, Run
 from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.variants import VariantChoice
@@ -37,21 +38,25 @@ class ParentToggle:
     A table of all outcomes would cost as much for each child as the parent has variants.
     """
 
-    def __init__(self, toggle: Toggle, enabled: bool, variants: frozenset[str]) -> None:
+    def __init__(self, toggle: Toggle, enabled: bool, variants: Wanted) -> None:
         self.toggle = toggle
         self.enabled = enabled
-        self.variants: frozenset[str] | None = variants if enabled and variants else None
+        self.variants = variants
 
     def satisfied(self, run: Run) -> bool:
         """Return whether the parent's outcome satisfies the dependency."""
         return self.accepts(self.toggle.outcome(run))
 
     def accepts(self, number: i64) -> bool:
-        """Return whether an outcome of the parent satisfies the dependency (behaviour: Dependencies)."""
-        outcome = self.toggle.outcomes[number]
-        if self.variants is None or not outcome.enabled:
-            return outcome.enabled == self.enabled
-        return ("disabled" if outcome.variant is None else outcome.variant) in self.variants
+        """Return whether an outcome of the parent satisfies the dependency."""
+        return is_accepted(self.toggle.outcomes[number], self.enabled, self.variants)
+
+
+def is_accepted(outcome: ToggleOutcome, enabled: bool, variants: Wanted) -> bool:
+    """Return whether an outcome of a parent satisfies a dependency (behaviour: Dependencies)."""
+    if not enabled or not outcome.enabled or not variants:
+        return outcome.enabled == enabled
+    return ("disabled" if outcome.variant is None else outcome.variant) in variants
 
 
 LONG_CHAIN: Final = 16
@@ -110,7 +115,9 @@ class Toggle:
         return None if self.constant >= 0 or self.dependent or self.memo >= 0 else rule
 
     def apply(self, strategies: list[CompiledStrategy]) -> None:
-        """Set the strategies, which only this toggle uses."""
+        """Set the strategies, which only this toggle uses. Those that it had are unlinked: Python releases a chain recursively."""
+        for strategy in self.strategies:
+            strategy.following = None
         after: CompiledStrategy | None = None
         for strategy in reversed(strategies):
             strategy.following = after

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import TypeAlias
 
 from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.values.cidr import AddressList, CidrSet
+
+Wanted: TypeAlias = frozenset[str] | str
+"""The variants that satisfy a dependency: a set of names, or a text with the names in it."""
 
 
 @mypyc_attr(acyclic=True)
@@ -127,11 +131,9 @@ class DependencySpec:
         self.variants = variants
         self.text = text
 
-    def wanted(self, names: frozenset[str]) -> frozenset[str]:
-        """Return the variants that satisfy the dependency, of a parent with variants of these names."""
-        if self.text:
-            return frozenset([self.text, *[name for name in names if name in self.text]])
-        return frozenset(self.variants)
+    def wanted(self) -> Wanted:
+        """Return what contains the names of the variants that satisfy the dependency; empty for any variant."""
+        return self.text or frozenset(self.variants)
 
 
 @mypyc_attr(acyclic=True)

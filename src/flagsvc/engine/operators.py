@@ -71,7 +71,7 @@ def compile_contains(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 def compile_regex_match(spec: ConstraintSpec, accepts: int) -> Predicate:
     """REGEX: a pattern that is not a text or not valid is false, and true if inverted."""
-    if not isinstance(spec.value, str) or spec.value == MISSING:
+    if not isinstance(spec.value, str):
         return constant(spec.inverted, "no regular expression is given")
     pattern = compile_regex(spec.value, spec.insensitive)
     if pattern is None:
@@ -110,7 +110,7 @@ def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 def text_value(spec: ConstraintSpec) -> str:
     """Return the constraint's single value as text; empty if it is missing."""
-    return "" if spec.value == MISSING else text_of(spec.value)
+    return "" if spec.value is MISSING else text_of(spec.value)
 
 
 def number_value(spec: ConstraintSpec) -> float:
@@ -120,7 +120,7 @@ def number_value(spec: ConstraintSpec) -> float:
 
 def date_value(spec: ConstraintSpec) -> float | None:
     """Return the constraint's value in epoch milliseconds; None for a missing or invalid value. Null is 1970."""
-    if spec.value == MISSING:
+    if spec.value is MISSING:
         return None
     if spec.value is None:
         return 0.0

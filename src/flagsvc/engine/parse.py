@@ -38,12 +38,16 @@ MAX_REPEATED: Final = 4 * 1024 * 1024
 """The most characters that the name of a feature may take in all outcomes together: the answer of each variant repeats it."""
 
 
+NO_VARIANT: Final = "\0"
+"""Stands for what is no name of a variant: no server stores a name with a NUL."""
+
+
 def is_included(raw: object, project: str | None, name_prefix: str | None) -> bool:
     """Return whether the feature passes the filters. A feature without a project passes every project filter."""
     if not isinstance(raw, dict):
         return True
     name = raw.get("name")
-    if name_prefix and isinstance(name, str) and not name.startswith(name_prefix):
+    if name_prefix and is_scalar(name) and not text_of(name).startswith(name_prefix):
         return False
     return not project or raw.get("project") in (None, project)
 
@@ -52,7 +56,10 @@ def parse_segment(raw: object, path: str, odd: Oddities | None = None) -> Segmen
     """Return one segment."""
     odd = odd or Oddities()
     segment = as_object(raw, path)
-    constraints = parse_constraints(segment.get("constraints") or None, f"{path}.constraints", odd)
+    listed = segment.get("constraints")
+    constraints = parse_constraints(listed, f"{path}.constraints", odd)
+    if isinstance(listed, (int, float)):
+        constraints = [None]  # for the reference, a strategy with zero or false has none, and a segment fails
     name = segment.get("name")
     return SegmentSpec(identity(segment.get("id"), f"{path}.id"), name if isinstance(name, str) else "", constraints)
 
@@ -232,7 +239,7 @@ def parse_variant(raw: object, path: str, odd: Oddities) -> VariantSpec:
     if isinstance(stated, (int, float)) and is_plain(stated):
         weight = int(stated)
     else:
-        odd.add(f"{path}.weight", "a whole number", None if stated == MISSING else stated)
+        odd.add(f"{path}.weight", "a whole number", None if stated is MISSING else stated)
     parsed = VariantSpec(
         text_of(name) if is_scalar(name) else "",
         weight,
@@ -290,7 +297,7 @@ def parse_dependency(raw: object, path: str, odd: Oddities | None = None) -> Dep
     for at, item in enumerate(listed):
         if not is_scalar(item):
             odd.add(f"{path}.variants[{at}]", SCALAR, item)
-        names.append(text_of(item) if is_scalar(item) else MISSING)
+        names.append(text_of(item) if is_scalar(item) else NO_VARIANT)
     if isinstance(text, str):
         odd.add(f"{path}.variants", "a list", text)
     return DependencySpec(

@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from flagsvc.engine.values.jsnumber import EXACT_INTEGERS
-from flagsvc.engine.values.jsvalue import MISSING, number_of, text_of
+from flagsvc.engine.values.jsvalue import number_of, text_of
 
 MAX_WEIGHT: Final = 2**31
 LONGEST: Final = 1000
@@ -25,7 +25,9 @@ def is_plain(raw: object) -> bool:
 
 
 def plus(left: object, right: object) -> object:
-    """Return the result of `left + right` in JavaScript."""
+    """Return the result of `left + right` in JavaScript. A text of LONGEST characters stays as it is."""
+    if isinstance(left, str) and len(left) == LONGEST:
+        return left
     if is_text(left) or is_text(right):
         return (text_of(left) + text_of(right))[:LONGEST]
     return number_of(left) + number_of(right)
@@ -33,7 +35,7 @@ def plus(left: object, right: object) -> object:
 
 def is_text(raw: object) -> bool:
     """Return whether `+` takes the value for a text."""
-    return isinstance(raw, (list, dict)) or (isinstance(raw, str) and raw != MISSING)
+    return isinstance(raw, (list, dict, str))
 
 
 def is_zero(raw: object) -> bool:
@@ -53,9 +55,10 @@ class Weights:
         for at, weight in enumerate(stated):
             total = plus(total, weight)
             if not is_zero(weight):
-                counter = plus(counter, weight)
+                before, counter = counter, plus(counter, weight)
                 self.indexes.append(at)
-                self.limits.append(number_of(counter))
+                # to read a long text takes as long as thousand sums
+                self.limits.append(self.limits[-1] if counter is before else number_of(counter))
         self.total: float = number_of(total)
 
     def draw(self, hashed: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.service import Service
 from flagsvc.server.api.errors import RETRY_S, is_away
@@ -21,5 +21,7 @@ class FrontendCaller:
 
 
 def unavailable(error: DatabaseError) -> Exception:
-    """Return the 503 for a database that is away; any other error of it as it is."""
+    """Return the 503 for a database that is away, or takes no changes; any other error of it as it is."""
+    if isinstance(error, UnwritableError):
+        return HttpError(503, str(error), [], "", RETRY_S)
     return HttpError(503, "the database is away", [], "", RETRY_S) if is_away(error) else error

@@ -125,7 +125,7 @@ TEXT: Final = String()
 NAME: Final = String(min_length=1)
 SDK: Final = OrNull(String(description="Name and version of the SDK.", example="some-sdk:1.2.3"))
 INSTANCE: Final = OrNull(String(description="One running instance of it; `default` if absent.", example="shop-1"))
-IGNORED: Final = Unchecked(TEXT)
+IGNORED: Final = OrNull(TEXT)
 ABOUT: Final[dict[str, Shape]] = {
     "environment": IGNORED,
     **dict.fromkeys(("platformName", "platformVersion", "yggdrasilVersion", "specVersion"), IGNORED),
@@ -254,10 +254,10 @@ def read_usage(name: str, counts: Mapping[str, Any]) -> ReportedUsage:
     return ReportedUsage(name, counts.get("yes", 0), counts.get("no", 0), read)
 
 
-def count_malformed(entries: Iterable[Entry]) -> int:
-    """Return how many of some checked entries cannot be read, and how many variants of the others."""
-    found = 0
-    for entry in entries:
+def count_malformed(counts: Iterable[Entry], applications: Iterable[Entry] = ()) -> int:
+    """Return how many of some checked entries cannot be read, and how many variants of the counts that can."""
+    found = sum(1 for entry in applications if entry is None)
+    for entry in counts:
         variants = {"": None} if entry is None else entry.get("variants") or {}
         found += sum(1 for times in variants.values() if times is None)
     return found

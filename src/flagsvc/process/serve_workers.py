@@ -74,7 +74,7 @@ class ParentEnvironment(UpstreamSync):
             AnswerCache(0),
             worker_pool,
             loops=self.restarts,
-            fleet=self.fleet,
+            storage_errors=self.storage_errors,
             tokens=None if setup.name or self.tokens is None else lookups,
         )
 

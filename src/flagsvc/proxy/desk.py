@@ -65,7 +65,6 @@ def show(synced: UpstreamSync) -> ShownEnvironment:
         notes=synced.poller.notes,
         asked=synced.counters,
         changes=synced.changes,
-        fleet=synced.fleet,
         settings=setup.service_settings,
         compile_options=setup.compile_options,
         enrichers=setup.enrichers.functions,

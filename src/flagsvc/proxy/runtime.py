@@ -45,7 +45,13 @@ class EnvironmentRuntime(UpstreamSync):
         self.setup = setup
         tokens = None if setup.name or self.tokens is None else lookups
         self.service = callers.make_service(
-            setup, holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet, tokens=tokens
+            setup,
+            holder,
+            self.counters,
+            self.random,
+            loops=self.restarts,
+            storage_errors=self.storage_errors,
+            tokens=tokens,
         )
 
     def restarts(self) -> dict[str, int]:

@@ -23,7 +23,15 @@ from flagsvc.proxy.api.samples import count_former, readings
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import FormerCounts, Loops, ReplicaStatus, Sources, TokenStatus, no_loops
+from flagsvc.proxy.api.sources import (
+    FormerCounts,
+    Loops,
+    Sources,
+    StorageErrors,
+    TokenStatus,
+    no_loops,
+    no_storage_errors,
+)
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE, ScopedServices
 from flagsvc.proxy.scopes import ScopedHolder
@@ -257,7 +265,7 @@ class CallersSide:
         random: Random,
         fetch_metrics: FetchMetrics | None = None,
         loops: Loops = no_loops,
-        fleet: ReplicaStatus | None = None,
+        storage_errors: StorageErrors = no_storage_errors,
         tokens: TokenStatus | None = None,
     ) -> Service:
         """Return the service of one environment. Its requests are counted on where those of another one of its name ended.
@@ -274,7 +282,7 @@ class CallersSide:
             random=random,
             fetch_metrics=fetch_metrics,
             loops=loops,
-            fleet=fleet,
+            storage_errors=storage_errors,
             shared=self._process or (None if self.router is None else self.router.process),
             surroundings=Surroundings(
                 counts=self._counts.setdefault(setup.name, RouteCounts()),

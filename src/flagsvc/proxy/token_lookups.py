@@ -116,7 +116,7 @@ def make_token_store(setup: ProxySetup) -> ProviderTokenStore:
     server = server_at(options.storage)
     if options.storage_provider is not None or server is None:
         return ProviderTokenStore(make_storage(options), key, setup.log)
-    from flagsvc.proxy.replication import make_store
+    from flagsvc.proxy.redis.stores import make_store
 
     store = make_store(options, server)
-    return ProviderTokenStore(store, key, setup.log, store.client.aclose)
+    return ProviderTokenStore(store, key, setup.log, store.aclose)

@@ -10,11 +10,9 @@ restart.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
@@ -31,6 +29,7 @@ from flagsvc.proxy.configuration.stores import (
     FileStore,
     NoStore,
     StorageProvider,
+    StorageServer,
     storage_at,
     storage_key,
 )
@@ -44,9 +43,6 @@ from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.upstreams import upstream_of_options
-
-if TYPE_CHECKING:
-    from flagsvc.proxy.replication import SharedConfiguration
 
 ORIGINS: dict[str, str] = {
     State.COLD: "nowhere",
@@ -87,19 +83,12 @@ class UpstreamSync:
         self.checked_folders = setup.checked_folders
         self.name = setup.name
         self.storage_key = make_storage_key(setup.options, setup.name)
-        self.shared = make_shared(setup, self.storage, self.storage_key, holder, random.random)
-        self.fleet = None if self.shared is None else self.shared.fleet
         self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
         self.http = None if self.upstream is None else HttpSource(self.upstream)
-        shared = self.shared
         self.changes = ChangeLog(setup.clock.now, counters.forget_sums)
         if setup.has_pages:
             self.changes.watch(holder)
-        self.document_storage = (
-            DocumentStorage(self.storage, self.storage_key, setup.log)
-            if shared is None
-            else shared.make_document_storage()
-        )
+        self.document_storage = DocumentStorage(self.storage, self.storage_key, setup.log)
         self.poller = self.make_poller(setup, prepare or make_preparer(setup))
         self.reporter = None if self.upstream is None else self.make_reporter(setup, self.upstream)
         self.tokens = tokens
@@ -110,6 +99,10 @@ class UpstreamSync:
         """Whether there is a configuration."""
         return self.holder.is_ready
 
+    def storage_errors(self) -> int | None:
+        """Return how often a request to the storage server failed; None without such a server."""
+        return self.storage.errors if isinstance(self.storage, StorageServer) else None
+
     @property
     def project(self) -> str | None:
         """The only project of the flags; None for all."""
@@ -117,8 +110,6 @@ class UpstreamSync:
 
     def start(self) -> None:
         """Start to poll, to register and to send usage metrics, in the running loop."""
-        if self.fleet is not None:
-            self.fleet.start()
         self.poller.start()
         if isinstance(self.storage, FileStore) and str(self.storage.folder) not in self.checked_folders:
             self.checked_folders.add(str(self.storage.folder))
@@ -153,21 +144,19 @@ class UpstreamSync:
                     self.log.error("stopping failed", error=locate_error(result))
             if self.upstream is not None:
                 await self.upstream.aclose()
-            if self.fleet is not None:
-                await self.fleet.stop()
+            if isinstance(self.storage, StorageServer):
+                await self.storage.aclose()
 
     def restarts(self) -> dict[str, int]:
         """Return how often each loop was restarted after an unexpected failure, by name."""
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
-        fleet = {} if self.fleet is None else {"fleet": self.fleet.restarts}
-        return {"polling": self.poller.restarts, **usage, **fleet}
+        return {"polling": self.poller.restarts, **usage}
 
     def renew_token(self, options: ProxyOptions) -> None:
         """Use the token of these options for the upstream from now on, and poll immediately if it is a new one.
 
-        The configuration is then stored under the new token's key. A fleet keeps its key, which all replicas know, until
-        they restart. A token of another project or environment is refused: the counts, and what a fleet shares, belong to
-        the present one.
+        The configuration is then stored under the new token's key. A token of another project or environment is refused: the counts
+        belong to the present one.
         """
         token = options.flagsvc_api_token
         if has_other_scope(self.token, token):
@@ -177,17 +166,12 @@ class UpstreamSync:
         if self.upstream is None or self.http is None or not self.upstream.renew(token):
             return
         self.http.renew()
-        if self.fleet is None:
-            self.document_storage.rename(make_storage_key(options, self.name))
-        else:
-            self.fleet.news.set()
+        self.document_storage.rename(make_storage_key(options, self.name))
 
     def poll_now(self) -> None:
-        """Poll the upstream now, also within a pause that it has asked for. In a fleet, the replica that polls for all does so."""
+        """Poll the upstream now, also within a pause that it has asked for."""
         if self.http is not None:
             self.http.poll_now()
-            if self.fleet is not None:
-                self.fleet.news.set()
 
     def check_tokens(self) -> None:
         """Ask the upstream again about every known token of callers, also within a pause."""
@@ -203,9 +187,9 @@ class UpstreamSync:
 
     def make_poller(self, setup: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
         """Return the loop that keeps the configuration current."""
-        options, source = setup.options, make_source(setup, self.http)
+        options = setup.options
         return Poller(
-            source if self.shared is None else self.shared.make_source(source),
+            make_source(setup, self.http),
             self.holder,
             prepare,
             self.document_storage,
@@ -324,21 +308,9 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
     server = server_at(options.storage)
     if server is None:
         return storage_at(options.storage)
-    from flagsvc.proxy.replication import make_store
+    from flagsvc.proxy.redis.stores import make_store
 
     return make_store(options, server)
-
-
-def make_shared(
-    setup: ProxySetup, storage: StorageProvider, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
-) -> SharedConfiguration | None:
-    """Return the shared parts of replicas that keep their configuration on one server; None for any other storage."""
-    if server_at(setup.options.storage) is None:
-        return None
-    from flagsvc.proxy.replicas import ServerStore
-    from flagsvc.proxy.replication import SharedConfiguration
-
-    return SharedConfiguration(setup, storage, key, holder, draw) if isinstance(storage, ServerStore) else None
 
 
 def make_storage_key(options: ProxyOptions, name: str = "") -> str:

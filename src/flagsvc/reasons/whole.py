@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from flagsvc.engine.context import Context
-from flagsvc.engine.dependencies import accepts
-from flagsvc.engine.features import ToggleOutcome
+from flagsvc.engine.features import ToggleOutcome, is_accepted
 from flagsvc.engine.model import DependencySpec
 from flagsvc.engine.run import Memory, Run
 from flagsvc.reasons.conditions import ConditionWalk
@@ -117,10 +116,10 @@ class Walk:
         """Return the step of a dependency."""
         problem = self.problem(spec)
         found = None if problem else self.toggle(spec.feature, reached and evaluated)
-        wanted = spec.wanted(frozenset([found.variant] if found else []))
+        outcome = None if found is None else ToggleOutcome(found.enabled, found.variant, b"")
         return DependencyStep(
             words=dependency_words(spec),
-            answer=found is not None and accepts(spec, wanted, ToggleOutcome(found.enabled, found.variant, b"")),
+            answer=outcome is not None and is_accepted(outcome, spec.enabled, spec.wanted()),
             reached=reached,
             feature=spec.feature,
             enabled=spec.enabled,

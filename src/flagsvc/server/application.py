@@ -25,7 +25,7 @@ from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.server.api.operations import BAD
 from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT
 from flagsvc.server.runtime import MakeFrontend, ServerRuntime, open_runtime
-from flagsvc.server.store.store import database_url
+from flagsvc.server.store.engines import database_url
 from flagsvc.settings.server import ServerOptions
 
 LIVEZ, ALIVE = b"/livez", b"ok"

@@ -31,9 +31,11 @@ from flagsvc.server.sign_in.ways import make_ways
 from flagsvc.server.start import initialize, new_database_notices
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
+from flagsvc.server.store.engines import database_url
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.seed.apply import read_seed
-from flagsvc.server.store.store import Store, database_url, open_store
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.writability import WritabilityThread
 from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
 from flagsvc.settings.server import ServerOptions
@@ -112,6 +114,8 @@ def open_runtime(
         made = prepare_folder(options.database)
         store = open_store(options.database, clock, log, options.database_listen_url)
         resources.callback(store.close)
+        store.writability.announce(log)
+        store.probe(commit=True)
         notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
         documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
@@ -132,6 +136,7 @@ def open_runtime(
         announce_news(server)
         resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
         resources.callback(start_sender(server, Reach(options.webhook_networks)).close)
+        resources.callback(WritabilityThread(store.look, store.probe, store.writability).close)
         pipeline = Pipeline(
             (*ROUTES, *PAGE_ROUTES),
             server,

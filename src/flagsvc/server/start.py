@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from flagsvc.core.container import in_container, is_mounted
+from flagsvc.core.errors import UnwritableError
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
+from flagsvc.server.store.engines import database_url, describe_place
 from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.initial_tokens import create_initial_tokens, find_wanted_tokens
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
-from flagsvc.server.store.store import Store, database_url
+from flagsvc.server.store.store import Store
 from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
 
@@ -69,6 +72,7 @@ NEW_IN_CONTAINER = (
     " file on a volume or to a PostgreSQL"
 )
 
+Made = TypeVar("Made")
 SEED_SKIPPED = (
     "the seed is not applied: the database is in use and has not had this seed. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
     "what is missing and changes nothing that is there"
@@ -78,18 +82,30 @@ SEED_SKIPPED = (
 def initialize(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
     """Apply the seed, make sure that a token exists, create the initial tokens, and return the startup notices.
 
-    If the database is in use and has not had this seed, the seed is skipped with a warning, unless `seedMode` is `add`.
+    If the database is in use and has not had this seed, the seed is skipped with a warning, unless `seedMode` is `add`. What a
+    database that takes no changes lacks is left out, too, each with a warning.
 
     Raises ConfigurationError if an initial token names an unknown project or environment.
     """
-    seed_notices = [] if seed is None else apply_seed(store, options, seed, log)
+    seeded = None if seed is None else write_or_warn(log, "the seed", lambda: apply_seed(store, options, seed, log))
     wanted = find_wanted_tokens(store, options)
-    secrets = create_first_token(store)  # before the initial tokens: no user has one of those
+    # before the initial tokens: no user has one of those
+    secrets = write_or_warn(log, "the first token of an administrator", lambda: create_first_token(store))
     first = [] if secrets is None else [first_start_notice(secrets, url)]
-    initial = token_notices(create_initial_tokens(store, wanted))
+    created = write_or_warn(log, "the initial tokens", lambda: create_initial_tokens(store, wanted))
+    initial = token_notices(created or 0)
     count = count_features(store)
     line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {describe_location(options.database)}"
-    return [Notice(line), *seed_notices, *first, *initial]
+    return [Notice(line), *(seeded or []), *first, *initial]
+
+
+def write_or_warn(log: Logger, what: str, write: Callable[[], Made]) -> Made | None:
+    """Return what `write` returns; None, after a warning, if the database takes no changes. `what` is missing then."""
+    try:
+        return write()
+    except UnwritableError as error:
+        log.warn(f"{what} cannot be written: restart the server once the database takes changes", error=str(error))
+        return None
 
 
 def token_notices(count: int) -> list[Notice]:
@@ -145,7 +161,4 @@ def new_database_notices(made: Path | None, environment: Mapping[str, str], root
 
 def describe_location(database: str) -> str:
     """Return where the database is, without user name and password."""
-    url = database_url(database)
-    if url.get_backend_name() == "sqlite":
-        return str(url.database)
-    return f"PostgreSQL, database `{url.database}` on {url.host or url.query.get('host') or 'this machine'}"
+    return describe_place(database_url(database))

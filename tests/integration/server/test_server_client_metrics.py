@@ -240,6 +240,7 @@ def test_applications_that_cannot_be_read(client: AppClient) -> None:
         "projects": [None, "p"],
         "sdkVersion": {},
         "sdkType": "x",
+        "variants": [1],
     }
     assert taken(bulk(client, [None, {"appName": None}, odd], [{"featureName": "one", "appName": "a", "yes": 1}]))
     [row] = client.get("/api/admin/metrics/applications").json()["applications"]

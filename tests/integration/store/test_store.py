@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.engines import database_url, load_json
 from flagsvc.server.store.schema import events, segments
-from flagsvc.server.store.store import database_url, load_json, open_store
+from flagsvc.server.store.store import open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
 

@@ -167,6 +167,15 @@ def test_variants_of_an_older_version(client: AppClient, table: str, variants: l
     assert restored(store, backup_of(store), replace=True).notes == []
 
 
+def test_a_payload_that_is_none(client: AppClient) -> None:
+    """A variant without a payload does not get one."""
+    store = client.server.store
+    mixed = [variant("blue", 500, payload=None), variant("green", 500, payload=5), variant("red", 0, payload={})]
+    restored(store, remade(with_value("strategies", variants=mixed)(lines_of(backup_of(store)))), replace=True)
+    mended = next(each["row"]["variants"] for each in rows_of(backup_of(store)) if each["table"] == "strategies")
+    assert [each.get("payload") for each in mended] == [None, None, {"type": "string", "value": ""}]
+
+
 def draw(variants: list[dict[str, object]], number: int) -> object:
     """Return what an evaluation says of a flag with these variants."""
     flag = {"name": "f", "enabled": True, "strategies": [], "variants": variants}

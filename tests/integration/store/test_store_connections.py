@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, RETRY_S, enable_wal
+from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.postgresql import arguments, read_url
-from flagsvc.server.store.store import make_engine
 
 KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"}
 

@@ -18,6 +18,7 @@ from sqlalchemy import Engine, bindparam, column, insert, inspect, select, table
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.columns import Json, UtcDateTime
+from flagsvc.server.store.engines import make_engine
 from flagsvc.server.store.migrate import VERSION_TABLE, known_versions, migrate
 from flagsvc.server.store.migration_steps import alembic_config
 from flagsvc.server.store.schema import (
@@ -31,14 +32,13 @@ from flagsvc.server.store.schema import (
     strategy_types,
     tag_types,
 )
-from flagsvc.server.store.store import make_engine
 from support.processes import ROOT
 
 STARTER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from flagsvc.server.store.migrate import migrate
-from flagsvc.server.store.store import make_engine
+from flagsvc.server.store.engines import make_engine
 engine = make_engine(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -262,7 +262,7 @@ def test_the_versions_are_those_of_alembic() -> None:
 
 def test_a_start_on_a_current_database_does_without_alembic(sqlite_url: str) -> None:
     """Alembic takes a sixth of a start's processor time."""
-    code = "import sys; from flagsvc.server.store.migrate import migrate; from flagsvc.server.store.store import make_engine"
+    code = "import sys; from flagsvc.server.store.migrate import migrate; from flagsvc.server.store.engines import make_engine"
     code += f"; migrate(make_engine({sqlite_url!r})); assert 'alembic' not in sys.modules"
     environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": ""}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

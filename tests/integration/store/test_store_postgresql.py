@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import insert, select, text
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.server.store.obstacles import FULL, RIGHTS, STANDBY
 from flagsvc.server.store.postgresql import is_pooled
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Store, open_store
@@ -61,6 +62,12 @@ def names(store: Store) -> list[str]:
     """Return the names of all users."""
     with store.reading() as tx:
         return list(tx.db.execute(select(users.c.name)).scalars())
+
+
+def word(store: Store) -> str:
+    """Return the word for what keeps changes out; empty if they are taken."""
+    obstacle = store.writability.obstacle
+    return "" if obstacle is None else obstacle.word
 
 
 @contextmanager
@@ -224,21 +231,81 @@ def test_a_read_only_database_is_read(postgresql_url: str) -> None:
         write(store)
         execute(postgresql_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         store.engine.dispose()
-        with pytest.raises(DatabaseError, match="read-only transaction"):
+        with pytest.raises(DatabaseError, match="cannot be written: it is a standby, or takes no changes"):
             write(store)
         assert names(store) == [NAME]
         with opened(postgresql_url) as other:
             assert names(other) == [NAME]
-        execute(
-            postgresql_url,
-            "BEGIN READ WRITE",
-            f"ALTER DATABASE {name} SET default_transaction_read_only = off",
-            "COMMIT",
-        )
-        with pytest.raises(DatabaseError, match="read-only transaction"):
-            write(store)  # this connection is the last of its kind: the next one is new
-        write(store, "second")
-        assert names(store) == [NAME, "second"]
+            other.probe(commit=True)
+            assert word(other) == STANDBY.word
+            execute(
+                postgresql_url,
+                "BEGIN READ WRITE",
+                f"ALTER DATABASE {name} SET default_transaction_read_only = off",
+                "COMMIT",
+            )
+            other.probe(commit=True)
+            assert word(other) == ""
+            write(other, "second")  # the probe has closed the connections that were read-only
+        with pytest.raises(DatabaseError, match="cannot be written: it is a standby, or takes no changes"):
+            write(store)  # nobody has probed: this connection is the last of its kind, and the next one is new
+        write(store, "third")
+        assert names(store) == [NAME, "second", "third"]
+
+
+def test_a_role_that_may_only_read(postgresql_url: str) -> None:
+    """A role without the right to change a table reads, is told what it lacks, and writes once it has the right."""
+    role = f"reader_of_{postgresql_url.rpartition('/')[2]}"
+    mine = postgresql_url.replace("postgres@", f"{role}@")
+    with opened(postgresql_url) as store:
+        write(store)
+    execute(postgresql_url, f"CREATE ROLE {role} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+    try:
+        with opened(mine) as store:
+            for commit in (False, True):
+                store.probe(commit=commit)
+                assert word(store) == RIGHTS.word
+            with pytest.raises(UnwritableError, match="its role has no right to change every table"):
+                write(store, "refused")
+            assert names(store) == [NAME]
+            most = "INSERT, UPDATE, DELETE"
+            execute(
+                postgresql_url,
+                f"GRANT {most} ON ALL TABLES IN SCHEMA public TO {role}",
+                f"REVOKE INSERT ON users FROM {role}",
+            )
+            store.probe(commit=True)
+            assert word(store) == RIGHTS.word, "one table is enough"
+            execute(
+                postgresql_url,
+                f"GRANT INSERT ON users TO {role}",
+                f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
+            )
+            store.probe(commit=True)
+            assert word(store) == ""
+            write(store, "second")
+    finally:
+        execute(postgresql_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def fail_with(store: Store, state: str) -> None:
+    """Make a change that fails with a code of PostgreSQL."""
+    with store.writing(None) as tx:
+        tx.db.execute(text(f"DO $$ BEGIN RAISE SQLSTATE '{state}'; END $$"))
+
+
+def test_a_full_disk_of_the_server(postgresql_url: str) -> None:
+    """PostgreSQL's error for a full disk is a refusal with a reason; any other error is none."""
+    with opened(postgresql_url) as store:
+        for state, why in (
+            ("53200", "the database failed"),
+            ("53100", "the database cannot be written: the disk is full"),
+        ):
+            with pytest.raises(DatabaseError, match=why):
+                fail_with(store, state)
+        assert word(store) == FULL.word
+        store.probe(commit=True)
+        assert word(store) == ""
 
 
 def change_without(store: Store, outage: Callable[[bool], None]) -> None:

@@ -208,6 +208,15 @@ def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert run.out.startswith("1 of 4 toggles are on")
 
 
+def test_a_warning_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name in a document controls no terminal."""
+    name = "\x1b[31m\nflagsvc" + "x" * 9999
+    (tmp_path / "d.json").write_text(json.dumps({"features": [{"name": name, "enabled": 1}]}))
+    run = Run(capsys, str(tmp_path / "d.json"))
+    assert run.err.count("\n") == 1 and len(run.err) < 700
+    assert "of toggle `\\x1b[31m\\nflagsvcxxx" in run.err
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -104,6 +104,8 @@ def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
         (("zzz",), f"flagsvc: unknown command `zzz`; the commands are {', '.join(words_after(''))}"),
         (("proxy", "--prot", "1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
         (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--admin-port", "1"), "flagsvc proxy: unknown option `--admin-port`"),
+        (("proxy", "--metrics-port", "1"), "flagsvc proxy: unknown option `--metrics-port`"),
         (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
         (("proxy", "--zzz"), "flagsvc proxy: unknown option `--zzz`"),
         (("server", "--environments", "a"), "flagsvc server: unknown option `--environments`\n"),
@@ -179,6 +181,15 @@ def test_closed_pipe(argument: str) -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help", "config"])
+def test_output_onto_a_full_disk(argument: str) -> None:
+    """Where standard output goes to a full disk, a command ends with exit code 1 and a sentence."""
+    with open("/dev/full", "wb") as full:
+        done = run_python("-c", "import sys; from flagsvc.cli import main; sys.exit(main())", argument, stdout=full)
+    program = "flagsvc" if argument.startswith("-") else f"flagsvc {argument}"
+    assert (done.returncode, done.stderr) == (1, f"{program}: cannot write standard output: no space left on device\n")
 
 
 @pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])

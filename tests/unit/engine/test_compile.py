@@ -10,7 +10,8 @@ import pytest
 
 from flagsvc.engine.compile import Compiled, CompileOptions, Compiler, compile_document
 from flagsvc.engine.features import ParentToggle, Toggle, ToggleOutcome
-from support.evaluating import constraint, feature, strategy
+from flagsvc.engine.strategies import CompiledStrategy, Everyone
+from support.evaluating import constraint, feature, region, strategy
 
 
 def compiled_both_ways(*features: dict[str, Any], segments: list[Any] | None = None) -> list[Compiled]:
@@ -65,3 +66,29 @@ def test_outcomes_of_a_parent(enabled: bool, variants: tuple[str, ...], accepted
     toggle = Toggle("p", [ToggleOutcome(state, variant, b"") for state, variant in OUTCOMES])
     parent = ParentToggle(toggle, enabled, frozenset(variants))
     assert [parent.accepts(number) for number in range(len(OUTCOMES))] == accepted
+
+
+def test_a_long_text_in_the_place_of_variants() -> None:
+    """A dependency looks for the variant of a parent in the text when it is drawn, and not for all variants before."""
+    drawn = [{"name": f"v{number}", "weight": 1} for number in range(20_000)]
+    parent = feature("p", strategy("default", constraint("IN", values=["eu"])), variants=drawn)
+    child = {**feature("c"), "dependencies": [{"feature": "p", "variants": "x" * 1_000_000}]}
+    started = time.monotonic()
+    for compiled in compiled_both_ways(parent, child):
+        assert compiled.snapshot.decide(region("eu"), "c") == (False, "disabled")
+    assert time.monotonic() - started < 15
+
+
+def test_many_strategies_that_never_decide() -> None:
+    """Those that are removed are released one by one: recursion ended the process after 300,000, a document of 2 MB."""
+    made = compile_document({"features": [feature("a", *[{}] * 300_000)]}, CompileOptions())
+    assert made.snapshot.decide(region("eu"), "a") == (False, "disabled")
+
+
+def test_removed_strategies_are_no_chain() -> None:
+    """A toggle unlinks the strategies that it had."""
+    toggle = Toggle("a", [])
+    before: list[CompiledStrategy] = [Everyone() for _ in range(3)]
+    toggle.apply(before)
+    toggle.apply(before[1:2])
+    assert [each.following for each in before] == [None] * 3

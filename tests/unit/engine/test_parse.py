@@ -273,3 +273,14 @@ def test_any_json_compiles_or_is_refused_and_evaluation_never_raises(document: o
         for toggle in json.loads(body)["toggles"]:
             assert set(toggle) == {"name", "enabled", "variant", "impressionData"}
     assert made.take_faults() == []
+
+
+@pytest.mark.parametrize(
+    ("constraints", "expected"),
+    [(None, True), ([], True), ("", True), (0, False), (False, False), ({}, False), (5, False)],
+)
+def test_constraints_of_a_segment_that_are_no_list(constraints: object, expected: bool) -> None:
+    """As in the reference, null and an empty text are none. On the others the reference fails, so that they never hold."""
+    segments: list[object] = [{"id": 1, "constraints": constraints}]
+    made = compiled(feature("f", strategy("default", segments=[1])), segments=segments).snapshot
+    assert made.decide(Context(), "f")[0] is expected

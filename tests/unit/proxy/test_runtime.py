@@ -138,7 +138,7 @@ class Beside:
     ],
 )
 def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
-    """Counts and the fleet belong to the environment of the start. A token without an environment is accepted."""
+    """Counts belong to the environment of the start. A token without an environment is accepted."""
     log = RecordingLog()
     made = only(ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old", logger=log))))
     before = made.upstream._headers if made.upstream else None

@@ -7,18 +7,25 @@ from typing import Final
 
 from flagsvc.engine.values import jsnumber
 
-MISSING: Final = "\0missing"
+
+class Missing:
+    """The type of MISSING."""
+
+
+MISSING: Final = Missing()
 """Stands for a value that is not there. Null is different: JavaScript reads it as zero."""
 
 
 def text_of(raw: object) -> str:
     """Return the result of `String(value)`: `undefined` for MISSING, the joined items for a list."""
     if isinstance(raw, str):
-        return "undefined" if raw == MISSING else raw
+        return raw
     if isinstance(raw, (bool, int, float)):
         return jsnumber.scalar_text(raw)
     if isinstance(raw, list):
         return joined(raw)
+    if raw is MISSING:
+        return "undefined"
     return "null" if raw is None else "[object Object]"
 
 
@@ -45,12 +52,12 @@ def number_of(raw: object) -> float:
         return 1.0 if raw else 0.0
     if isinstance(raw, (int, float)):
         return jsnumber.from_json(raw)
-    return math.nan if raw == MISSING or isinstance(raw, dict) else jsnumber.parse(text_of(raw))
+    return math.nan if raw is MISSING or isinstance(raw, dict) else jsnumber.parse(text_of(raw))
 
 
 def is_true(raw: object) -> bool:
     """Return the result of `Boolean(value)`: a list or an object is true, even an empty one."""
-    return isinstance(raw, (list, dict)) or (raw != MISSING and bool(raw))
+    return isinstance(raw, (list, dict)) or (raw is not MISSING and bool(raw))
 
 
 def is_scalar(raw: object) -> bool:

@@ -41,14 +41,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The result of a source: the bytes of the document and its ETag. Without `body` the document with that ETag is still current.
-
-    `age_s` is how many seconds ago another process asked the upstream, if it did.
-    """
+    """The result of a source: the bytes of a document and its ETag. Without `body` the document with that ETag is still current."""
 
     body: bytes | None = field(repr=False)
     etag: str | None = None
-    age_s: float = 0.0
 
 
 @dataclass(frozen=True)

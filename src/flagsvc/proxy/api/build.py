@@ -29,7 +29,15 @@ from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import FormerCounts, Loops, ReplicaStatus, Sources, TokenStatus, no_loops
+from flagsvc.proxy.api.sources import (
+    FormerCounts,
+    Loops,
+    Sources,
+    StorageErrors,
+    TokenStatus,
+    no_loops,
+    no_storage_errors,
+)
 from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
@@ -73,7 +81,7 @@ class Ports(NamedTuple):
     fetch_metrics: FetchMetrics | None = None
     loops: Loops = no_loops
     readiness: Readiness | None = None
-    fleet: ReplicaStatus | None = None
+    storage_errors: StorageErrors = no_storage_errors
     reached: Reached | None = None
     surroundings: Surroundings = ALONE
 
@@ -135,7 +143,7 @@ def build(
         loops=ports.loops,
         reached=reached.counts,
         private=not settings.without_admin_address,
-        fleet=ports.fleet,
+        storage_errors=ports.storage_errors,
         environments=ports.surroundings.environments,
         tokens=ports.surroundings.tokens,
         former=ports.surroundings.former,

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from flagsvc.engine.document import segment_id
 from flagsvc.engine.fragments import encode
-from flagsvc.engine.parse import is_included
+from flagsvc.engine.parse import is_included, name_of, parse_segments
+from flagsvc.engine.reading import Oddities
+from flagsvc.engine.values.jsvalue import is_true
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.ports import ServedDocument
@@ -108,7 +111,7 @@ def find_feature(body: bytes, name: str) -> bytes | None:
     top = split(body)
     for raw in items_of(top.get("features")):
         feature = value_of(raw)
-        if isinstance(feature, dict) and feature.get("name") == name:
+        if isinstance(feature, dict) and name_of(feature) == name:
             return bytes(inline_segments(raw, SegmentIndex(items_of(top.get("segments")))))
     return None
 
@@ -145,15 +148,15 @@ class SegmentIndex:
 
     def __init__(self, items: Iterable[msgspec.Raw]) -> None:
         self.room = MAX_INLINED
-        self.known: dict[object, tuple[list[object], int]] = {}
+        self.known: dict[str, tuple[list[object], int]] = {}
         for item in items:
             each = value_of(item)
-            if isinstance(each, dict) and isinstance(each.get("id"), int | str):
-                self.known[each["id"]] = each.get("constraints") or [], len(memoryview(item))
+            if isinstance(each, dict):
+                self.known[segment_id(each, "")] = constraints_of(each, fails=(int, float)), len(memoryview(item))
 
-    def take(self, identity: object) -> list[object]:
+    def take(self, identity: str) -> list[object]:
         """Return the constraints of a segment; of a missing one the IMPOSSIBLE. Raises HttpError (500) if there is no room left."""
-        constraints, size = self.known.get(identity if isinstance(identity, int | str) else None, ([IMPOSSIBLE], 0))
+        constraints, size = self.known.get(identity, ([IMPOSSIBLE], 0))
         self.room -= size
         if self.room < 0:
             raise HttpError(500, TOO_LARGE, [])
@@ -171,7 +174,18 @@ def inline_segments(raw: msgspec.Raw, segments: SegmentIndex) -> msgspec.Raw:
         return raw
     for strategy in strategies:
         named = strategy.pop("segments", None) if isinstance(strategy, dict) else None
-        if isinstance(named, list) and named:
-            own = strategy.get("constraints") or []
-            strategy["constraints"] = [*own, *chain.from_iterable(segments.take(identity) for identity in named)]
+        if identities := parse_segments(named, "", Oddities()):
+            own = constraints_of(strategy)
+            strategy["constraints"] = [*own, *chain.from_iterable(map(segments.take, identities))]
     return msgspec.Raw(encode(feature))
+
+
+def constraints_of(owner: dict[str, Any], fails: tuple[type, ...] = ()) -> list[object]:
+    """Return the constraints of a strategy or a segment. What the engine takes for one that never holds is the IMPOSSIBLE.
+
+    `fails` are types of which no value can be none.
+    """
+    constraints = owner.get("constraints")
+    if isinstance(constraints, list):
+        return constraints
+    return [IMPOSSIBLE] if is_true(constraints) or isinstance(constraints, fails) else []

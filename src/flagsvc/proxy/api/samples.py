@@ -16,12 +16,10 @@ from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.class_store import ClassStore
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import REQUESTS, Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
-from flagsvc.proxy.api.sources import FormerCounts, ReplicaStatus, Sources, TokenStatus
+from flagsvc.proxy.api.sources import FormerCounts, Sources, TokenStatus
 from flagsvc.proxy.configuration.lifecycle import State
 
 STATES = tuple(str(state) for state in State)
-ROLES = ("alone", "follower", "leader")
-"""The roles of `ReplicaRole`. This module cannot import it, because its package imports Redis; a test compares."""
 
 Row: TypeAlias = MetricRow[Sources]
 
@@ -124,11 +122,6 @@ def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mappi
     return lambda of: {} if of.tokens is None else {(): read(of.tokens)}
 
 
-def of_fleet(read: Callable[[ReplicaStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
-    """Return a function that reads one figure of the fleet; it returns nothing if there is no fleet."""
-    return lambda of: {} if of.fleet is None else {(): read(of.fleet)}
-
-
 def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], Mapping[Labels, float]]:
     """Return a function that reads one figure of the classes of contexts; 0 without a configuration."""
 
@@ -139,10 +132,10 @@ def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], Mappi
     return figure
 
 
-def roles(sources: Sources) -> dict[Labels, float]:
-    """Return the role of this replica as one number for each role; nothing if there is no fleet."""
-    fleet = sources.fleet
-    return {} if fleet is None else {(role,): float(fleet.role == role) for role in ROLES}
+def storage_errors(sources: Sources) -> dict[Labels, float]:
+    """Return how often a request to the storage server failed; nothing without such a server."""
+    errors = sources.storage_errors()
+    return {} if errors is None else {(): float(errors)}
 
 
 def requests(sources: Sources) -> dict[Labels, float]:
@@ -253,30 +246,11 @@ KEPT: tuple[Row, ...] = (
         of_tokens(lambda of: of.asked),
         place=PROCESS,
     ),
-    Row("flagsvc_fleet_role", "gauge", "1 for who this replica is in its fleet.", roles, ("role",)),
-    Row(
-        "flagsvc_fleet_lease_changes",
-        "counter",
-        "Times this replica took or lost the lease.",
-        of_fleet(lambda fleet: fleet.changes),
-    ),
-    Row(
-        "flagsvc_fleet_published_timestamp_seconds",
-        "gauge",
-        "When this replica last gave its fleet a configuration.",
-        of_fleet(lambda fleet: fleet.published),
-    ),
-    Row(
-        "flagsvc_fleet_applied_timestamp_seconds",
-        "gauge",
-        "When this replica last took a configuration from its fleet.",
-        of_fleet(lambda fleet: fleet.applied),
-    ),
     Row(
         "flagsvc_storage_errors",
         "counter",
         "Times the storage server did not do what it was asked.",
-        of_fleet(lambda fleet: fleet.errors),
+        storage_errors,
     ),
     Row(
         "flagsvc_workers",

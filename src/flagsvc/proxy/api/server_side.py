@@ -141,7 +141,7 @@ class ClientBulkMetrics(Report):
         body = cast("dict[str, list[Entry]]", read(BULK, value))
         applications = [(source_of(each), each) for each in body["applications"] if each is not None]
         metrics = [(source_of(counts), counts) for counts in body["metrics"] if counts is not None]
-        self.usage.leave_out(count_malformed([*body["applications"], *body["metrics"]]))
+        self.usage.leave_out(count_malformed(body["metrics"], body["applications"]))
         instances = {source.app_name: source for source, _ in reversed(applications)}
         for source, application in applications:
             if is_whole(application):

@@ -34,7 +34,7 @@ from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.route import ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Loops, ReplicaStatus, no_loops
+from flagsvc.proxy.api.sources import Loops, StorageErrors, no_loops, no_storage_errors
 from flagsvc.proxy.extensions import ContextEnricher
 
 RETRY_SECONDS: Final = 1
@@ -68,13 +68,15 @@ class Service(Contract):
         rows: Sequence[ProxyRoute] = ROUTES,
         dialects: Sequence[Dialect] = DIALECTS,
         readiness: Readiness | None = None,
-        fleet: ReplicaStatus | None = None,
+        storage_errors: StorageErrors = no_storage_errors,
         shared: Service | None = None,
         surroundings: Surroundings = ALONE,
     ) -> None:
         drawn = Random() if random is None else random
         reached = None if shared is None else shared.reached
-        ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, fleet, reached, surroundings)
+        ports = Ports(
+            holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, storage_errors, reached, surroundings
+        )
         parts = build(settings, ports, enrichers, rows, dialects)
         super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings

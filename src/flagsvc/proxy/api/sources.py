@@ -39,30 +39,6 @@ class SingleProcess(NamedTuple):
     hangs: int = 0
 
 
-class ReplicaStatus(Protocol):
-    """The fleet as one replica sees it."""
-
-    @property
-    def role(self) -> str:
-        """Its role: one of `samples.ROLES`."""
-
-    @property
-    def changes(self) -> int:
-        """How often it took or lost the lease."""
-
-    @property
-    def errors(self) -> int:
-        """How often a request to the storage server failed."""
-
-    @property
-    def published(self) -> float:
-        """When it last published a configuration, in seconds since the epoch; 0.0 for never."""
-
-    @property
-    def applied(self) -> float:
-        """When it last took a configuration from the fleet, in the same unit."""
-
-
 class TokenStatus(Protocol):
     """The tokens that were looked up upstream."""
 
@@ -81,6 +57,15 @@ class TokenStatus(Protocol):
 
 FormerCounts: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
 """Counts of environments that were replaced: by row, then by labels."""
+
+
+StorageErrors: TypeAlias = Callable[[], int | None]
+"""Returns how often a request to the storage server failed; None without such a server."""
+
+
+def no_storage_errors() -> None:
+    """Return None."""
+    return
 
 
 def no_loops() -> dict[str, int]:
@@ -104,7 +89,7 @@ class Sources(NamedTuple):
     loops: Loops = no_loops
     reached: Mapping[str, int] = MappingProxyType({})
     private: bool = False
-    fleet: ReplicaStatus | None = None
+    storage_errors: StorageErrors = no_storage_errors
     environments: Callable[[], Mapping[str, Sources]] | None = None
     tokens: TokenStatus | None = None
     former: Mapping[str, FormerCounts] = MappingProxyType({})

@@ -100,15 +100,10 @@ class Holder(Generic[S]):
         self.failures = failures
         self._tried.set()
 
-    def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
-        """Record a successful check `age_s` seconds ago, by this process or by the one that this configuration comes from.
-
-        The recorded moment never moves back.
-        """
-        moment = clock.monotonic() - age_s
-        if self.checked_at is None or moment >= self.checked_at:
-            self.checked_at = moment
-            self.last_fetch_ms = (clock.now() - age_s) * 1000
+    def confirm(self, clock: Clock) -> None:
+        """Record that a check has succeeded now."""
+        self.checked_at = clock.monotonic()
+        self.last_fetch_ms = clock.now() * 1000
 
     async def wait_ready(self) -> None:
         """Wait for a configuration: synchronised, restored or bootstrapped."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 NAMED_PROBLEMS = 20
 """Malformed parts of a document that are named, and as many odd ones; of others only the number is told."""
+LONGEST_NAME = 255
+"""The characters of a name or a path that are told: a document can have names of a megabyte."""
 
 
 @dataclass

@@ -28,11 +28,12 @@ from flagsvc.proxy.configuration.lifecycle import (
     classify_document,
     classify_error,
 )
-from flagsvc.proxy.configuration.poll_notes import NAMED_PROBLEMS, PollNotes
+from flagsvc.proxy.configuration.poll_notes import LONGEST_NAME, NAMED_PROBLEMS, PollNotes
 from flagsvc.proxy.configuration.ports import Announcing, ProblemLike, S, Source
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.proxy.upstream import Fetched
+from flagsvc.settings.kinds import printable
 
 WITHOUT_INTERVAL_S = 5.0
 """Seconds between attempts before the first success, if refreshInterval is 0."""
@@ -212,7 +213,7 @@ class Poller(Generic[S]):
         """Fetch a document and return its event. Raises UpstreamError and DocumentError."""
         fetched = await self._source.fetch(self._etag)
         found = await self._classify(fetched)
-        self._holder.confirm(self._clock, fetched.age_s)
+        self._holder.confirm(self._clock)
         return found
 
     async def _classify(self, fetched: Fetched) -> tuple[Event, FetchedDocument[S] | None]:
@@ -273,10 +274,11 @@ class Poller(Generic[S]):
     def _name(self, problems: Sequence[ProblemLike], what: str, more: str) -> Sequence[str]:
         """Log the first problems, and return them in words."""
         for problem in problems[:NAMED_PROBLEMS]:
-            self._log.warn(what, toggle=problem.toggle, path=problem.path, problem=problem.message)
+            toggle = None if problem.toggle is None else printable(problem.toggle, LONGEST_NAME)
+            self._log.warn(what, toggle=toggle, path=printable(problem.path, LONGEST_NAME), problem=problem.message)
         if len(problems) > NAMED_PROBLEMS:
             self._log.warn(more, problems=len(problems) - NAMED_PROBLEMS)
-        return tuple(str(each) for each in problems[:NAMED_PROBLEMS])
+        return tuple(printable(str(each), 2 * LONGEST_NAME) for each in problems[:NAMED_PROBLEMS])
 
     def _delay(self, pace: Pace, error: FlagsvcError | None) -> float | None:
         cheap = self._source.pace

@@ -11,7 +11,7 @@ from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import ReplicaStatus, WorkerProcesses
+from flagsvc.proxy.api.sources import WorkerProcesses
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poll_notes import PollNotes
@@ -43,7 +43,6 @@ class ShownEnvironment(NamedTuple):
     notes: PollNotes
     asked: Asked
     changes: ChangeLog
-    fleet: ReplicaStatus | None
     settings: ServiceSettings
     compile_options: CompileOptions
     enrichers: Sequence[ContextEnricher]

@@ -86,7 +86,6 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
         "flags": None if snapshot is None else len(snapshot.names),
         "leftOut": {"number": holder.problems, "parts": list(notes.left_out) if sees_all else []},
         "odd": {"number": holder.odd, "parts": list(notes.odd) if sees_all else []},
-        "fleet": None if shown.fleet is None else shown.fleet.role,
         "usageWaiting": shown.asked.entries,
     }
 

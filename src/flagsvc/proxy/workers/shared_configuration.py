@@ -30,9 +30,9 @@ class SharedHolder(Holder[S]):
         if self.distribution is not None and self.current is None and failures == 1:
             self.distribution.report_failure()
 
-    def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
+    def confirm(self, clock: Clock) -> None:
         """Record that the configuration is current, here and in all workers."""
-        super().confirm(clock, age_s)
+        super().confirm(clock)
         if self.distribution is not None and self.checked_at is not None:
             self.distribution.confirm(self.checked_at)
 

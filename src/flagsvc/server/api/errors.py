@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.errors import CallerError
@@ -197,6 +197,13 @@ def unavailable() -> ApiError:
     return named(
         503, "DatabaseUnavailableError", "The database cannot be used at the moment. Try again.", headers=again
     )
+
+
+def unwritable(error: UnwritableError) -> ApiError:
+    """Return the 503 for a change of a database that takes none."""
+    again = [(b"retry-after", str(RETRY_S).encode())]
+    message = f"The database cannot be written: {error.why}. Nothing was changed."
+    return named(503, "DatabaseUnwritableError", message, headers=again)
 
 
 def unexpected() -> ApiError:

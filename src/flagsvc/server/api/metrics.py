@@ -76,6 +76,12 @@ OWN: tuple[Row, ...] = (
         lambda of: None if of.stored is None else {(): of.stored.features},
     ),
     Row(
+        "flagsvc_database_writable",
+        "gauge",
+        "1 while the database takes changes, else 0.",
+        lambda of: {(): int(of.server.store.writability.obstacle is None)},
+    ),
+    Row(
         "flagsvc_webhook_attempts",
         "counter",
         "Requests to receivers of webhooks: delivered, retried (another one follows), or failed for good.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
@@ -65,15 +65,29 @@ def find_objection(server: ApiContext) -> str:
         return DRAINING
     try:
         server.store.revision()
+    except UnwritableError:  # the file was moved, and this read would have opened another one
+        return ""
     except DatabaseError as error:
         server.log.warn("not ready", error=describe_error(error))
         return DATABASE
     return ""
 
 
+def find_word(server: ApiContext) -> str:
+    """Return the word for what keeps changes out of the database; empty if it takes them."""
+    obstacle = server.store.writability.obstacle
+    return "" if obstacle is None else obstacle.word
+
+
 def ready(call: ApiCall) -> ApiAnswer:
-    """Return readiness: 200 if the database answers and the server is not draining, else 503."""
-    return BAD if find_objection(call.server) else GOOD
+    """Return readiness: 200 if the database answers and the server is not draining, else 503.
+
+    A server whose database takes no changes is ready, because it serves flags; the body says so (decision 0068).
+    """
+    if find_objection(call.server):
+        return BAD
+    word = find_word(call.server)
+    return replace(GOOD, body=GOOD.body | {"writable": False, "reason": word}) if word else GOOD
 
 
 def livez(call: ApiCall) -> ApiAnswer:
@@ -84,7 +98,9 @@ def livez(call: ApiCall) -> ApiAnswer:
 def readyz(call: ApiCall) -> ApiAnswer:
     """Return readiness as a word; if the server is not ready, the reason."""
     objection = find_objection(call.server)
-    return replace(BAD, body=objection.encode()) if objection else READY
+    word = find_word(call.server)
+    ready = replace(READY, body=f"ready, read-only: {word}".encode()) if word else READY
+    return replace(BAD, body=objection.encode()) if objection else ready
 
 
 def scrape(call: ApiCall) -> ApiAnswer:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import APP_NAME, CLIENT_SPEC, COOKIE, FETCH_SITE, HEADERS, HOST, INSTANCE_ID, KEY, SDK, Call
@@ -295,7 +295,7 @@ class Pipeline:
             call.form = read_form(head, parsed)
         if route.body is not None and not is_json(head):
             raise errors.wrong_media(content_type(head))
-        call.sent = None if route.body is None else check(route.body, parsed.value)
+        call.sent = check_body(route, parsed.value)
         call.body = parsed.stored(call.sent)
         refuse_nul(call, also_in_body=parsed.may_hold_nul)
         return call
@@ -310,6 +310,8 @@ class Pipeline:
             return self._answer_failure(head, errors.invalid(error.details), route)
         if isinstance(error, RecursionError) and head.content_type is not None:
             return self._answer_failure(head, errors.too_deep(), route)
+        if isinstance(error, UnwritableError):
+            return self._answer_failure(head, errors.unwritable(error), route)
         if isinstance(error, DatabaseError) and errors.is_away(error):
             self._log_database_outage(error, route)
             return self._answer_failure(head, errors.unavailable(), route)
@@ -357,6 +359,20 @@ def read_form(head: Call, parsed: Parsed) -> Form:
     if parsed.form is None and has_body(head) and head.announced() != 0:
         raise errors.wrong_form(content_type(head))
     return Form() if parsed.form is None else parsed.form
+
+
+def check_body(route: Route, value: object) -> Any:
+    """Return a body that has its shape; None for a route without one. Raises ShapeError, and ApiError for a known other form."""
+    if route.body is None:
+        return None
+    try:
+        return check(route.body, value)
+    except ShapeError as error:
+        about = "" if route.about_body is None else route.about_body(value)
+        if about:
+            told = {"path": "/body", "message": f"The request body {about}."}
+            raise errors.invalid([told, *error.details]) from None
+        raise
 
 
 def is_page(path: str) -> bool:

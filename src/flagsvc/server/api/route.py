@@ -37,7 +37,8 @@ class Route(RouteRow):
     returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
     although its method could; it does not wait for running changes. `renews` marks a route that tells of tokens, which may be new.
     `render` makes the page of an answer's data, and `form` tells that the route reads a form and no JSON. `rooted` tells that the
-    path is outside of the base path. `stands_for` is the operation of the admin API that a form does, with the same permission.
+    path is outside of the base path. `about_body` says what a body without the right shape is instead, behind the words "The
+    request body", or nothing. `stands_for` is the operation of the admin API that a form does, with the same permission.
     """
 
     handler: Handler
@@ -53,3 +54,4 @@ class Route(RouteRow):
     form: bool = False
     stands_for: str = ""
     rooted: bool = False
+    about_body: Callable[[object], str] | None = None

@@ -15,6 +15,7 @@ from flagsvc.server.store.outbox import delete_old_deliveries, is_waiting
 from flagsvc.server.store.resources import usage
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Store, Tx
+from flagsvc.server.store.writability import trouble
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 STEP = 1000
@@ -74,6 +75,6 @@ class Cleanup:
                 with self._store.recording() as tx:
                     done = task(tx)
             except DatabaseError as error:
-                self._log.warn("old data could not be deleted", error=str(error))
+                trouble(self._log, error)("old data could not be deleted", error=str(error))
             else:
                 self._next[place] = now + every if done else now

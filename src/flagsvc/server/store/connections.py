@@ -10,10 +10,12 @@ CONNECT_TIMEOUT_S = 5
 """The most seconds of an attempt to connect to a host."""
 READING = "flagsvc_reading"
 """The option of a connection whose transactions read one view of the database."""
+WRITING = "flagsvc_writing"
+"""The option of a connection whose transactions may write. On SQLite they wait for other writers when they begin."""
 LOCK_TIMEOUT_S = 30
 """The most seconds that a writer waits for others, and a thread for a connection."""
 RETRY_S = 0.02
-"""Seconds between two attempts to switch SQLite to WAL."""
+"""Seconds between two attempts to switch SQLite to WAL, or to get a connection that is open."""
 PRIMARY_CODE_MASK = 0xFF
 """The bits of SQLite's extended error codes that contain the primary code."""
 

@@ -23,6 +23,7 @@ from flagsvc.core.log import Logger
 from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, Actor, ClientToken
 from flagsvc.server.store.schema import environments, project_roles, tokens, users
 from flagsvc.server.store.store import Store, Tx, read_revision
+from flagsvc.server.store.writability import trouble
 
 TokenOwner: TypeAlias = Actor | ClientToken
 
@@ -132,7 +133,7 @@ class Keyring:
                 save_tokens_seen(tx, seen)
         except DatabaseError as error:
             self._used_tokens |= seen
-            self._log.warn("the last use of tokens could not be stored", error=str(error))
+            trouble(self._log, error)("the last use of tokens could not be stored", error=str(error))
             return 0
         return len(seen)
 

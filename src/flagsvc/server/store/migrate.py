@@ -10,8 +10,11 @@ from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, column, func, inspect, select, table
+from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.connections import READING, WRITING
+from flagsvc.server.store.obstacles import describe_database_error, find_obstacle
 from flagsvc.server.store.schema import METADATA
 
 VERSION_TABLE = "flagsvc_schema"
@@ -26,12 +29,28 @@ NEWEST = "head"
 def migrate(engine: Engine) -> None:
     """Migrate the database; an empty one gets every table and the initial rows.
 
-    Raises `DatabaseError` where a newer version made the database, or where it contains another program's tables.
+    A database that has the newest schema is only read, so it may be one that takes no changes. Raises `DatabaseError` where that
+    stands in the way, where a newer version made the database, or where it contains another program's tables.
     """
-    with engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
-        wait_for_migrations(db)
-        if read_known_version(db) != known_versions()[0]:
-            upgrade(db, NEWEST)
+    newest = known_versions()[0]
+    with engine.connect().execution_options(**{READING: True}) as db, db.begin():
+        found = read_known_version(db)
+    if found == newest:
+        return
+    try:
+        with engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
+            wait_for_migrations(db)
+            if read_known_version(db) != newest:
+                upgrade(db, NEWEST)
+    except SQLAlchemyError as error:
+        obstacle = find_obstacle(error)
+        if obstacle is None:
+            raise
+        has = "is empty" if found is None else f"has the older schema `{found}`"
+        raise DatabaseError(
+            f"the database {has}, this version of flagsvc needs `{newest}`, and the database cannot be written: {obstacle.why} "
+            f"({describe_database_error(error)}); {obstacle.remedy}"
+        ) from error
 
 
 def wait_for_migrations(db: Connection) -> None:

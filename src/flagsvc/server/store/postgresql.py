@@ -227,3 +227,9 @@ def is_pooled(connection: psycopg.Connection[Any]) -> bool:
     """Return whether a pooler is in between: it gives its own number for the process that serves a session."""
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
     return row is None or row[0] != connection.info.backend_pid
+
+
+def is_standby(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the server replays the changes of a primary, and takes none of its own."""
+    row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    return row is not None and bool(row[0])

@@ -18,6 +18,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.connections import CONNECT_TIMEOUT_S
 from flagsvc.server.store.schema import revision
+from flagsvc.server.store.sqlite_file import is_outdated, listen_to_connections
 
 CHANNEL = "flagsvc_changes"
 POLL_S = 0.25
@@ -100,7 +101,9 @@ def listening_engine(engine: Engine, listen: str | None) -> Engine:
         url = read_url(listen) if listen else engine.url
         return make_postgresql_engine(url, "flagsvc changes", poolclass=NullPool)
     arguments = {"timeout": CONNECT_TIMEOUT_S}
-    return create_engine(engine.url, poolclass=NullPool, connect_args=arguments, isolation_level="AUTOCOMMIT")
+    own = create_engine(engine.url, poolclass=NullPool, connect_args=arguments, isolation_level="AUTOCOMMIT")
+    listen_to_connections(own)
+    return own
 
 
 def watch_changes(engine: Engine, listen: str | None, on_revision: OnRevision, log: Logger) -> RevisionListener:
@@ -114,26 +117,31 @@ def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iter
     """Yield the revision after each notification and each second, and None after a poll without a notification.
 
     `served` is the database whose changes are to be noticed, where `db` has a URL of its own. A notification only says that the
-    revision is to be read: servers with another schema of the database send theirs, too. Raises `DatabaseError` if `db` is another
-    database.
+    revision is to be read: servers with another schema of the database send theirs, too. A standby takes no LISTEN, so its revision
+    is only read, and this ends when it is promoted. Raises `DatabaseError` if `db` is another database.
     """
-    from flagsvc.server.store.postgresql import is_pooled  # with the driver, which a file does not need
+    from flagsvc.server.store.postgresql import is_pooled, is_standby  # with the driver, which a file does not need
 
     if served is not None:
         require_same(served, db)
     driver: Any = db.connection.driver_connection
-    if not is_pooled(driver):
+    standby = is_standby(driver)
+    if not standby and not is_pooled(driver):
         driver.execute(f"LISTEN {CHANNEL}")
     polls = 0
-    while True:  # the first read comes after LISTEN, so that no change is missed in between
+    # the first read comes after LISTEN, so that no change is missed in between
+    while not standby or is_standby(driver):
         yield _read_revision_alone(db) if polls % round(READ_S / POLL_S) == 0 else None
         polls = 0 if any(driver.notifies(timeout=POLL_S, stop_after=1)) else polls + 1
 
 
 def poll_sqlite(served: Engine | None, db: Connection, wait: Wait) -> Iterator[int | None]:
-    """Yield the revision of an SQLite file when another connection changed the file, and None after a poll without a change."""
+    """Yield the revision of an SQLite file when another connection changed the file, and None after a poll without a change.
+
+    It ends when it takes a new connection to notice changes.
+    """
     seen, polls = None, 0
-    while True:
+    while not is_outdated(db.connection.driver_connection):
         version = db.exec_driver_sql("PRAGMA data_version").scalar()
         polls = polls + 1 if version == seen else 0
         yield _read_revision(db) if polls % POLLS_BETWEEN_READS == 0 else None

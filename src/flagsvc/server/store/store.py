@@ -7,40 +7,38 @@ take PostgreSQL's advisory lock; SQLite has one lock for all writers. A transact
 
 from __future__ import annotations
 
-import json
-import math
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-import msgspec
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, update
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Table, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.connections import LOCK_TIMEOUT_S, READING, enable_wal
+from flagsvc.server.store.connections import READING, RETRY_S, WRITING
+from flagsvc.server.store.engines import database_url, describe_place, make_engine
 from flagsvc.server.store.event_kinds import Way
 from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
+from flagsvc.server.store.obstacles import MOVED, Obstacle, describe_database_error, find_obstacle
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import revision
+from flagsvc.server.store.sqlite_file import SqliteFiles, guard_connections
+from flagsvc.server.store.writability import Writability, find_present_obstacle
 
 WRITER_LOCK_KEY = 0x666C6167
 """The key of PostgreSQL's advisory lock for writers."""
-POOL_SIZE = 16
-WRITING = "flagsvc_writing"
-MEMORY = ":memory:"
-POSTGRESQL = ("postgres", "postgresql")
-"""The schemes of PostgreSQL's URLs."""
+READ_TRIES = 250
+"""How often a read looks for a connection that is open, every 20 ms."""
 Prepare: TypeAlias = Callable[[Engine], None]
 """Makes a database ready for use, or checks that it is. Raises `DatabaseError`."""
 
@@ -101,6 +99,10 @@ class Store:
         self._notify_lock = threading.RLock()
         self._watchers: list[Callable[[int], None]] = []
         self._listener: RevisionListener | None = None
+        self.writability = Writability(describe_place(engine.url), clock)
+        self._files = None if self._is_postgresql else SqliteFiles(str(engine.url.database))
+        if self._files is not None:
+            guard_connections(engine, self._refuse_if_moved)
 
     def reading(self) -> AbstractContextManager[Tx]:
         """Return a read-only transaction with one consistent view of the database."""
@@ -174,6 +176,8 @@ class Store:
         if self._listener is not None:
             self._listener.close()
         self.engine.dispose()
+        if self._files is not None:
+            self._files.close()
 
     @property
     def _is_postgresql(self) -> bool:
@@ -181,12 +185,62 @@ class Store:
 
     @contextmanager
     def _transaction(self, actor: Actor | None, options: dict[str, Any]) -> Iterator[Tx]:
-        """Yield a transaction; commit it unless the block raises."""
+        """Yield a transaction; commit it unless the block raises.
+
+        A change is not acknowledged if the file has moved before its commit was complete.
+        """
+        writes = WRITING in options
         try:
-            with self.engine.connect().execution_options(**options) as db, db.begin():
+            if writes:
+                self._refuse_if_moved()
+            with self._connect(writes=writes).execution_options(**options) as db, db.begin():
                 yield Tx(db, self.now(), actor)
+            if writes:
+                self._refuse_if_moved()
         except SQLAlchemyError as error:
-            raise DatabaseError(describe_database_error(error)) from error
+            obstacle = find_obstacle(error) if writes else None
+            raise (
+                DatabaseError(describe_database_error(error)) if obstacle is None else self._refusal(obstacle)
+            ) from error
+
+    def _connect(self, *, writes: bool) -> Connection:
+        """Return a connection. While no new one may be opened, because the file has moved, a read waits for an open one."""
+        for _ in range(0 if writes else READ_TRIES):
+            with suppress(UnwritableError):
+                return self.engine.connect()
+            time.sleep(RETRY_S)
+        return self.engine.connect()
+
+    def look(self) -> None:
+        """Note it if the files of an SQLite database have moved."""
+        if self._files is not None and self._files.have_moved():
+            self.writability.note(MOVED)
+
+    def probe(self, commit: bool) -> None:
+        """Try to write, with `commit` up to the disk, and note what is in the way. While the database is away, nothing is noted.
+
+        Once the database can be written again, every connection is opened anew: an old one may still be read-only.
+        """
+        if self._files is not None and self._files.have_moved():
+            self.writability.note(MOVED)
+            return
+        try:
+            obstacle = find_present_obstacle(self.engine, commit=commit)
+        except SQLAlchemyError:
+            return
+        if obstacle is None and self.writability.obstacle is not None:
+            self.engine.dispose()
+        self.writability.note(obstacle)
+
+    def _refuse_if_moved(self) -> None:
+        """Raise UnwritableError if the files of an SQLite database have moved."""
+        if self._files is not None and self._files.have_moved():
+            raise self._refusal(MOVED)
+
+    def _refusal(self, obstacle: Obstacle) -> UnwritableError:
+        """Note an obstacle, and return its error."""
+        self.writability.note(obstacle)
+        return UnwritableError(obstacle.why)
 
     def now(self) -> datetime:
         """Return the time (UTC)."""
@@ -262,115 +316,3 @@ def _open(database: str, clock: Clock, log: Logger, prepare: Prepare, listen: st
         engine.dispose()
         raise
     return Store(engine, clock, log, listen)
-
-
-def make_engine(database: str) -> Engine:
-    """Return SQLAlchemy's engine for a URL or the path of an SQLite file. Raises `DatabaseError` for any other text."""
-    url = database_url(database)
-    if url.get_backend_name() == "sqlite":
-        return sqlite_engine(url)
-    from flagsvc.server.store.postgresql import make_postgresql_engine  # with the driver, which a file does not need
-
-    return make_postgresql_engine(
-        url,
-        "flagsvc",
-        pool_size=POOL_SIZE,
-        max_overflow=0,
-        pool_timeout=LOCK_TIMEOUT_S,
-        json_serializer=dump_json,
-        json_deserializer=load_json,
-    )
-
-
-def database_url(database: str) -> URL:
-    """Return the URL for `postgres://…`, `sqlite:///…`, or a path. Raises `DatabaseError`, which shows no secret."""
-    url = parse_url(database)
-    if url.get_backend_name() == "sqlite" and is_in_memory(url):
-        raise DatabaseError("an SQLite database in memory is not supported: give the path of a file")
-    if url.get_backend_name() == "sqlite" and url.query:
-        raise DatabaseError(f"an SQLite database takes no options: `{', '.join(sorted(url.query))}` is not understood")
-    return url
-
-
-def is_in_memory(url: URL) -> bool:
-    """Return whether an SQLite database is in memory, where every connection would have its own."""
-    return url.database in (None, "", MEMORY, f"file:{MEMORY}") or url.query.get("mode") == "memory"
-
-
-def parse_url(database: str) -> URL:
-    """Parse a URL, or return the URL of the SQLite file at a path. Raises `DatabaseError`."""
-    if "://" not in database:
-        return URL.create("sqlite", database=str(Path(database).expanduser()))
-    scheme = database.partition(":")[0].lower().partition("+")[0]
-    if scheme in POSTGRESQL:
-        from flagsvc.server.store.postgresql import read_url  # with the driver, which a file does not need
-
-        return read_url(database)
-    try:
-        url = make_url(database)
-    except (ArgumentError, ValueError):
-        url = None
-    if url is None or scheme != "sqlite":
-        raise DatabaseError(
-            "the database's URL is not understood: expected postgresql://user:password@host/name, sqlite:///path or a path"
-        )
-    return url.set(drivername=scheme)
-
-
-def dump_json(value: object) -> str:
-    """Return a JSON value as it is stored; infinite numbers and NaN become null, as in JavaScript."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except ValueError:
-        return json.dumps(replace_infinities(value))
-
-
-def load_json(text: str | bytes) -> Any:
-    """Return a stored JSON value. A value that the fast parser refuses, such as half a surrogate pair, takes the plain one."""
-    try:
-        return msgspec.json.decode(text)
-    except ValueError:
-        return json.loads(text)
-
-
-def replace_infinities(value: Any) -> Any:
-    """Return a JSON value with null in place of NaN and infinite numbers."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: replace_infinities(each) for key, each in value.items()}
-    return [replace_infinities(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def sqlite_engine(url: URL) -> Engine:
-    """Return an engine for an SQLite file: with WAL, foreign keys, and transactions that SQLAlchemy begins."""
-    engine = create_engine(
-        url,
-        pool_size=POOL_SIZE,
-        max_overflow=0,
-        pool_timeout=LOCK_TIMEOUT_S,
-        json_serializer=dump_json,
-        json_deserializer=load_json,
-        connect_args={"timeout": LOCK_TIMEOUT_S},
-    )
-
-    @event.listens_for(engine, "connect")
-    def on_connect(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # the driver itself begins no transactions
-        enable_wal(connection)
-        for pragma in ("foreign_keys = ON", "synchronous = FULL"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def on_begin(db: Connection) -> None:
-        db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get(WRITING) else "BEGIN")
-
-    return engine
-
-
-def describe_database_error(error: SQLAlchemyError) -> str:
-    """Return what went wrong with the database, without the statement, its parameters, and secrets."""
-    if not isinstance(error, DBAPIError) or error.orig is None:
-        return f"the database failed: {type(error).__name__}"
-    lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
-    return f"the database failed: {type(error.orig).__name__}" + (f": {lines[0][:200]}" if lines else "")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.errors import DatabaseError, UpstreamError
+from flagsvc.core.errors import DatabaseError, UnwritableError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.http.client.answers import Answer, Limits, retry_after
@@ -152,7 +152,7 @@ class Sender:
         try:
             found = await asyncio.to_thread(self._claim, busy)
         except Exception as error:
-            self._log_trouble("the queue of webhooks cannot be read", "queue", error=describe_error(error))
+            self._log_failure("the queue of webhooks cannot be read", "queue", error)
             return
         for work in found:
             task = asyncio.create_task(self._attempt(work))
@@ -186,7 +186,7 @@ class Sender:
         try:
             await asyncio.to_thread(self._store_outcome, work.claimed, outcome)
         except DatabaseError as error:  # what is not stored is due again after its lease
-            self._log_trouble("what a webhook has sent cannot be stored", "stored", error=str(error))
+            self._log_failure("what a webhook has sent cannot be stored", "stored", error)
 
     def _store_outcome(self, claimed: Claimed, outcome: Outcome) -> None:
         with self._store.recording() as tx:
@@ -260,6 +260,11 @@ class Sender:
     def _moment(self, pause: float) -> datetime:
         """Return the moment that is some seconds from now."""
         return self._store.now() + timedelta(seconds=pause)
+
+    def _log_failure(self, event: str, name: str, error: Exception) -> None:
+        """Log that the database failed, unless it is known that it takes no changes."""
+        if not isinstance(error, UnwritableError):
+            self._log_trouble(event, name, error=describe_error(error))
 
     def _log_trouble(self, event: str, name: str, **fields: object) -> None:
         """Log trouble at level warn, at level debug if the same was logged a moment ago."""

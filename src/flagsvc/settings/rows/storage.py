@@ -30,8 +30,8 @@ class StorageOptions(Options):
         kind=STORAGE,
         default_factory=defaults.storage,
         default_text="the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
-        help="folder, Redis or Valkey server that keeps the last configuration, to start from while upstream is away; with a"
-        " server replicas share one poller, too; none keeps nothing",
+        help="folder, or Redis or Valkey server of several replicas, that keeps the last configuration, to start from while"
+        " upstream is away; none keeps nothing",
     )
     storage_password: str | None = option(
         "storagePassword",
@@ -90,15 +90,6 @@ class StorageOptions(Options):
         reads=("FLAGSVC_STORAGE_PREFIX",),
         kind=NAME_PREFIX,
         default="flagsvc",
-        help="what every key and channel on the storage server begins with",
-        advanced=True,
-    )
-    lease_time: int = option(
-        "leaseTime",
-        reads=("FLAGSVC_LEASE_TIME",),
-        kind=of.integer(500, 600_000, metavar="MS"),
-        default=5000,
-        help="milliseconds that a lease lasts; another replica takes over from a poller that has died within this time and a fifth"
-        " of it",
+        help="what every key on the storage server begins with",
         advanced=True,
     )

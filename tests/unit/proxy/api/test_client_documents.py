@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.context import Context
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api import client_documents
 from flagsvc.proxy.api.client_documents import MAX_KEPT, ClientDocuments, DocumentFilter, find_feature, make_body
@@ -58,6 +60,37 @@ def test_segments_are_inlined() -> None:
     found = [feature["strategies"][0].get("constraints") for feature in content["features"]]
     assert found == [[EU], None, [NOBODY]]
     assert "segments" not in json.dumps(content)
+
+
+ODD: tuple[Any, ...] = (None, 0, 5, "", "text", True, {}, {"odd": 1}, [], [EU], [None], [1], ["1"], [1.0], [True], [9])
+"""Values in the place of segments, and of constraints."""
+
+
+@pytest.mark.parametrize("segments", ODD)
+@pytest.mark.parametrize("constraints", ODD)
+def test_a_document_with_inlined_segments_means_the_same(segments: object, constraints: object) -> None:
+    """Nobody who is left out by odd segments or constraints gets the flag from an SDK that knows no segments."""
+    strategy = {"name": "default", "segments": segments, "constraints": constraints}
+    listed = {"name": "default", "segments": [1], "constraints": []}
+    document = {
+        "features": [
+            {"name": str(at), "enabled": True, "strategies": [each]} for at, each in enumerate((strategy, listed))
+        ],
+        "segments": [{"id": 1, "constraints": constraints}],
+    }
+    inlined = json.loads(make_body(json.dumps(document).encode(), DocumentFilter(inline=True)))
+    assert "segments" not in json.dumps(inlined["features"])
+    plain, made = (compile_document(each, CompileOptions()).snapshot for each in (document, inlined))
+    for region in ("eu", "us"):
+        context = Context(properties={"region": region})
+        assert [made.decide(context, name) for name in "01"] == [plain.decide(context, name) for name in "01"]
+
+
+def test_a_number_as_a_name() -> None:
+    """It is found by its text, and a prefix leaves it out."""
+    body = json.dumps({"features": [{"name": 12}, {"name": "a"}]}).encode()
+    assert find_feature(body, "12") == b'{"name": 12}'
+    assert json.loads(make_body(body, DocumentFilter((), "a")))["features"] == [{"name": "a"}]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_row_is_read_in_each_environment() -> None:
         ("b", "/proxy", "GET", "200"): 4,
         ("", "any", "OPTIONS", "204"): 1,
     }
-    assert read_environments(rows["flagsvc_fleet_lease_changes"], around) == {}
+    assert read_environments(rows["flagsvc_storage_errors"], around) == {}
     assert read_environments(rows["flagsvc_config_problems"], one()) == {}
 
 

@@ -117,6 +117,25 @@ def test_bulk_reports(serving: Serving) -> None:
     assert serving.usage.malformed == 5
 
 
+@pytest.mark.parametrize("variants", [5, "text", [1], {"blue": None}, None])
+def test_only_counts_have_variants(serving: Serving, variants: object) -> None:
+    """An application of a bulk report may have any member that is not its own."""
+    body = {"applications": [{"appName": "shop", "variants": variants}], "metrics": []}
+    assert post(serving, b"/api/client/metrics/bulk", body).status == 202
+    assert serving.usage.malformed == 0
+
+
+def test_a_description_goes_upstream_as_text(serving: Serving) -> None:
+    """A number in its place becomes a text: an infinity is no JSON. What is no text at all is left out."""
+    content = json.dumps(REGISTRATION | {"specVersion": 5.2, "platformName": [1], "platformVersion": 0}).encode()
+    body = content.replace(b'"platformVersion": 0', b'"platformVersion": 1e400')
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    assert serving.ask(b"POST", b"/api/client/register", headers=headers, body=body).status == 202
+    [registered] = serving.usage.registered.values()
+    assert (registered["specVersion"], registered["platformVersion"]) == ("5.2", "Infinity")
+    assert "platformName" not in registered
+
+
 @pytest.mark.parametrize(
     ("key", "environment", "is_counted"),
     [

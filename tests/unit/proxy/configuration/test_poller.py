@@ -291,6 +291,17 @@ async def test_odd_features_are_served_named_and_counted() -> None:
 
 
 @asynchronous
+async def test_a_long_name_is_cut_in_the_log_and_on_the_page() -> None:
+    """A document can have names of a megabyte, and twenty are named."""
+    async with running(json.dumps({"features": [{"name": "\n" + "f" * 9999, "odd": 1}]}).encode()) as world:
+        await world.clock.next_sleep()
+        [line] = [line for line in world.log.lines if line.level == "warn"]
+        assert line.fields["toggle"] == "\\n" + "f" * 250 + "..."
+        [note] = world.poller.notes.odd
+        assert note.endswith("...") and len(note) == 510
+
+
+@asynchronous
 async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
     """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]

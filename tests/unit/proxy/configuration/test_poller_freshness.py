@@ -57,15 +57,6 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
         assert sum(world.holder.event_counts.values()) == 2
 
 
-@asynchronous
-async def test_who_asked_elsewhere_tells_how_long_ago_that_was() -> None:
-    """What another process has fetched is as fresh as it was there."""
-    async with running(Fetched(ONE, '"1"', age_s=3.0)) as world:
-        await world.clock.next_sleep()
-        assert world.holder.checked_at == world.clock.monotonic() - 3.0
-        assert world.holder.last_fetch_ms == (world.clock.now() - 3.0) * 1000
-
-
 # ---- sources that tell by themselves
 
 

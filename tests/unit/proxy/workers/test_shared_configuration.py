@@ -86,8 +86,7 @@ async def test_freshness_is_one_everywhere() -> None:
     holder.distribution = cast("DocumentDistribution", notes)
     await clock.advance(1)
     holder.confirm(clock)
-    holder.confirm(clock, 5.0)
-    assert (holder.checked_at, notes.confirmed) == (8.0, [8.0, 8.0])
+    assert (holder.checked_at, notes.confirmed) == (8.0, [8.0])
 
 
 def test_the_first_failure_is_told_everywhere() -> None:

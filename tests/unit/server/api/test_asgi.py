@@ -18,7 +18,7 @@ from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS, FlagServerContr
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.store import POOL_SIZE
+from flagsvc.server.store.engines import POOL_SIZE
 from support.flagservers import BACKEND_SECRET, AppClient, app_client
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.engines import database_url, make_engine
 from flagsvc.server.store.postgresql import state
-from flagsvc.server.store.store import database_url, make_engine, require_listenable
+from flagsvc.server.store.store import require_listenable
 
 USER = {"user": "u", "dbname": "db"}
 A_AT_B = {"application_name": "a@b"}

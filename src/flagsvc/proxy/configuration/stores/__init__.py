@@ -8,7 +8,7 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.configuration.locations import file_path, is_file_url
 from flagsvc.proxy.configuration.stores.document_storage import DocumentStorage, StoredDocument
 from flagsvc.proxy.configuration.stores.file import FileStore
-from flagsvc.proxy.configuration.stores.provider import NoStore, StorageProvider, storage_key
+from flagsvc.proxy.configuration.stores.provider import NoStore, StorageProvider, StorageServer, storage_key
 from flagsvc.proxy.configuration.stores.record_stores import FileRecordStore, SingleRecordStore
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "NoStore",
     "SingleRecordStore",
     "StorageProvider",
+    "StorageServer",
     "StoredDocument",
     "storage_at",
     "storage_key",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass, field
 
 from flagsvc.core.errors import StoreError
 from flagsvc.core.log import Logger
 from flagsvc.core.outages import OutageLog
-from flagsvc.proxy.configuration.stores.provider import StorageProvider, read_record, write_record
+from flagsvc.proxy.configuration.stores.provider import StorageProvider, StorageServer, read_record, write_record
 
 LOAD_S = 10.0
 """Seconds that the start waits for a provider at most."""
@@ -88,7 +89,7 @@ class DocumentStorage:
     def save(self, record: StoredDocument) -> None:
         """Write a record in the background. Of several records that come during a write, only the last one is written."""
         self._pending = self._latest = record
-        if self._writer is None or self._writer.done():
+        if not self._is_writing:
             self._writer = asyncio.create_task(self._write())
 
     def rename(self, key: str) -> None:
@@ -96,14 +97,27 @@ class DocumentStorage:
         self._key, self._unsaved, self._reading = key, self._latest, None
 
     def retry_save(self) -> None:
-        """Write the record again if its last write failed: a disk that was full may have room now."""
+        """Write the record again if its last write failed, or if a server has lost it: a disk may have room now."""
         if self._unsaved is not None and self._pending is None:
             self.save(self._unsaved)
+        elif isinstance(self._provider, StorageServer) and self._latest is not None and not self._is_writing:
+            self._writer = asyncio.create_task(self._write_if_lost(self._provider))
 
     async def flush(self, seconds: float) -> None:
         """Wait until everything is written, for at most `seconds`."""
         if self._writer is not None:
             await asyncio.wait([self._writer], timeout=seconds)
+
+    @property
+    def _is_writing(self) -> bool:
+        return self._writer is not None and not self._writer.done()
+
+    async def _write_if_lost(self, server: StorageServer) -> None:
+        """Write the record again if the server no longer has it. An outage is logged by the next write."""
+        with contextlib.suppress(StoreError):
+            if await server.is_lost(self._key):
+                self._pending = self._pending or self._latest
+        await self._write()
 
     async def _write(self) -> None:
         while self._pending is not None:

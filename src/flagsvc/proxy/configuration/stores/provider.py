@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
@@ -42,6 +43,31 @@ class NoStore:
 
     def set(self, key: str, data: bytes) -> None:
         """Do nothing."""
+
+
+class StorageServer(ABC):
+    """A storage provider on a server that replicas share."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> int:
+        """How often a request to the server failed."""
+
+    @abstractmethod
+    async def get(self, key: str) -> bytes | None:
+        """Return the data that were last stored under `key`, or None."""
+
+    @abstractmethod
+    async def set(self, key: str, data: bytes) -> None:
+        """Store `data` under `key`, unless they are stored there already."""
+
+    @abstractmethod
+    async def is_lost(self, key: str) -> bool:
+        """Return whether nothing of flagsvc's is stored under `key`, because the server has restarted empty, say."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close all connections."""
 
 
 async def read_record(provider: StorageProvider, key: str) -> bytes | None:

@@ -58,7 +58,7 @@ def receive_bulk_metrics(call: ApiCall) -> ApiAnswer:
     """Add the counts of many instances, and register them; a server in between sends the report."""
     applications: list[Entry] = call.body["applications"]
     metrics: list[Entry] = call.body["metrics"]
-    call.server.malformed.add(count_malformed([*applications, *metrics]))
+    call.server.malformed.add(count_malformed(metrics, applications))
     with call.store.recording() as tx:
         register(tx, [read_registration(each, call.token, tx.now, call.request.peer) for each in applications if each])
         add_counts(tx, read_counts(metrics, call.token.environment, tx.now), call.token.covers)

@@ -47,6 +47,8 @@ def _mended(variant: dict[str, Any], spec: VariantSpec) -> dict[str, Any]:
     mended = variant | {"weight": spec.weight}
     if "payload" in variant:
         mended["payload"] = {"type": "string", "value": ""} | (spec.payload or {})
+    if spec.payload is None:
+        mended.pop("payload", None)
     if "overrides" in variant:
         mended["overrides"] = [{"contextName": each.field, "values": list(each.values)} for each in spec.overrides]
     return mended

@@ -1,0 +1,126 @@
+"""Whether the database takes changes: what the last failed change or probe found, said once for each change of it (decision 0068).
+
+A change is always tried, whatever was found before. Only a probe finds that the database can be written again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Engine, NullPool, text, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.errors import UnwritableError
+from flagsvc.core.log import Logger
+from flagsvc.core.throttle import Throttle
+from flagsvc.server.store.connections import WRITING
+from flagsvc.server.store.engines import engine_of
+from flagsvc.server.store.obstacles import RIGHTS, Obstacle, find_obstacle
+from flagsvc.server.store.schema import METADATA, revision
+
+PROBE_S = 1.0
+"""Seconds between two probes while the database cannot be written, and between two looks at an SQLite file."""
+PROBES_BETWEEN_TRIES = 15
+"""Looks after which a database that can be written is tried, so that readiness knows before somebody changes a flag."""
+LOG_PAUSE_S = 60.0
+"""Seconds between two lines about the same obstacle. A disk that is nearly full takes small changes and no large ones."""
+ALONE: Mapping[str, Any] = {"poolclass": NullPool}
+PROBE_WAIT_S = 1
+"""The most seconds that a probe waits for a writer. One that waits longer finds nothing out."""
+LACKS_RIGHTS = text("""
+SELECT EXISTS (
+  SELECT FROM pg_class
+  WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relname = ANY(:names)
+    AND NOT (has_table_privilege(oid, 'INSERT') AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')))
+""")
+NOT_WRITTEN = "the database cannot be written: reads go on, and every change is refused"
+
+
+class Writability:
+    """The present obstacle to changes; None while there is none. Safe to use from any thread.
+
+    `place` says in the log which database it is.
+    """
+
+    def __init__(self, place: str, clock: Clock) -> None:
+        self.obstacle: Obstacle | None = None
+        self._place = place
+        self._throttle = Throttle(clock, LOG_PAUSE_S)
+        self._lock = threading.Lock()
+        self._log: Logger | None = None
+        self._told = False
+
+    def announce(self, log: Logger) -> None:
+        """Write changes into a log from now on. A command does not: its error says the same."""
+        self._log = log
+
+    def note(self, obstacle: Obstacle | None) -> None:
+        """Note what a change or a probe found."""
+        with self._lock:
+            before, self.obstacle = self.obstacle, obstacle
+            if self._log is None or before == obstacle:
+                return
+            if obstacle is None:
+                write = self._log.info if self._told else self._log.debug
+                write("the database can be written again", database=self._place)
+                return
+            self._told = self._throttle.allows(obstacle.word)
+            write = self._log.warn if self._told else self._log.debug
+            write(NOT_WRITTEN, database=self._place, reason=obstacle.why, todo=obstacle.remedy)
+
+
+class WritabilityThread:
+    """A thread that probes, until `close`: each second while there is an obstacle, seldom without one."""
+
+    def __init__(self, look: Callable[[], None], probe: Callable[[bool], None], writability: Writability) -> None:
+        """`look` notices a moved file, at little cost; `probe` tries the database and notes what it finds. Neither raises."""
+        self._look = look
+        self._probe = probe
+        self._writability = writability
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="flagsvc writability", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        looks = 0
+        while not self._closing.wait(PROBE_S):
+            looks += 1
+            self._look()
+            if self._writability.obstacle is not None:
+                self._probe(True)
+            elif looks % PROBES_BETWEEN_TRIES == 0:
+                self._probe(False)
+
+    def close(self) -> None:
+        """End the thread, and wait for it."""
+        self._closing.set()
+        self._thread.join()
+
+
+def trouble(log: Logger, error: Exception) -> Callable[..., Any]:
+    """Return the function that logs a failure of a background task: at level debug if `Writability` has logged why."""
+    return log.debug if isinstance(error, UnwritableError) else log.warn
+
+
+def find_present_obstacle(engine: Engine, *, commit: bool) -> Obstacle | None:
+    """Try to write over a new connection, with `commit` up to the disk, and return what is in the way. Raises SQLAlchemyError."""
+    own = engine_of(engine.url, ALONE, PROBE_WAIT_S)
+    try:
+        with own.connect().execution_options(**{WRITING: True}) as db, db.begin():
+            if db.dialect.name == "postgresql":
+                db.exec_driver_sql(f"SET LOCAL lock_timeout = '{PROBE_WAIT_S}s'")
+                if db.execute(LACKS_RIGHTS, {"names": list(METADATA.tables)}).scalar():
+                    return RIGHTS
+            db.execute(update(revision).values(number=revision.c.number))
+            if not commit:
+                db.rollback()
+    except SQLAlchemyError as error:
+        if (obstacle := find_obstacle(error)) is None:
+            raise
+        return obstacle
+    finally:
+        own.dispose()
+    return None

@@ -1,0 +1,172 @@
+"""A real PostgreSQL standby: a server reads from it, takes changes once promoted, and outlives the primary (decision 0068)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select
+
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.server.store.obstacles import STANDBY
+from flagsvc.server.store.schema import users
+from flagsvc.server.store.store import Store, Tx, open_store
+from flagsvc.server.store.writability import NOT_WRITTEN
+from flagsvc.testing import RecordingLog
+from support.databases import migrated
+from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
+from support.processes import Answer, ask
+from support.standbys import Pair, primary_and_standby
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.programs
+LOG: dict[str, Any] = {"JSON_LOGGER": "true", "LOG_LEVEL": "info"}
+AGAIN = "the database can be written again"
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Give a primary with a database that is up to date, and its standby."""
+    with primary_and_standby() as made:
+        migrated(made.url(0))
+        made.catch_up()
+        yield made
+
+
+def opened(url: str) -> closing[Store]:
+    """Open a database until the block ends."""
+    return closing(open_store(url, SystemClock(), RecordingLog()))
+
+
+def add(tx: Tx, name: str) -> None:
+    """Add a user in a transaction."""
+    tx.db.execute(insert(users).values(name=name, root_role="admin", created_at=tx.now))
+
+
+def write(store: Store, name: str) -> None:
+    """Write a user."""
+    with store.writing(None) as tx:
+        add(tx, name)
+
+
+def names(store: Store) -> list[str]:
+    """Return the names of all users."""
+    with store.reading() as tx:
+        return list(tx.db.execute(select(users.c.name)).scalars())
+
+
+def create(server: OurFlagServer, name: str) -> Answer:
+    """Ask to make a flag."""
+    return server.ask("POST", "/admin/projects/default/features", {"name": name})
+
+
+def flags(server: OurFlagServer) -> set[str]:
+    """Return the flags that SDKs get."""
+    answer = server.ask("GET", "/client/features", token=BACKEND_SECRET)
+    assert answer.status == 200
+    return {each["name"] for each in answer.json()["features"]}
+
+
+def said(server: OurFlagServer, message: str) -> list[dict[str, object]]:
+    """Return the lines of the log with a message."""
+    lines = (json.loads(line) for line in server.program.output().splitlines())
+    return [line for line in lines if line["message"] == message]
+
+
+def test_a_server_on_a_standby(pair: Pair) -> None:
+    """It says so at the start, serves flags and changes of the primary, refuses changes, and takes them after the promotion."""
+    with our_flag_server(database=pair.url(0)) as primary:
+        assert create(primary, "first").status == 201
+        pair.catch_up()
+        with our_flag_server(database=pair.url(1), seeded=False, **LOG) as server:
+            (told,) = said(server, NOT_WRITTEN)
+            assert told["reason"] == STANDBY.why
+            assert ask(f"{server.root}/ready").json() == {"health": "GOOD", "writable": False, "reason": "read-only"}
+            assert flags(server) == {"first"}
+            for number in range(5):
+                answer = create(server, f"refused-{number}")
+                assert (answer.status, answer.json()["name"]) == (503, "DatabaseUnwritableError")
+                assert STANDBY.why in answer.json()["message"]
+            assert create(primary, "second").status == 201
+            wait_until(lambda: flags(server) == {"first", "second"}, 30)
+            pair.promote()
+            wait_until(lambda: ask(f"{server.root}/ready").json() == {"health": "GOOD"}, 30)
+            assert create(server, "third").status == 201
+            assert flags(server) == {"first", "second", "third"}
+            assert (len(said(server, NOT_WRITTEN)), len(said(server, AGAIN))) == (1, 1)
+            assert "Traceback" not in server.program.output() and not said(server, "an unexpected error")
+            assert not said(server, "changes of other servers are not noticed")
+
+
+def test_a_failover_in_the_middle_of_changes(pair: Pair) -> None:
+    """With two hosts and a synchronous standby, each acknowledged change is there after the primary died, and changes go on.
+
+    Without `synchronous_standby_names` PostgreSQL acknowledges commits that the standby does not have yet.
+    """
+    pair.make_synchronous()
+    with our_flag_server(database=pair.url(0, 1), **LOG) as server:
+        acknowledged: list[str] = []
+        ended = threading.Event()
+
+        def change() -> None:
+            number = 0
+            while not ended.is_set():
+                number += 1
+                if create(server, f"flag-{number}").status == 201:
+                    acknowledged.append(f"flag-{number}")
+
+        writer = threading.Thread(target=change)
+        writer.start()
+        try:
+            wait_until(lambda: len(acknowledged) >= 10, 30)
+            pair.primary.stop(signal.SIGQUIT)
+            before = len(acknowledged)
+            pair.promote()
+            wait_until(lambda: len(acknowledged) >= before + 10, 60, lambda: server.program.output())
+        finally:
+            ended.set()
+            writer.join()
+        stored = {each["name"] for each in server.admin("/projects/default/features")["features"]}
+        assert set(acknowledged) <= stored
+        wait_until(lambda: set(acknowledged) <= flags(server), 30)
+        wait_until(lambda: ask(f"{server.root}/ready").json() == {"health": "GOOD"}, 30)
+        assert "Traceback" not in server.program.output() and not said(server, "an unexpected error")
+
+
+def fail_over_within(store: Store, pair: Pair) -> None:
+    """Begin a change, and commit it when another server is the primary."""
+    with store.writing(None) as tx:
+        add(tx, "lost")
+        pair.primary.stop(signal.SIGQUIT)
+        pair.promote()
+
+
+def test_a_failover_in_mid_transaction(pair: Pair) -> None:
+    """The transaction raises and leaves nothing; the next one is written by the new primary, where the earlier ones are."""
+    pair.make_synchronous()
+    with opened(pair.url(0, 1)) as store:
+        write(store, "before")
+        with pytest.raises(DatabaseError):
+            fail_over_within(store, pair)
+        write(store, "after")
+        assert names(store) == ["before", "after"]
+
+
+def test_a_standby_is_a_reader_for_a_store(pair: Pair) -> None:
+    """A change is refused with a reason, and reads keep their connections; the first host that takes changes can be asked for."""
+    with opened(pair.url(0)) as primary:
+        write(primary, "first")
+    pair.catch_up()
+    with opened(pair.url(1)) as store:
+        with pytest.raises(UnwritableError, match="it is a standby"):
+            write(store, "refused")
+        assert names(store) == ["first"]
+    with opened(pair.url(1, 0) + "?target_session_attrs=read-write") as store:
+        write(store, "second")
+        assert names(store) == ["first", "second"]
