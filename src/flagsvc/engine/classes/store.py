@@ -57,6 +57,8 @@ VALUES: Final = 8
 
 # the costs of work, in the time that compiling one byte of a feature takes
 TEST_COST: Final = 8
+TESTED: Final = 32
+"""Toggles whose constraints are collected in one step."""
 USER_COST: Final = 8
 FOLLOWED_COST: Final = 8
 """The cost of following one entry to the next snapshot."""
@@ -291,9 +293,10 @@ def class_lists(
     if not options.class_bytes:
         return Lists(memory)
     tests = FieldTests()
-    for toggle in toggles.values():
+    for at, toggle in enumerate(toggles.values()):
         tests.add(toggle)
-        yield TEST_COST
+        if at % TESTED == 0:
+            yield TESTED * TEST_COST
     before = former if isinstance(former, ClassStore) else None
     classes = ContextClasses(Moments(moments), tests, options.class_bytes // VALUES)
     for users in classes.finish(None if before is None else before.classes):
