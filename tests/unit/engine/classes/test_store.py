@@ -70,7 +70,7 @@ def test_no_memory_no_classes() -> None:
     made = snapshot(*regions(), class_bytes=0)
     small = snapshot(*regions(), class_bytes=100, class_sightings=1)
     assert {made.enabled(region("a")), small.enabled(region("a"))} == {made.enabled(region("a"))}
-    assert type(made.lists) is Lists
+    assert type(made.lists) is Lists and made.lists.containers() == []
     assert (classes_of(small).counts.hits, classes_of(small).counts.misses, classes_of(small).size) == (0, 1, 0)
 
 
