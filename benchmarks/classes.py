@@ -27,6 +27,7 @@ from flagsvc.engine.compile import CompileOptions, Compiler  # noqa: E402
 from flagsvc.engine.context import Context  # noqa: E402
 from flagsvc.engine.options import CLASS_BYTES  # noqa: E402
 from harness import procs, servers  # noqa: E402
+from support.evaluating import classes_of  # noqa: E402
 from support.processes import ask  # noqa: E402
 
 FIELDS = 20
@@ -75,7 +76,8 @@ def attack(flags: int, contexts: int) -> None:
             spent[name] += time.process_time() - begun
         del some
         resident.append(procs.memory(os.getpid()).rss)
-    counts, size = snapshots[WITH].classes.counts, int(snapshots[WITH].classes.size)
+    classes = classes_of(snapshots[WITH])
+    counts, size = classes.counts, int(classes.size)
     done = contexts // TURN * TURN
     figures = ", ".join(f"{name} {1e6 * each / done:.2f} µs" for name, each in spent.items())
     print(

@@ -82,6 +82,13 @@ def parent_elsewhere(asked: Asked) -> bool:
     return asked.operation == "import" and asked.statuses == (403, 404) and ELSEWHERE_7 in detail(asked.real)
 
 
+def link_to_no_page(asked: Asked) -> bool:
+    """A link with another scheme than http and https."""
+    return (
+        asked.operation == "import" and asked.ours.status == 400 and "is no address of a web page" in detail(asked.ours)
+    )
+
+
 def half_a_pair(asked: Asked) -> bool:
     """Half a surrogate pair in what is stored as JSON."""
     return asked.operation == "import" and asked.statuses == (500, 200) and "syntax for type json" in detail(asked.real)
@@ -115,6 +122,12 @@ EXCLUSIONS = (
     Exclusion("which of several errors is told", "ours is the first in the data", one_of_several, sure=False),
     Exclusion("a parent elsewhere is a 404", "as to version 8.2.0", parent_elsewhere),
     Exclusion("a sort order may be any number", "so it may at the single operation", odd_order),
+    Exclusion(
+        "a link is the address of a web page",
+        "a page shows links, and `javascript:` would run",
+        link_to_no_page,
+        sure=False,
+    ),
     Exclusion("half a surrogate pair is U+FFFD", "as in all other texts", half_a_pair),
     Exclusion("a limit of 0 holds", "validation reports it too", limit_of_nothing),
 )

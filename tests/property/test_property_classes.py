@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
+from flagsvc.engine.lists import Lists
 from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.dialects.frontend_format import FrontendShape
+from support.evaluating import classes_of
 from support.tagged import FIELDS, TEXTS, TIMES, custom, documents
 
 SHAPE = FrontendShape()
@@ -58,9 +60,10 @@ contexts = st.builds(
 
 
 class Side:
-    """A course of snapshots with one pair of options, and what its evaluations raised."""
+    """A course of snapshots with one pair of options, and what its evaluations raised. `bare` takes the classes out of each."""
 
-    def __init__(self, limit: int, sightings: int) -> None:
+    def __init__(self, limit: int, sightings: int, bare: bool = False) -> None:
+        self.bare = bare
         self.options = CompileOptions(
             custom_strategies=custom(3), hostname="here", class_bytes=limit, class_sightings=sightings
         )
@@ -75,6 +78,8 @@ class Side:
         while not compilation.advance(500):
             pass
         self.snapshot = compilation.compiled().snapshot
+        if self.bare:
+            self.snapshot.lists = Lists(self.snapshot.memory)
         self.part = restrict(self.snapshot, frozenset({"p"}))
 
     def answers(self, given: Given) -> list[object]:
@@ -97,17 +102,20 @@ def in_projects(document: dict[str, Any]) -> dict[str, Any]:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(documents().map(in_projects), min_size=1, max_size=3), st.lists(contexts, min_size=1, max_size=8))
 def test_programs_answer_as_evaluations_do(course: Sequence[dict[str, Any]], asked: Sequence[Given]) -> None:
-    """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs."""
-    judge, sides = Side(0, 2), [Side(*way) for way in WAYS]
+    """Whatever the documents and the contexts, and however small the memory, answers and faults are those without programs.
+
+    Nor do they change where the classes of a snapshot are taken out.
+    """
+    judge, bare, sides = Side(0, 2), Side(1 << 30, 1, bare=True), [Side(*way) for way in WAYS]
     for document in course:
-        for side in (judge, *sides):
+        for side in (judge, bare, *sides):
             side.take(document)
         for each in (*asked, *asked):
             right = judge.answers(each)
-            for side in sides:
+            for side in (bare, *sides):
                 assert side.answers(each) == right
     for side in sides:
         assert side.snapshot is not None
-        classes = side.snapshot.classes
+        classes = classes_of(side.snapshot)
         assert classes.size <= classes.limit
         assert classes.size == sum([each.size for each in classes.known.values()])

@@ -9,7 +9,11 @@ from typing import Any, TypeAlias
 Json: TypeAlias = dict[str, Any]
 Spoil: TypeAlias = Callable[[Random, Json, Json], None]
 
-BAD_URLS = ("http://", "https://", "", " ", "http://a b", "https://[::1", "//", "http://:80", "mailto:x@y.z", "x y")
+BAD_URLS = (
+    *("http://", "https://", "", " ", "http://a b", "https://[::1", "//", "http://:80", "x y"),
+    *("mailto:x@y.z", "javascript:alert(1)", "JavaScript:1", "ftp://x.example", "data:text/html,x"),
+)
+"""What is no address, and what only the real server takes for a link."""
 LONE = "x\ud800y"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from flagsvc.engine.classes.store import ClassStore
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
@@ -34,6 +35,12 @@ def snapshot(*features: object, segments: list[object] | None = None, **options:
     """Return the snapshot of a document of these features."""
     document = {"version": 2, "features": list(features), "segments": segments or []}
     return compile_document(document, CompileOptions(**options)).snapshot
+
+
+def classes_of(made: Snapshot) -> ClassStore:
+    """Return the classes of a snapshot, which must have them."""
+    assert isinstance(made.lists, ClassStore)
+    return made.lists
 
 
 def toggles(body: bytes) -> dict[str, dict[str, Any]]:

@@ -35,7 +35,6 @@ from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
 from support.databases import migrated
-from support.waiting import wait_until
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
 BACKEND_SECRET = "*:development.backend-secret-of-tests"
@@ -243,10 +242,7 @@ class OurFlagServer:
             ).stdout.strip()
             for each in commands
         )
-        wait_until(
-            lambda: self.ask("GET", "/admin/user", token=token).status == 200,
-            complaint=lambda: "the server does not know the token",
-        )
+        assert self.ask("GET", "/admin/user", token=token).status == 200, "the server does not know the token"
         return FirstSecrets(token, link, "admin")
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:

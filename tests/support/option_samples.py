@@ -99,5 +99,7 @@ def bounds(option: Option) -> tuple[int, int] | None:
 SAMPLES = {option.name: sample(option) for option in OPTIONS if not option.in_code_only}
 """The samples of the proxy's options by name."""
 
-SERVER_SAMPLES = {option.name: sample(option) for option in SERVER_OPTIONS}
+GROUPS_HEADER = {"userGroupsHeader": ("X-Forwarded-Groups", "x-forwarded-groups")}
+"""The sample of an option that may not have the value of `userHeader`, which has the same kind."""
+SERVER_SAMPLES = {option.name: sample(option) for option in SERVER_OPTIONS} | GROUPS_HEADER
 """The samples of the flag server's options by name."""

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.pages.forms import as_area, as_line
 from flagsvc.pages.multipart import MULTIPART
 from support.flagservers import USER_SECRET, AppClient, app_client
 from support.processes import Answer
@@ -70,7 +71,9 @@ class FormReader(HTMLParser):
         elif not self.inside or off:
             return
         elif tag == "input" and name and (given.get("type") not in ("checkbox", "radio") or "checked" in given):
-            self.forms[-1].fields.append((name, given.get("value", "on" if "checked" in given else "") or ""))
+            text = given.get("value", "on" if "checked" in given else "") or ""
+            of_line = given.get("type") not in ("hidden", "checkbox", "radio")
+            self.forms[-1].fields.append((name, as_line(text) if of_line else text))
         elif tag == "button":
             button = (name, given.get("value") or "")
             self.forms[-1].first_button = self.forms[-1].first_button or button
@@ -103,7 +106,7 @@ class FormReader(HTMLParser):
                 self.forms[-1].fields.append((name, chosen))
             self.select = None
         elif tag == "textarea" and self.area is not None:
-            self.forms[-1].fields.append((self.area[0], self.area[1].removeprefix("\n")))
+            self.forms[-1].fields.append((self.area[0], as_area(self.area[1]).removeprefix("\n")))
             self.area = None
 
 
@@ -132,7 +135,8 @@ class PageClient:
 
     def post(self, path: str, fields: Sequence[tuple[str, str]] = (), *, token: str = USER_SECRET) -> Answer:
         """POST a form."""
-        return self.client.ask("POST", path, urlencode(fields).encode(), token=token, headers={"content-type": FORM})
+        sent = urlencode([(name, as_area(text).replace("\n", "\r\n")) for name, text in fields])
+        return self.client.ask("POST", path, sent.encode(), token=token, headers={"content-type": FORM})
 
     def form(self, answer: Answer, action: str = "") -> PageForm:
         """Return the form of a page that posts to an address with this end."""

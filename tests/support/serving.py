@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from flagsvc.engine.canonical import CacheKeys
-from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN, AnswerPieces, AnswerShape
+from flagsvc.engine.lists import Lists
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Fault, Memory
 from flagsvc.http.call import Call
@@ -45,7 +45,7 @@ class FakeSnapshot:
         self.cache_keys = CacheKeys(reads, "revision")
         self.contexts: list[Context] = []
         self.memory = Memory(0, 0, False)
-        self.classes = compile_document({"features": []}, CompileOptions()).snapshot.classes
+        self.lists = Lists(self.memory)
         self.names: dict[str, frozenset[str]] = {"known": frozenset()}
 
     def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:

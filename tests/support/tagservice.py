@@ -109,7 +109,7 @@ class CountingSnapshot:
         reads.random = reads.custom = True
         self.cache_keys = CacheKeys(reads, snapshot.revision) if always_evaluate else snapshot.cache_keys
         self.memory = snapshot.memory
-        self.classes = snapshot.classes
+        self.lists = snapshot.lists
         self.names = snapshot.names
         self.take_faults = snapshot.take_faults
         self.snapshot = snapshot

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.class_store import ClassStore
-from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.lists import Lists
+from flagsvc.engine.run import Memory
 
-NO_CLASSES = compile_document({"features": []}, CompileOptions()).snapshot.classes
+NO_LISTS = Lists(Memory(0, 0, False))
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TinySnapshot:
 
     revision: str
     names: dict[str, frozenset[str]]
-    classes: ClassStore = field(default=NO_CLASSES, compare=False)
+    lists: Lists = field(default=NO_LISTS, compare=False)
 
 
 @dataclass(frozen=True)

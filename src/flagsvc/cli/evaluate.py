@@ -23,6 +23,7 @@ from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
 from flagsvc.cli.parser import ParagraphFormatter
 from flagsvc.cli.reason_tree import MARKS, PLAIN_MARKS, format_tree
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
+from flagsvc.core.state_export import about_state_export
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
@@ -144,8 +145,8 @@ def is_set(name: str, resolved: Resolved) -> bool:
 def open_document(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Unfolded:
     """Return the document with its snapshot, and print its malformed parts to standard error."""
     if isinstance(document, dict) and "featureStrategies" in document:  # otherwise all its flags would be off
-        what = f"`{describe_source(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
-        raise ConfigurationError([f"{what}; {ENDPOINTS} give one"])
+        a_set = f"is a data set, as `flagsvc export` writes it, not a client-features document; {ENDPOINTS} give one"
+        raise ConfigurationError([f"`{describe_source(args.document)}` {about_state_export(document) or a_set}"])
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
         hash_encoding=settings["hashEncoding"],

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
 NEEDED_BY_SERVER = ("host", "port", "basePath", "adminAddress", *TLS)
-LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104 - compared with, not bound to
 PROBE_INTERVAL_S = 0.1
 PROBE_TIMEOUT_S = 3.0
 """Seconds that one probe waits for its answer."""

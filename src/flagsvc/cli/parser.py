@@ -17,6 +17,7 @@ from flagsvc.settings.kinds import nearest, printable
 from flagsvc.settings.option import FILE_FLAG
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import MOST_USED, SERVER_MOST_USED
+from flagsvc.settings.unread import KIND_WORDS
 
 SHORT_HELP_OPTIONS = (*MOST_USED, *SERVER_MOST_USED)
 """The options of both programs in the short help."""
@@ -132,8 +133,17 @@ class CommandParser(ArgumentParser):
         flag = next((item.partition("=")[0] for item in unknown if item.startswith("-")), "")
         if not flag:
             return "unexpected argument: every option starts with --"
-        hint = self.absent.get(flag) or nearest(flag, list(self._option_string_actions))
+        hint = self.absent.get(flag) or nearest(flag, self._same_kind(flag))
         return f"unknown option `{printable(flag)}`; {hint}".removesuffix("; ")
+
+    def _same_kind(self, flag: str) -> list[str]:
+        """Return the flags that take what an unknown one does by its last word: none but ports for `--admin-port`."""
+        word = flag.upper().rpartition("-")[2]
+        return [
+            each
+            for each, action in self._option_string_actions.items()
+            if word not in KIND_WORDS or word in (each.upper().rpartition("-")[2], action.metavar)
+        ]
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the message in our wording."""

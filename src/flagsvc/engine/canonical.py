@@ -12,8 +12,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from flagsvc.engine.context import CURRENT_TIME, FIELDS, PROPERTY, SESSION_ID, Context
-from flagsvc.engine.moments import Moments
-from flagsvc.engine.reads import Reads
+from flagsvc.engine.reads import Moments, Reads
 
 ENABLED: Final = "e"
 ALL: Final = "a"

@@ -14,15 +14,13 @@ import msgspec
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.changes import NOT_THERE, UNREAD, Matcher
-from flagsvc.engine.class_store import ClassCounts, ClassStore
+from flagsvc.engine.classes.store import class_lists
 from flagsvc.engine.dependencies import DependencyLinker
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.field_classes import ContextClasses, FieldTests
 from flagsvc.engine.fragments import PLAIN
-from flagsvc.engine.list_entries import AnswerList, ListViews, ListViewsBuilder
+from flagsvc.engine.lists import ListViews, ListViewsBuilder
 from flagsvc.engine.model import DocumentProblem
-from flagsvc.engine.moments import Moments
 from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
 from flagsvc.engine.reads import Reads
@@ -41,10 +39,6 @@ LINK_COST: Final = 60
 LIST_COST: Final = 24
 JOIN_COST: Final = 16
 DECODED_COST: Final = 350
-USER_COST: Final = 8
-
-VALUES: Final = 8
-"""The part of the memory for classes that values of fields may take: one of so many."""
 
 POOL_ALLOWANCE: Final = 200
 """Features that a pool may compile beyond twice the size of the document, before it is replaced."""
@@ -257,41 +251,29 @@ class Compilation:
         toggles: dict[str, Toggle] = {}
         names: dict[str, frozenset[str]] = {}
         reads = Reads()
-        tests = FieldTests()
         merged: set[int] = set()
         for part in parts:
             toggle = linker.toggle(part)
             toggles[toggle.name] = toggle
             names[toggle.name] = part.variants
-            if self.options.class_bytes:
-                tests.add(toggle)
             # a toggle that its dependencies turned off never evaluates its strategies
             if part.reads is not None and toggle.constant < 0 and id(part.reads) not in merged:
                 merged.add(id(part.reads))
                 reads.merge(part.reads)
             yield LIST_COST
         views: dict[bytes, ListViews] = {}
-        lists: dict[str, AnswerList] = {}
         known = [ListViews(PLAIN, [], [], "")] if self.previous is None else list(self.previous.views.values())
         for view in known:
             builder = ListViewsBuilder(view.shape, view, toggles)
             for toggle in toggles.values():
                 builder.add(toggle)
                 yield 2 * JOIN_COST
-            made = builder.finish()
-            views[view.shape.name] = made
-            for each in (made.listed, made.complete):
-                lists[each.mark] = each
+            views[view.shape.name] = builder.finish()
         pool = self.known.pool
         memory = Memory(int(pool.slots), linker.memo_count, self.options.hash_encoding == "utf8")
-        former = None if self.previous is None else self.previous.classes
-        classes = ContextClasses(Moments(reads.moments), tests, self.options.class_bytes // VALUES)
-        for users in classes.finish(None if former is None else former.classes):
-            yield USER_COST * users
-        counts = ClassCounts() if former is None else former.counts
-        store = ClassStore(classes, memory, self.options.class_bytes, self.options.class_sightings, counts)
-        if former is not None and former.limit > 0:
-            yield from store.follow(former, lists)
+        former = None if self.previous is None else self.previous.lists
+        # with `lists = Lists(memory)` instead, each toggle of a list is evaluated, and nothing uses the package `classes`
+        lists = yield from class_lists(memory, self.options, toggles, reads.moments, views, former)
         self.snapshot = Snapshot(
             self.revision,
             toggles,
@@ -301,7 +283,7 @@ class Compilation:
             reads,
             self.options.variant_feature_state,
             self.lineage,
-            store,
+            lists,
         )
 
 

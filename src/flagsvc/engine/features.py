@@ -11,8 +11,9 @@ from typing import Final
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.model import Wanted
+from flagsvc.engine.predicates import Never
 from flagsvc.engine.run import TOGGLE, Run
-from flagsvc.engine.strategies import CompiledStrategy
+from flagsvc.engine.strategies import CompiledStrategy, Everyone, NeverEnabled
 from flagsvc.engine.variants import VariantChoice
 
 OFF: Final = 0
@@ -136,6 +137,31 @@ class Toggle:
         self.constant = OFF
         self.reason = reason
 
+    def fold(self) -> None:
+        """Remove strategies that never decide, and make the toggle a constant if only one outcome remains."""
+        reachable: list[CompiledStrategy] = []
+        for strategy in self.strategies:
+            if is_never_on(strategy):
+                continue
+            reachable.append(strategy)
+            if is_always_on(strategy):
+                break
+        self.apply(reachable)
+        if not reachable:
+            self.constant = OFF
+        elif is_always_on(reachable[0]):
+            self.constant = self.constant_outcome(reachable[0])
+
+    def constant_outcome(self, strategy: CompiledStrategy) -> i64:
+        """Return the number of the outcome of a strategy that is always on; DYNAMIC if a variant is drawn."""
+        if strategy.choice is not None:
+            index = strategy.choice.constant_index()
+            return DYNAMIC if index < 0 else strategy.first + index
+        if self.choice is not None:
+            index = self.choice.constant_index()
+            return DYNAMIC if index < 0 else FIRST_VARIANT + index
+        return ON
+
     def outcome(self, run: Run) -> i64:
         """Return the number of the outcome for this run. A parent of other toggles is decided once."""
         if self.constant >= 0:
@@ -174,3 +200,18 @@ class Toggle:
             # ON comes before the first variant, as NONE comes before the first index
             return FIRST_VARIANT + self.choice.pick(run)
         return ON
+
+
+def is_never_on(strategy: CompiledStrategy) -> bool:
+    """Return whether a strategy is off for every context."""
+    if isinstance(strategy, NeverEnabled):
+        return True
+    for condition in strategy.conditions:
+        if isinstance(condition, Never):
+            return True
+    return False
+
+
+def is_always_on(strategy: CompiledStrategy) -> bool:
+    """Return whether a strategy is on for everyone."""
+    return isinstance(strategy, Everyone) and strategy.condition is None

@@ -13,7 +13,6 @@ from mypy_extensions import i64, mypyc_attr
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.digest import digest
 from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
-from flagsvc.engine.folding import fold
 from flagsvc.engine.fragments import fragment
 from flagsvc.engine.model import (
     ConstraintSpec,
@@ -241,7 +240,7 @@ class Maker:
         """Add the strategies of an enabled toggle. Without strategies it is on for everyone."""
         toggle.apply(strategies or [Everyone()])
         if self.options.fold:
-            fold(toggle)
+            toggle.fold()
 
     def outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
         """Return every outcome of the feature, in the order of their numbers.

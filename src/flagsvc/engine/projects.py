@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flagsvc.engine.digest import combined
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.list_entries import ListViews, ListViewsBuilder
+from flagsvc.engine.lists import ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Part
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
@@ -46,7 +46,7 @@ def restrict(snapshot: Snapshot, projects: frozenset[str]) -> Snapshot:
         reads,
         False,
         snapshot.lineage,
-        snapshot.classes,
+        snapshot.lists,
         revision,
     )
     made.unknown_suffix = snapshot.unknown_suffix

@@ -28,31 +28,17 @@ class Fault:
 
 
 class Memory:
-    """The sizes and the first memory for every run of one snapshot: blank, or with what a class of contexts decides.
-
-    `whole` is the snapshot's own memory, which gets the faults of those of classes; None in the snapshot's own.
-    """
+    """The sizes and the first memory for every run of one snapshot, and the faults of all runs."""
 
     def __init__(self, predicates: int, parents: int, utf8: bool) -> None:
         self.predicates: vec[i64] = vec[i64]([UNKNOWN] * predicates)
         self.parents: vec[i64] = vec[i64]([UNKNOWN] * parents)
         self.utf8 = utf8
         self.faults: list[Fault] = []
-        self.whole: Memory | None = None
-
-    def with_known(self, predicates: vec[i64], parents: vec[i64]) -> Memory:
-        """Return a memory for runs that begin with these results."""
-        known = Memory(0, 0, self.utf8)
-        known.predicates = predicates
-        known.parents = parents
-        known.whole = self
-        return known
 
     def record_fault(self, kind: str, name: str, error: Exception) -> None:
         """Record an exception, without the values in its frames. Above a limit it is dropped."""
-        if self.whole is not None:
-            self.whole.record_fault(kind, name, error)
-        elif len(self.faults) < MAX_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             traceback.clear_frames(error.__traceback__)
             self.faults.append(Fault(kind, name, error))
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import i64
-
 from flagsvc.engine.canonical import CacheKeys
-from flagsvc.engine.class_store import ClassStore
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import NAMED, PLAIN, AnswerPieces, AnswerShape, encode, fragment
-from flagsvc.engine.list_entries import AnswerList, ListViews, ListViewsBuilder
+from flagsvc.engine.lists import RELEASED, Lists, ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Fault, Memory, Run
@@ -21,10 +18,6 @@ MAX_NAMED: Final = 16 * 1024 * 1024
 
 Without it, a short body that repeats a long toggle would make a huge answer.
 """
-RELEASED: Final = 250
-"""Items that are released at once."""
-RELEASED_CLASSES: Final = 2
-"""Classes that are released at once: a program has thousands of references."""
 
 
 class Snapshot:
@@ -33,7 +26,7 @@ class Snapshot:
     `revision` is a hex digest, equal in all replicas and after restarts. `names` maps each toggle to the names of its variants.
     `cache_keys` knows what of a context decides the answer, so that equal answers are found without an evaluation. The next
     configuration can reuse `lineage`. `views` are the list answers of each shape that was asked for, by its name. `scope` is empty,
-    or tells which part of a configuration this is. `classes` has the programs of classes of contexts.
+    or tells which part of a configuration this is. `lists` answers contexts from the entries of a view.
     """
 
     def __init__(
@@ -46,7 +39,7 @@ class Snapshot:
         reads: Reads,
         feature_state: bool,
         lineage: Lineage,
-        classes: ClassStore,
+        lists: Lists,
         scope: str = "",
     ) -> None:
         self.revision = revision
@@ -58,7 +51,7 @@ class Snapshot:
         self.unknown_suffix: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
-        self.classes = classes
+        self.lists = lists
         self.scope = scope
 
     def view(self, shape: AnswerShape) -> ListViews:
@@ -84,30 +77,9 @@ class Snapshot:
         """Return the list of the toggles that are on, or of `everything`, in pieces."""
         view = self.view(shape)
         answer = AnswerPieces([], 0)
-        self.fill(context, view.complete if everything else view.listed, answer)
+        self.lists.fill(context, view.complete if everything else view.listed, answer)
         answer.surround(shape)
         return answer
-
-    def fill(self, context: Context, answered: AnswerList, answer: AnswerPieces) -> None:
-        """Add the fragments of a list: by the program of the context's class, if it has one."""
-        if self.classes.limit:
-            try:
-                program = self.classes.find(context, answered)
-                if program is not None:
-                    program.fill(context, answer)
-                    return
-            except (TypeError, AttributeError):
-                # an enricher set a property to a value that is not text: each toggle that reads it is off by itself
-                pass
-        run = Run(context, self.memory)
-        parts = answer.parts
-        size: i64 = 0
-        for entry in answered.entries:
-            piece = entry.encode_outcome(run)
-            if len(piece) > 0:
-                parts.append(piece)
-                size += len(piece)
-        answer.size = size
 
     def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the requested toggles, in their order, and whether each is on (specification: POST /proxy).
@@ -162,7 +134,6 @@ class Snapshot:
         for view in self.views.values():
             for answered in (view.listed, view.complete):
                 found.append((answered.entries, RELEASED))
-                found.append((answered.runs, RELEASED))
         if self.scope:
             # the rest belongs to the whole snapshot
             return found
@@ -170,6 +141,4 @@ class Snapshot:
         found.append((lineage.parts, RELEASED))
         found.append((lineage.sources, RELEASED))
         found.append((lineage.pool.predicates, RELEASED))
-        found.append((self.classes.classes.users.users, RELEASED))
-        found.append((self.classes.known, RELEASED_CLASSES))
-        return found
+        return found + self.lists.containers()

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from flagsvc.core.errors import DocumentError
+from flagsvc.core.state_export import about_state_export
 from flagsvc.engine.reading import as_list, as_object, wrong
 
 
@@ -17,8 +18,16 @@ class Unusual(Exception):  # noqa: N818 - nothing is wrong, another way has to b
     """A document that is not decoded yet contains what the strict decoder refuses. It may still be valid JSON."""
 
 
+DATA_SET: Final = "featureStrategies"
+"""A member of a data set and of a state export. Their features have no strategies, so that every flag would be off."""
 TOP: Final = msgspec.defstruct(
-    "Top", [("features", list[msgspec.Raw]), ("segments", list[msgspec.Raw] | None, None)], module=__name__
+    "Top",
+    [
+        ("features", list[msgspec.Raw]),
+        ("segments", list[msgspec.Raw] | None, None),
+        (DATA_SET, msgspec.Raw | None, None),
+    ],
+    module=__name__,
 )
 """The outermost object of a document.
 
@@ -42,9 +51,12 @@ class DocumentParts:
 def source_of(document: object) -> DocumentParts:
     """Return the pieces of a decoded document.
 
-    Raises DocumentError if the document is not an object with a list `features`, or `segments` is not a list.
+    Raises DocumentError if the document is not an object with a list `features`, or `segments` is not a list, and for a data set.
     """
     top = as_object(document, "")
+    if DATA_SET in top:
+        text = "is a data set, as `flagsvc export` writes it, and no client-features document"
+        raise DocumentError("", f"it {about_state_export(top) or text}")
     if not isinstance(top.get("features"), list):
         raise DocumentError("features", wrong("a list", top.get("features")))
     return DocumentParts(as_list(top, "features", ""), as_list(top, "segments", ""), False)
@@ -60,6 +72,8 @@ def split(text: bytes) -> DocumentParts | None:
             text.decode()
         top: Any = msgspec.json.decode(text, type=TOP)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if getattr(top, DATA_SET) is not None:
         return None
     features: list[object] = list(top.features)
     segments: list[object] = [] if top.segments is None else list(top.segments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -10,22 +11,56 @@ from flagsvc.http.messages import HttpError
 FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 20_000
 DIGITS: Final = 9
+EXACT: Final = "={}.{}"
+"""The name of the hidden field with the exact text of a field: of its place among those of its name, and the name."""
 
 
 class Form(dict[str, list[str]]):
     """The values of the fields, in the order of the form."""
 
     def text(self, name: str) -> str:
-        """Return the first value of a field without blanks around it; empty without one."""
-        return self.get(name, [""])[0].strip()
+        """Return the first value of a field without blanks around it; empty without one. An unchanged one is as it was shown."""
+        return next(iter(self.trimmed(name)), "")
 
     def texts(self, name: str) -> list[str]:
-        """Return every value of a field."""
-        return self.get(name, [])
+        """Return every value of a field; each that is unchanged as it was shown."""
+        return [each if (kept := self.unchanged(name, at)) is None else kept for at, each in self._numbered(name)]
+
+    def trimmed(self, name: str) -> list[str]:
+        """Return every value of a field without blanks around it; each that is unchanged as it was shown."""
+        return [
+            each.strip() if (kept := self.unchanged(name, at)) is None else kept for at, each in self._numbered(name)
+        ]
+
+    def unchanged(self, name: str, at: int = 0) -> str | None:
+        """Return the text that the page showed in a field, if a browser sends what it makes of it.
+
+        It makes line ends of carriage returns, and drops both in a field of one line. `make_exact` in `templates.py` adds the text
+        to the page.
+        """
+        sent, shown = self.get(name, [])[at : at + 1], self.get(EXACT.format(at, name), [""])[0]
+        try:
+            text = json.loads(shown) if shown else None
+        except (ValueError, RecursionError):
+            return None
+        return text if isinstance(text, str) and sent and sent[0] in (as_area(text), as_line(text)) else None
+
+    def _numbered(self, name: str) -> list[tuple[int, str]]:
+        return list(enumerate(self.get(name, [])))
 
     def has(self, name: str) -> bool:
         """Return whether a box is ticked, or a button of this name was pressed."""
         return name in self
+
+
+def as_area(text: str) -> str:
+    """Return what a field of several lines makes of a text."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def as_line(text: str) -> str:
+    """Return what a field of one line makes of a text."""
+    return text.replace("\r", "").replace("\n", "")
 
 
 def read_whole(text: str) -> int | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
+
+from flagsvc.pages.forms import EXACT, as_area, as_line
 
 FOLDER: Final = "templates"
 
@@ -32,6 +36,7 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals["static"] = static
+        self._environment.globals["exact"] = make_exact
         self._environment.filters["segment"] = segment
 
     def render(self, name: str, **values: Any) -> bytes:
@@ -57,3 +62,24 @@ def segment(text: str) -> str:
     """Return a text as one segment of a path. A `.json` at its end belongs to the text, and not to the address of the data."""
     quoted = quote(text, safe="", errors="surrogatepass")
     return f"{quoted.removesuffix(DATA_SUFFIX)}%2Ejson" if quoted.endswith(DATA_SUFFIX) else quoted
+
+
+class Html(str):
+    """A text that is HTML already, so that no template escapes it again."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False) -> Html:
+    """Return a hidden field with the exact text of a field that changes on its way through a browser; else nothing.
+
+    `at` is the place of the field among those of its name. `lines` tells a field of several lines.
+    """
+    text = value or ""
+    if text == text.strip() == (as_area(text) if lines else as_line(text)):
+        return Html()
+    shown, exact = (html.escape(each) for each in (EXACT.format(at, name), json.dumps(text)))
+    return Html(f'<input type="hidden" name="{shown}" value="{exact}">')

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-VALUE: Final = re.compile(r'[ \t]*(?:"((?:[^"]|""){0,300}+)"[ \t]*(?=[,\n]|\Z)|([^,\n]*))(?:[,\n]|\Z)')
+VALUE: Final = re.compile(r'[ \t]*(?:(\\?)"((?:[^"]|"")*+)"[ \t]*(?=[,\n]|\Z)|([^,\n]*))(?:[,\n]|\Z)')
 """One value and what ends it: in quotes, where two stand for one, or as it is without blanks around it.
 
-A value in quotes has a bound, so that reading takes linear time."""
+Reading takes linear time: quotes without an end are read to the end of the text once, or to the next single quote."""
+ESCAPE: Final = re.compile(r"\\([r\\])")
+"""What stands for a carriage return and a backslash, in quotes behind a backslash. A browser makes a line end of the first."""
 
 
 def read_values(text: str) -> list[str]:
@@ -20,8 +22,8 @@ def read_values(text: str) -> list[str]:
         match = VALUE.match(text, at)
         assert match is not None  # the second form takes anything
         at = match.end()
-        quoted, bare = match.groups()
-        value = bare.strip() if quoted is None else quoted.replace('""', '"')
+        mark, quoted, bare = match.groups()
+        value = bare.strip() if quoted is None else unquote(quoted, escaped=bool(mark))
         if value or quoted is not None:
             found.append(value)
     return list(dict.fromkeys(found))
@@ -34,10 +36,21 @@ def show_values(values: Sequence[str]) -> str:
 
 def needs_quotes(value: str) -> bool:
     """Return whether a value would not be read as it is."""
-    return not value or value != value.strip() or value.startswith('"') or "," in value or "\n" in value
+    return (
+        not value or value != value.strip() or value.startswith(('"', '\\"')) or any(each in value for each in ",\n\r")
+    )
 
 
 def quote(value: str) -> str:
-    """Return a value in quotes."""
+    """Return a value in quotes; with escapes behind a backslash if it has a carriage return."""
     doubled = value.replace('"', '""')
-    return f'"{doubled}"'
+    if "\r" not in value:
+        return f'"{doubled}"'
+    escaped = doubled.replace("\\", "\\\\").replace("\r", "\\r")
+    return f'\\"{escaped}"'
+
+
+def unquote(text: str, *, escaped: bool) -> str:
+    """Return the value of a text that stood in quotes."""
+    single = text.replace('""', '"')
+    return ESCAPE.sub(lambda found: "\r" if found[1] == "r" else "\\", single) if escaped else single

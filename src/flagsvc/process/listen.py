@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from flagsvc.core.errors import ListenError
 from flagsvc.process.tls_sockets import TlsServer
-from flagsvc.settings.network import socket_path, url_at
+from flagsvc.settings.network import EVERY_ADDRESS, is_every_address, socket_path, url_at
 
 BACKLOG = 2048
 HAS_PORT_BALANCING = sys.platform == "linux"
@@ -27,6 +27,9 @@ REASONS = {
     errno.EACCES: "this user may not (ports below 1024 are often reserved)",
     errno.EADDRNOTAVAIL: "this machine does not have that address",
 }
+IPV4_INSTEAD = (
+    "this machine has no IPv6; without a host, flagsvc listens on what there is, and on IPv4 alone with 0.0.0.0"
+)
 UNIX_REASONS = {
     **REASONS,
     errno.EACCES: "this user may not use that path",
@@ -42,20 +45,22 @@ KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info
 def listen(host: str | None, port: int, *, shared: bool = False, mode: str = DEFAULT_MODE) -> list[socket.socket]:
     """Return listening sockets for `host` and `port` (behaviour: Further options).
 
-    No host, or an empty one, means all addresses: IPv6 together with IPv4, or only IPv4 if IPv6 is off. A name is resolved, and
-    there is a socket for each of its addresses. `unix:/path` is a Unix socket, whose file has `mode` and is removed when the socket
-    is closed. With `shared`, other sockets of this user may share the port, and the kernel distributes new connections over all
-    of them. Raises ListenError.
+    No host, or an empty one, means all addresses: IPv6 together with IPv4, or only IPv4 if IPv6 is off. `::` means both, and fails
+    if IPv6 is off. A name is resolved, and there is a socket for each of its addresses. `unix:/path` is a Unix socket, whose file
+    has `mode` and is removed when the socket is closed. With `shared`, other sockets of this user may share the port, and the
+    kernel distributes new connections over all of them. Raises ListenError.
     """
     path = socket_path(host)
     try:
         if path is not None:
             return [UnixListener(path, int(mode, 8))]
-        return _listen_on_all(port, shared) if not host else _listen_on_host(host, port, shared)
+        open_sockets = _listen_on_all if is_every_address(host) else _listen_on_host
+        return open_sockets(host or "", port, shared)
     except OSError as error:
         where = f"port {port}" if not host else f"`{host}`, port {port}" if path is None else f"`{host}`"
         reasons = REASONS if path is None else UNIX_REASONS
         reason = reasons.get(error.errno or 0, (error.strerror or str(error)).lower())
+        reason = IPV4_INSTEAD if host == EVERY_ADDRESS and error.errno in NO_IPV6 else reason
         raise ListenError(f"cannot listen on {where}: {reason}") from None
 
 
@@ -165,28 +170,35 @@ def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = DEF
 def listen_url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: bool = False) -> str:
     """Return the address of a path on the sockets that `listen` opened for `host`."""
     port = sockets[0].getsockname()[1] if socket_path(host) is None else 0
-    return url_at(host or "localhost", port, path, tls=tls)
+    return url_at("localhost" if is_every_address(host) else host or "", port, path, tls=tls)
 
 
 def describe_scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") -> str:
     """Return in words which addresses are listened on, with `more` behind it; nothing if the address of `url` says it."""
-    if host:
+    if not is_every_address(host):
         return ""
-    both = any(each.family == socket.AF_INET6 for each in sockets)
-    return f" (all addresses, {'IPv6 and IPv4' if both else 'IPv4 only'}{more})"
+    return f" (all addresses, {_families(sockets[0])}{more})"
 
 
-def _listen_on_all(port: int, shared: bool) -> list[socket.socket]:
-    """Return one socket for all addresses of the machine."""
-    if socket.has_dualstack_ipv6():
+def _families(sock: socket.socket) -> str:
+    """Return in words from where a socket for all addresses takes connections."""
+    if sock.family != socket.AF_INET6:
+        return "IPv4 only"
+    return "IPv6 only" if sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) else "IPv6 and IPv4"
+
+
+def _listen_on_all(host: str, port: int, shared: bool) -> list[socket.socket]:
+    """Return one socket for all addresses of the machine. Without a `host` they may be those of IPv4 alone."""
+    both = socket.has_dualstack_ipv6()
+    if host or both:
         try:
             family = socket.AF_INET6
             made = socket.create_server(
-                ("", port), family=family, dualstack_ipv6=True, backlog=BACKLOG, reuse_port=shared
+                (host, port), family=family, dualstack_ipv6=both, backlog=BACKLOG, reuse_port=shared
             )
             return [made]
         except OSError as error:
-            if error.errno not in NO_IPV6:
+            if host or error.errno not in NO_IPV6:
                 raise
     return [socket.create_server(("", port), family=socket.AF_INET, backlog=BACKLOG, reuse_port=shared)]
 

@@ -13,61 +13,44 @@ from flagsvc.settings.kinds import Kind, RefusedError, parse_header_value, parse
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 RESERVED_RESPONSE_HEADERS = frozenset(
     {
-        "allow",
-        "cache-control",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "date",
-        "etag",
-        "keep-alive",
-        "location",
-        "retry-after",
-        "server",
-        "set-cookie",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "vary",
-        "www-authenticate",
+        *("accept-ranges", "allow", "cache-control", "connection", "content-disposition", "content-encoding"),
+        *("content-language", "content-length", "content-location", "content-range", "content-security-policy"),
+        *("content-type", "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "etag", "expires"),
+        *("keep-alive", "last-modified", "link", "location", "permissions-policy", "pragma", "proxy-authenticate"),
+        *("referrer-policy", "retry-after", "server", "set-cookie", "strict-transport-security", "te", "trailer"),
+        *("transfer-encoding", "upgrade", "vary", "via", "www-authenticate", "x-content-type-options"),
     }
 )
 """Headers of answers that have a meaning of their own."""
 CORS_HEADERS = "access-control-"
-RESERVED_REQUEST_HEADERS = frozenset(
+FRAMING_HEADERS = frozenset(
     {
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-        "if-none-match",
-        "keep-alive",
-        "origin",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-forwarded-for",
+        *("connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate"),
+        *("proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-"""Headers of requests that have a meaning of their own: they frame a request, belong to one connection, or are read by us."""
-
-
-READ_BY_THE_SERVER = frozenset(
+"""Headers that frame a request or belong to one connection. A server on the way reads, changes or removes them."""
+FORWARDING_HEADERS = frozenset(
     {
-        *("accept", "authorization", "cookie", "sec-fetch-site", "unleash-appname", "unleash-client-spec"),
-        *("unleash-instanceid", "unleash-sdk"),
+        *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix"),
+        *("x-forwarded-proto", "x-forwarded-server", "x-real-ip"),
     }
 )
-"""Further headers of requests that the flag server reads."""
+"""Headers that a server on the way writes. Those with a person or a token, such as X-Forwarded-User, are none of them."""
+CLIENT_HEADERS = frozenset(
+    {
+        *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-encoding"),
+        *("content-type", "cookie", "date", "if-match", "if-modified-since", "if-none-match", "if-range"),
+        *("if-unmodified-since", "origin", "pragma", "priority", "range", "referer", "set-cookie", "user-agent"),
+        *("unleash-appname", "unleash-client-spec", "unleash-connection-id", "unleash-instanceid"),
+        *("unleash-interval", "unleash-sdk"),
+    }
+)
+"""Headers that browsers, SDKs and HTTP clients write with a meaning of their own."""
+RESERVED_REQUEST_HEADERS = FRAMING_HEADERS | FORWARDING_HEADERS | CLIENT_HEADERS
+RESERVED_BEGINNINGS = (CORS_HEADERS, "sec-")
+"""How names begin that browsers write and no page may set."""
+AUTHORIZATION = "authorization"
 
 
 def parse_header_name(value: object) -> str:
@@ -78,23 +61,23 @@ def parse_header_name(value: object) -> str:
 def parse_answer_header(value: object) -> str:
     """Return the name of a header that an answer may have in addition, in lower case."""
     name = parse_header_name(value)
-    if name in RESERVED_RESPONSE_HEADERS or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
-    return name
+    return _unless(name in RESERVED_RESPONSE_HEADERS or name.startswith(CORS_HEADERS), name)
 
 
 def parse_key_header(value: object) -> str:
     """Return the name of a header that may carry a key, in lower case."""
     name = parse_header_name(value)
-    if name in RESERVED_REQUEST_HEADERS or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
-    return name
+    return _unless(name in RESERVED_REQUEST_HEADERS or name.startswith(RESERVED_BEGINNINGS), name)
 
 
 def parse_user_header(value: object) -> str:
-    """Return the name of a header that may tell the user, in lower case."""
+    """Return the name of a header that may tell the user, in lower case. The key of a caller has its own."""
     name = parse_key_header(value)
-    if name in READ_BY_THE_SERVER:
+    return _unless(name == AUTHORIZATION, name)
+
+
+def _unless(reserved: bool, name: str) -> str:
+    if reserved:
         raise RefusedError(f"{quoted(name)} is reserved for another purpose")
     return name
 
@@ -117,7 +100,9 @@ USER_HEADER = KEY_HEADER._replace(parse=parse_user_header)
 ANSWER_HEADER = Kind("the name of a header that answers do not have yet", "NAME", parse_answer_header)
 HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
 METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")
-UPSTREAM_RESERVED = RESERVED_REQUEST_HEADERS - {"origin", "x-forwarded-for"} | {"accept", "user-agent"}
+UPSTREAM_RESERVED = FRAMING_HEADERS | {
+    *("accept", "accept-encoding", "content-encoding", "content-type", "if-none-match", "user-agent"),
+}
 """Headers that a request to the upstream has for a reason of its own; so have those that begin with `unleash-`."""
 OWN_PREFIX = "unleash-"
 
@@ -154,9 +139,12 @@ def parse_upstream_header(pair: object) -> tuple[str, str]:
 def parse_upstream_name(value: object) -> str:
     """Return the name of a header that may be sent to the upstream in addition, in lower case."""
     name = parse_header_name(value)
-    if name in UPSTREAM_RESERVED or name.startswith(OWN_PREFIX):
-        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
-    return name
+    return _unless(name in UPSTREAM_RESERVED or name.startswith(OWN_PREFIX), name)
+
+
+def parse_upstream_key_header(value: object) -> str:
+    """Return the name of a header that may carry the key for the upstream, in lower case."""
+    return parse_upstream_name(parse_key_header(value))
 
 
 def mask_headers(headers: tuple[tuple[str, str], ...]) -> object:
@@ -171,4 +159,4 @@ UPSTREAM_HEADERS = Kind(
     safe=mask_headers,
     echo=unquoted,
 )
-UPSTREAM_NAME = Kind("the name of a header that says nothing else", "NAME", parse_upstream_name)
+UPSTREAM_NAME = KEY_HEADER._replace(parse=parse_upstream_key_header)

@@ -259,12 +259,12 @@ def ask_for(name: str) -> str:
     return name and f"did you mean `{name}`?"
 
 
-def nearest_name(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Return the nearest known name, or the empty text if none is near. Of a mapping, compare the keys and return the value."""
+def nearest_name(name: str, known: Iterable[str] | Mapping[str, str], cutoff: float = 0.7) -> str:
+    """Return the nearest known name, empty if none is `cutoff` (to 1) near. Of a mapping, compare the keys, return the value."""
     from difflib import get_close_matches
 
     names = {item.lower(): item for item in known}
-    found = get_close_matches(name.lower(), names, n=1, cutoff=0.7) if len(name) <= LONGEST_NEAR else []
+    found = get_close_matches(name.lower(), names, n=1, cutoff=cutoff) if len(name) <= LONGEST_NEAR else []
     if not found:
         return ""
     match = names[found[0]]

@@ -126,7 +126,7 @@ def resolve(
     quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
     odd = list(program.odd(environment, found.values))
     all_known = not program.serves_flags and knows_environments(written, tables, resolved)
-    unknown = unread(environment, written[0] if written else None, all_known=all_known)
+    unknown = unread(environment, written[0] if written else None, rows=rows, all_known=all_known)
     resolved.warnings.extend(chain(found.deprecations, adopted.warnings, unknown, quoted_values, odd))
     if written:
         add_environments(written, given, meant, tables, resolved)

@@ -102,7 +102,7 @@ def _spellings(rows: Iterable[Option], names: Collection[str]) -> dict[str, str]
     """Return what a person may have written for an option: its last part, its variable or its name in code."""
     spellings: dict[str, str] = {}
     for option in rows:
-        if not option.in_code_only:
+        if option.name in names:
             others = (option.name.rpartition(".")[2], option.field, *(variable.name for variable in option.variables))
             reference = option.name.replace(PREFIX[:-1].lower(), ALIAS[:-1].lower())
             spellings.update(dict.fromkeys((*others, reference), option.name))

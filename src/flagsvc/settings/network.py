@@ -42,6 +42,9 @@ REACH_NAMES = TRUST_NAMES | {
 UNIX = "unix:"
 """What an address begins with that is a Unix socket's."""
 
+EVERY_ADDRESS = "::"
+"""The host that stands for all addresses, of IPv6 and of IPv4. Without a host they are those that the machine has."""
+
 LONGEST_SOCKET = 100
 """Bytes of the path of a Unix socket; systems have room for 103 and more."""
 
@@ -187,7 +190,7 @@ def parse_outbound_proxy(value: object) -> str:
 def parse_host(value: object) -> str:
     """Return a host name or an IP address to listen on, the address without brackets, or the Unix socket `unix:/path`.
 
-    A plain path is that of a Unix socket.
+    A plain path is that of a Unix socket. Every spelling of the IPv6 address of zeros is `::`, which stands for all addresses.
     """
     text = parse_text(value)
     if text.lower().startswith(UNIX) or text.startswith("/"):
@@ -196,6 +199,8 @@ def parse_host(value: object) -> str:
     if ":" in text:
         if not _is_address(socket.AF_INET6, text.partition("%")[0]):
             raise RefusedError
+        if re.fullmatch("[0:.]+", text):
+            return EVERY_ADDRESS
     elif re.fullmatch(r"[0-9.]+", text):
         if not _is_address(socket.AF_INET, text):
             raise RefusedError
@@ -240,6 +245,11 @@ def split_address(address: str) -> tuple[str | None, int]:
 def socket_path(host: str | None) -> str | None:
     """Return the path if a normalised host is a Unix socket, else None."""
     return host.removeprefix(UNIX) if host is not None and host.startswith(UNIX) else None
+
+
+def is_every_address(host: str | None) -> bool:
+    """Return whether a normalised host, or the lack of one, stands for all addresses of IPv6 and IPv4."""
+    return not host or host == EVERY_ADDRESS
 
 
 def bracketed(host: str) -> str:

@@ -82,6 +82,7 @@ def normalise(
         if "flagsvcInstanceId" not in lost:
             refuse_gitlab_without_instance(given, found)
         refuse_lookups_without_tokens(given, found)
+    refuse_one_header_for_two(given, found)
     inherited = [
         row.name for row in rows if divided and row.scope is Scope.INHERITED
     ]  # environments may have what they need
@@ -176,6 +177,15 @@ def refuse_gitlab_without_instance(given: Mapping[str, Given], found: Normalised
     """Note a problem if the upstream is GitLab and the instance id is not given: GitLab knows its callers by it."""
     if is_gitlab(found.values.get("flagsvcUrl")) and "flagsvcInstanceId" not in given:
         found.problems["flagsvcInstanceId"] = INSTANCE_NEEDED
+
+
+def refuse_one_header_for_two(given: Mapping[str, Given], found: Normalised) -> None:
+    """Note a problem if the same header is to name the person and the groups of the person: it would name no person."""
+    name = found.values.get("userHeader")
+    if name is not None and name == found.values["userGroupsHeader"]:
+        source = given["userGroupsHeader"].source
+        where = f"userGroupsHeader ({source})" if source else "user_groups_header"
+        found.problems["userGroupsHeader"] = f"{where}: `{name}` names the person already, as userHeader"
 
 
 def refuse_without_needed(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from flagsvc.settings.environments import LONGEST_NAME, NAME, TABLE, VARIABLES, Written, middle_of, rows_for
-from flagsvc.settings.kinds import MOST_HINTS, nearest, quoted
+from flagsvc.settings.kinds import MOST_HINTS, ask_for, nearest, nearest_name, quoted
 from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.option import ALIAS, PREFIX, Option, Scope, is_injected
 from flagsvc.settings.real_server import BY_VARIABLE
@@ -33,20 +33,81 @@ PROCESS_ENDINGS = _endings(row for row in OPTIONS if row.scope is Scope.PROCESS)
 """The endings of variables that hold for the whole process → the variables."""
 
 
-def unread(environment: Mapping[str, str], written: Written | None = None, *, all_known: bool = True) -> Iterator[str]:
+class Hints:
+    """The variables that one program reads, and which of them an unknown name probably means.
+
+    The last word of a name says what its value is: a URL, a token, a port. If it is such a word, the hint is of the same kind: a
+    variable that ends in the word, or whose option takes such a value. A slip in the name of a variable that only others read gives
+    no hint.
+    """
+
+    def __init__(self, rows: Iterable[Option], others: Iterable[str]) -> None:
+        known = [(each.name, "FILE" if each.holds_path else row.kind.metavar) for row in rows for each in row.variables]
+        known = sorted([*known, *((name, "FILE") for name in CONFIG_VARIABLES)], key=lambda each: _is_ours(each[0]))
+        self._others = [each.removeprefix(PREFIX) for each in others]
+        self._known = {
+            prefix: {name.removeprefix(prefix): (name, kind) for name, kind in known if _is_for(prefix, name)}
+            for prefix in PREFIXES
+        }
+
+    def find(self, name: str) -> str:
+        """Return the question whether a variable was meant; the empty text if none is near."""
+        prefix = next(each for each in PREFIXES if name.startswith(each))
+        ending, own = name.removeprefix(prefix).upper(), self._known[prefix]
+        word = last_word(ending)
+        alike = {
+            each: variable
+            for each, (variable, kind) in own.items()
+            if word not in KIND_WORDS or word in (last_word(each), kind)
+        }
+        if nearest_name(ending, [each for each in self._others if each not in own], SLIP):
+            return ""
+        near = nearest_name(ending, own)
+        tails = [] if near else [each for each in alike if ending.endswith(f"_{each}")]
+        slips = {f"{prefix}{each}": variable for each, variable in alike.items()}
+        found = nearest_name(ending, alike) or nearest_name(f"{prefix}{ending}", slips, SLIP)
+        return ask_for(found or (alike[max(tails, key=len)] if tails else ""))
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(PREFIXES)
+
+
+def _is_for(prefix: str, name: str) -> bool:
+    return name.startswith(prefix) or not _is_ours(name)
+
+
+def last_word(name: str) -> str:
+    """Return the last word of the name of a variable."""
+    return name.rpartition("_")[2]
+
+
+SLIP = 0.9
+"""How near a name is to another one that differs by a letter or two."""
+KIND_WORDS = frozenset(last_word(variable.name) for row in (*OPTIONS, *SERVER_OPTIONS) for variable in row.variables)
+"""The words that say what a value is: all last words of names of variables of both programs."""
+
+
+def unread(
+    environment: Mapping[str, str],
+    written: Written | None = None,
+    *,
+    rows: Iterable[Option] = OPTIONS,
+    all_known: bool = True,
+) -> Iterator[str]:
     """Yield a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
-    Variables of the flag server, of a real server and of other commands give no warning, because all programs may share a file of
-    variables.
+    Variables of the other program, of a real server and of other commands give no warning, because all programs may share a file of
+    variables. A hint names only what the program with the options `rows` reads.
     Options of environments, whose tables are `written`, have variables of their own. Unless these are `all_known`, a variable that
     may be one of another environment gives no warning. A value is never shown.
     """
     names = list(written.tables) if written else []
-    rows = (*OPTIONS, *SERVER_OPTIONS, *chain.from_iterable(rows_for(name) for name in names))
-    known = {variable.name for option in rows for variable in option.variables}
+    divided = tuple(chain.from_iterable(rows_for(name) for name in names))
+    known = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS, *divided) for variable in option.variables}
     known |= {*CONFIG_VARIABLES, *COMMAND_VARIABLES, *VARIABLES}
-    meant = {f"{prefix}{name}": name for name in known if not name.startswith(PREFIXES) for prefix in PREFIXES}
-    meant |= {name: name for name in known}
+    meant = {f"{prefix}{name}" for name in known if not name.startswith(PREFIXES) for prefix in PREFIXES}
+    hints_of = Hints((*rows, *divided), known)
     told = 0
     for name in sorted(environment):
         of_others = name in BY_VARIABLE or is_injected(name, environment[name])
@@ -56,9 +117,10 @@ def unread(environment: Mapping[str, str], written: Written | None = None, *, al
         if other and not all_known:
             continue
         told += 1
-        near = nearest if told <= MOST_HINTS else lambda name, known: ""
-        hints = [_missing(other, written), near(other, names)] if other else [_of_process(name, names)]
-        hints += [] if names and any(hints) else [near(name, meant)]
+        is_first = told <= MOST_HINTS
+        hints = [_missing(other, written)] if other else [_of_process(name, names)]
+        hints += [nearest(other, names)] if other and is_first else []
+        hints += [hints_of.find(name)] if is_first and not (names and any(hints)) else []
         shown = (quoted(name) or "").strip("`")
         yield "; ".join([f"environment {shown}: no option reads this variable", *filter(None, hints)])
 

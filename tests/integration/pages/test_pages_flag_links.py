@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from flagsvc.server.store import schema
+from flagsvc.server.store.engines import make_engine
 from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, PageForm, page_client
 
@@ -77,18 +80,32 @@ def test_what_is_no_link(pages: PageClient, url: str, message: str) -> None:
     assert [each["url"] for each in stored(pages)] == ["https://example.com/1"]
 
 
-def test_a_link_that_an_import_brought(pages: PageClient) -> None:
-    """An import may bring any address; one that is no page is shown as a text, and can be removed."""
+def test_an_import_brings_no_other_link(pages: PageClient) -> None:
+    """An import refuses what the form refuses, in the same words."""
     links = [{"feature": "a", "links": [{"url": "javascript:alert(1)", "title": "t"}]}]
     data = {"features": [{"name": "a"}], "featureStrategies": [], "tagTypes": [], "links": links}
     body = {"project": "default", "environment": "development", "data": data}
-    assert pages.client.post("/api/admin/features-batch/import", body).status == 200
+    refused = pages.client.post("/api/admin/features-batch/import", body)
+    assert refused.status == 400 and "no address of a web page" in refused.text
+    assert stored(pages) == []
+
+
+def test_a_link_that_an_earlier_version_stored(pages: PageClient, database_url: str) -> None:
+    """A stored address that is no page is shown as a text, and can be removed; undo puts it back as it was."""
+    identity = add(pages)
+    engine = make_engine(database_url)
+    with engine.begin() as connection:
+        connection.execute(update(schema.links).values(url="javascript:alert(1)"))
+    engine.dispose()
     page = pages.get("/ui/flags/a").text
     assert "javascript:alert(1)" in page and 'href="javascript' not in page
-    assert pages.press(form_of(pages, stored(pages)[0]["id"]), "").status == 400
-    form = form_of(pages, stored(pages)[0]["id"])
-    assert pages.post(f"{form.action}/remove", form.fields).status == 303
-    assert stored(pages) == []
+    assert pages.press(form_of(pages, identity), "").status == 400
+    form = form_of(pages, identity)
+    told = pages.post(f"{form.action}/remove", form.fields)
+    assert (told.status, stored(pages)) == (303, [])
+    pages.undo(told)
+    page = pages.get("/ui/flags/a").text
+    assert "javascript:alert(1)" in page and 'href="javascript' not in page
 
 
 def test_changing_and_removing_one(pages: PageClient) -> None:

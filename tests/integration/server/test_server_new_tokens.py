@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
+from threading import Event, current_thread
 
 import pytest
 from sqlalchemy import select
@@ -13,13 +16,14 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.api.authorization import PLAIN_COOKIE
 from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT
 from flagsvc.server.store import revision_listener
+from flagsvc.server.store.key_renewal import MOST_S, KeyRenewal
 from flagsvc.server.store.keyring import LINK
 from flagsvc.server.store.resources.sessions import open_session
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.seed.apply import apply_seed
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.store import open_store
-from flagsvc.testing import RecordingLog
+from flagsvc.testing import FakeClock, RecordingLog
 from support.flagservers import AppClient, app_client
 
 PERSONAL_SECRET, BACKEND, FRONTEND = "user:new-secret", "*:development.new-backend", "*:development.new-frontend"
@@ -102,6 +106,22 @@ def test_bodies_that_are_not_waited_for(client: AppClient) -> None:
     assert client.post(path, large, token=PERSONAL_SECRET).status == 401
 
 
+@pytest.mark.parametrize(("length", "waits"), [(f"{10**9:019}", False), (f"{2:05000}", True)])
+def test_a_length_is_a_number(client: AppClient, monkeypatch: pytest.MonkeyPatch, length: str, waits: bool) -> None:
+    """Zeros in front change nothing: neither is a large body waited for, nor is a small one refused."""
+    asked: list[int] = []
+    renew = client.server.renewal.renew
+
+    def note() -> Future[None]:
+        asked.append(1)
+        return renew()
+
+    monkeypatch.setattr(client.server.renewal, "renew", note)
+    path, head = "/api/admin/projects/default/features", {"content-length": length}
+    assert client.post(path, {}, token="user:nobody", headers=head).status == 401
+    assert bool(asked) is waits
+
+
 def test_the_database_is_away(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown token is refused, and known tokens open what is in memory."""
 
@@ -126,3 +146,39 @@ def test_made_up_tokens_share_reads(client: AppClient, monkeypatch: pytest.Monke
     monkeypatch.setattr(client.server.store, "revision", read)
     done = [client.server.renewal.renew() for _ in range(1000)]
     assert all(each.result(10) is None for each in done) and len(reads) <= 2
+
+
+def test_a_read_that_hangs_is_not_waited_for(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first callers wait, for a second at most. Later ones are answered at once, until the database answers again."""
+    clock, asked, go_on = FakeClock(), Event(), Event()
+    revision = client.server.store.revision
+
+    def hang() -> int:
+        asked.set()
+        go_on.wait(30)
+        return revision()
+
+    monkeypatch.setattr(client.server.store, "revision", hang)
+    with closing(KeyRenewal(client.server.store, clock)) as renewal:
+        first = renewal.renew()
+        assert asked.wait(30) and not first.done()
+        second = renewal.renew()
+        asyncio.run(clock.advance(MOST_S + 0.1))
+        assert renewal.renew().done() and not second.done()
+        go_on.set()
+        assert first.result(30) is None and second.result(30) is None
+        assert not renewal.renew().done()
+
+
+def test_questions_about_tokens_wait_in_no_thread_of_reads(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may ask about tokens, so these questions do not hold the threads in which the admin API reads."""
+    question, found = {"tokens": [FRONTEND]}, []
+    renew = client.server.renewal.renew
+
+    def note() -> Future[None]:
+        found.append(current_thread().name)
+        return renew()
+
+    monkeypatch.setattr(client.server.renewal, "renew", note)
+    assert client.post("/edge/validate", question, token=None).status == 200
+    assert len(found) == 1 and not found[0].startswith("flagsvc reader")

@@ -83,6 +83,10 @@ def test_a_proxy_in_front(tmp_path: Path) -> None:
         (("--oidc-issuer", "http://id.example"), "http is for a provider on this machine (loopback) only"),
         (("--user-header", "X-User"), "userHeader (flag --user-header): has no effect without userHeaderFrom"),
         (("--user-header", "Cookie"), "`cookie` is reserved for another purpose"),
+        (
+            ("--user-header", "X-User", "--user-header-from", "loopback", "--user-groups-header", "x-user"),
+            "userGroupsHeader (flag --user-groups-header): `x-user` names the person already, as userHeader",
+        ),
         (("--user-header-from", "all"), "userHeaderFrom (flag --user-header-from): expected addresses, CIDRs"),
         (("--group-roles", "devs=boss"), "a role is admin, editor, viewer, owner:PROJECT or member:PROJECT"),
     ],

@@ -202,6 +202,26 @@ LINKS = [
     (linked("nobody", {"url": "x"}), 404, "Could not find feature with name nobody"),
     (linked("gone", {"url": "x"}), 404, "Could not find feature with name gone"),
     (linked("here", {"url": "http://"}), 400, f"{BAD_DATA}Invalid URL: http://"),
+    *(
+        (linked("here", {"url": each}), 400, f"{BAD_DATA}Invalid URL: {each} is no address of a web page")
+        for each in (
+            "javascript:alert(1)",
+            " JavaScript:alert(1)",
+            "data:text/html,x",
+            "mailto:a@b.example",
+            "ftp://a.example",
+        )
+    ),
+    (
+        linked("here", {"url": f"https://e.com/{'x' * 10_000}"}),
+        400,
+        f"{BAD_DATA}The url of a link must not have more than 10000 characters",
+    ),
+    (
+        linked("here", {"url": "https://e.com", "title": "x" * 10_001}),
+        400,
+        f"{BAD_DATA}The title of a link must not have more than 10000 characters",
+    ),
     (
         linked("here", *({"url": f"x.com/{number}"} for number in range(MAX_LINKS + 1))),
         403,

@@ -130,8 +130,19 @@ def test_usage(arguments: tuple[str, ...], text: str, run: Flagsvc) -> None:
     assert (called.code, called.out, called.err) == (2, "", f"flagsvc export: {text}\n")
 
 
-def test_no_data_set(run: Flagsvc, admin: FakeAdmin) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"features": 1},
+        {"features": [5]},
+        {"features": [{}]},
+        {"features": [{"name": {}}]},
+        {"features": [], "featureStrategies": [None]},
+    ],
+)
+def test_no_data_set(run: Flagsvc, admin: FakeAdmin, answer: object) -> None:
     """An answer that is no data set is an error, and nothing is written."""
-    admin.say("export", 200, {"features": 1})
+    admin.say("export", 200, answer)
     called = run("--project", "shop")
     assert called.code == 2 and "answers, but not as a flag server does" in called.err

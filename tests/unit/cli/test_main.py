@@ -104,6 +104,8 @@ def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
         (("zzz",), f"flagsvc: unknown command `zzz`; the commands are {', '.join(words_after(''))}"),
         (("proxy", "--prot", "1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
         (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--admin-port", "1"), "flagsvc proxy: unknown option `--admin-port`"),
+        (("proxy", "--metrics-port", "1"), "flagsvc proxy: unknown option `--metrics-port`"),
         (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
         (("proxy", "--zzz"), "flagsvc proxy: unknown option `--zzz`"),
         (("server", "--environments", "a"), "flagsvc server: unknown option `--environments`\n"),

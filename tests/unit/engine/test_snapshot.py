@@ -13,7 +13,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import ON, Toggle, ToggleOutcome
 from flagsvc.engine.fragments import PLAIN
-from flagsvc.engine.list_entries import MAX_JOINED_BYTES, ListBuilder
+from flagsvc.engine.lists import MAX_JOINED_BYTES, ListBuilder
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
 
 EU = constraint("IN", values=["eu"])

@@ -30,17 +30,18 @@ def reach(family: socket.AddressFamily, address: str, port: int) -> None:
         client.connect((address, port))
 
 
-def test_all_addresses() -> None:
-    """Without a host, one socket accepts IPv4 and IPv6 callers, and the line says so."""
+@pytest.mark.parametrize("host", [None, "", "::"])
+def test_all_addresses(host: str | None) -> None:
+    """Without a host and with `::`, one socket accepts IPv4 and IPv6 callers, and the line says so."""
     if not socket.has_dualstack_ipv6():
         missing("this machine has no IPv6")
-    [server] = listen(None, 0)
+    [server] = listen(host, 0)
     with server:
         port = server.getsockname()[1]
         reach(socket.AF_INET, "127.0.0.1", port)
         reach(socket.AF_INET6, "::1", port)
-        assert listen_url([server], None, "/base/proxy") == f"http://localhost:{port}/base/proxy"
-        assert describe_scope([server], None) == " (all addresses, IPv6 and IPv4)"
+        assert listen_url([server], host, "/base/proxy") == f"http://localhost:{port}/base/proxy"
+        assert describe_scope([server], host) == " (all addresses, IPv6 and IPv4)"
 
 
 @pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
@@ -60,6 +61,33 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
         assert server.family == socket.AF_INET
         assert describe_scope([server], "") == " (all addresses, IPv4 only)"
         reach(socket.AF_INET, "127.0.0.1", server.getsockname()[1])
+
+
+@pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
+def test_every_address_where_ipv6_is_off(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """`::` asks for IPv6, so it does not become IPv4 alone unseen: the error says how to listen there."""
+
+    def without_ipv6(address: tuple[str, int], **given: int) -> socket.socket:
+        raise OSError(error, "no")
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    with pytest.raises(ListenError) as caught:
+        listen("::", 3000)
+    assert str(caught.value) == (
+        "cannot listen on `::`, port 3000: this machine has no IPv6; without a host, flagsvc listens on what there is, and on IPv4"
+        " alone with 0.0.0.0"
+    )
+
+
+def test_ipv6_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a system whose sockets have one family each, `::` is IPv6 alone, and the line says so."""
+    if not socket.has_ipv6:
+        missing("this machine has no IPv6")
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    [server] = listen("::", 0)
+    with server:
+        assert describe_scope([server], "::") == " (all addresses, IPv6 only)"
+        reach(socket.AF_INET6, "::1", server.getsockname()[1])
 
 
 def test_no_ipv6_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +196,7 @@ def close(groups: list[list[socket.socket]]) -> None:
         each.close()
 
 
-@pytest.mark.parametrize("host", [None, "127.0.0.1", "localhost"])
+@pytest.mark.parametrize("host", [None, "::", "127.0.0.1", "localhost"])
 def test_groups_share_one_port(host: str | None) -> None:
     """Each process gets sockets of its own for every address, all on one port, and callers reach them."""
     if not module.HAS_PORT_BALANCING:

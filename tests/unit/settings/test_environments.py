@@ -187,6 +187,8 @@ def test_tables() -> None:
         ({}, "environments (file f): expected a table for each environment"),
         ({"a": 5}, "environments.a (file f): expected a table of options"),
         ({"a": {"clientKyes": 1}}, "unknown option `clientKyes` (file f [environments.a]); did you mean `clientKeys`?"),
+        ({"a": {"prot": 1}}, "unknown option `prot` (file f [environments.a])"),
+        ({"a": {"PROXY_PORT": 1}}, "unknown option `PROXY_PORT` (file f [environments.a])"),
         (
             {"a": {"port": 1}},
             "unknown option `port` (file f [environments.a]); it holds for the whole process, and stands outside of the"

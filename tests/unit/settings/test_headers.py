@@ -6,6 +6,7 @@ import pytest
 
 from flagsvc.settings import headers
 from flagsvc.settings.kinds import RefusedError
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 
 @pytest.mark.parametrize("value", ["", "a b", "a:b", "ä", 5, "a,b"])
@@ -19,27 +20,48 @@ FRAMING = (
     *("connection", "content-length", "expect", "host", "keep-alive", "proxy-authenticate", "proxy-authorization"),
     *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
 )
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 READ = (
-    *("accept-encoding", "access-control-request-headers", "access-control-request-method", "content-encoding"),
-    *("content-type", "if-none-match", "origin", "x-forwarded-for"),
+    *("accept", "accept-encoding", "access-control-request-headers", "access-control-request-method", "cookie"),
+    *("content-encoding", "content-type", "if-none-match", "origin", "referer", "sec-fetch-site", "set-cookie"),
+    *("unleash-appname", "unleash-instanceid", "unleash-sdk", "user-agent"),
 )
+OF_KEYS = ("authorization", "x-api-key", "apikey", "x-client-key", "x-unleash-token", "x-forwarded-access-token")
 
 
-@pytest.mark.parametrize("name", [*FRAMING, *READ])
-def test_headers_that_carry_no_key(name: str) -> None:
-    """Headers that frame a request, belong to a connection, or have another meaning for the proxy cannot carry a key."""
+@pytest.mark.parametrize("name", [*FRAMING, *FORWARDED, *READ])
+@pytest.mark.parametrize("kind", ["KEY_HEADER", "UPSTREAM_NAME", "USER_HEADER"])
+def test_headers_that_carry_no_key(kind: str, name: str) -> None:
+    """Headers that frame a request, belong to a connection, or have another meaning carry no key and name no user."""
+    parse = getattr(headers, kind).parse
     for spelling in (name, name.upper()):
         with pytest.raises(RefusedError, match=f"^`{name}` is reserved for another purpose$"):
-            headers.KEY_HEADER.parse(spelling)
-    assert headers.KEY_HEADER.parse(f"X-{name}") == f"x-{name}"
+            parse(spelling)
+    assert parse(f"X-{name}") == f"x-{name}"
 
 
-@pytest.mark.parametrize("name", [*READ, "Cookie", "Authorization", "Host", "sec-fetch-site", "unleash-appname"])
-def test_headers_that_name_no_user(name: str) -> None:
-    """Headers that the flag server reads for another purpose cannot name a user."""
-    with pytest.raises(RefusedError, match=r"is reserved for another purpose$"):
-        headers.USER_HEADER.parse(name)
-    assert headers.USER_HEADER.parse("X-Forwarded-User") == "x-forwarded-user"
+@pytest.mark.parametrize("name", OF_KEYS)
+def test_headers_that_carry_keys(name: str) -> None:
+    """The names that gateways and SDKs use for keys stay, for callers and for the upstream."""
+    for kind in (headers.KEY_HEADER, headers.UPSTREAM_NAME):
+        assert kind.parse(name.title()) == name
+
+
+def test_the_options_of_both_programs_refuse_cookie() -> None:
+    """Every option that takes the name of one header of requests refuses `Cookie`, so none is missed."""
+    kinds = {each.kind for each in (*OPTIONS, *SERVER_OPTIONS) if each.name.endswith(("Header", "HeaderName"))}
+    assert kinds == {headers.KEY_HEADER, headers.UPSTREAM_NAME, headers.USER_HEADER, headers.ANSWER_HEADER}
+    for kind in kinds - {headers.ANSWER_HEADER}:
+        with pytest.raises(RefusedError):
+            kind.parse("Cookie")
+
+
+def test_headers_that_name_a_user() -> None:
+    """The headers of authenticating proxies name a user; the header of a caller's own key does not."""
+    for name in ("X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Groups", "X-Auth-Request-User", "Remote-User"):
+        assert headers.USER_HEADER.parse(name) == name.lower()
+    with pytest.raises(RefusedError, match=r"^`authorization` is reserved for another purpose$"):
+        headers.USER_HEADER.parse("Authorization")
 
 
 def test_header_names_and_methods() -> None:
@@ -51,7 +73,11 @@ def test_header_names_and_methods() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ETag", "content-length", "Set-Cookie", "Access-Control-Allow-Origin", "a b", "a\r\nb", ""]
+    "name",
+    [
+        *("ETag", "content-length", "Set-Cookie", "Access-Control-Allow-Origin", "a b", "a\r\nb", ""),
+        *("Content-Security-Policy", "Link", "Expires", "X-Content-Type-Options"),
+    ],
 )
 def test_headers_that_answers_cannot_have_in_addition(name: str) -> None:
     """Headers that answers already have, and invalid names, are refused as additional headers."""

@@ -26,10 +26,44 @@ def test_what_another_command_reads_is_no_mistake(name: str) -> None:
     assert list(unread({name: "x"})) == []
 
 
-def test_a_mistake_in_the_name_of_a_token() -> None:
-    """The warning suggests the nearest variable, also one of another command."""
-    (warning,) = unread({"FLAGSVC_ADMIN_TOKN": "x"})
-    assert warning.endswith("did you mean `FLAGSVC_ADMIN_TOKEN`?")
+@pytest.mark.parametrize(
+    ("name", "proxy", "server"),
+    [
+        ("FLAGSVC_APY_TOKEN", "FLAGSVC_API_TOKEN", ""),
+        ("UNLEASH_API_TOKN_FILE", "UNLEASH_API_TOKEN_FILE", ""),
+        ("UNLEASH_API_URL", "UNLEASH_URL", ""),
+        ("UNLEASH_CLIENT_KEYS", "UNLEASH_PROXY_CLIENT_KEYS", ""),
+        ("FLAGSVC_CONFIG_FILE", "FLAGSVC_CONFIG", "FLAGSVC_CONFIG"),
+        ("FLAGSVC_LEVEL", "LOG_LEVEL", "LOG_LEVEL"),
+        # of the other program
+        ("FLAGSVC_SEDE", "", "FLAGSVC_SEED"),
+        ("FLAGSVC_DATABASE", "", "FLAGSVC_DATABASE_URL"),
+        ("FLAGSVC_CLIENT_SECRET", "", "FLAGSVC_OIDC_CLIENT_SECRET"),
+        ("FLAGSVC_WORKER", "FLAGSVC_WORKERS", ""),
+        ("UNLEASH_PROXY_POTR", "PROXY_PORT", ""),
+        # of commands
+        ("FLAGSVC_ADMIN_TOKN", "", ""),
+        # of another kind: a port is no token, a secret no seed, a key no number of workers
+        ("FLAGSVC_METRICS_PORT", "", "PORT"),
+        ("FLAGSVC_TLS_PORT", "", ""),
+        ("FLAGSVC_SECRET", "", ""),
+        ("FLAGSVC_KEYS", "", ""),
+        ("FLAGSVC_STORAGE_URL", "", ""),
+        ("FLAGSVC_ADMIN_PASSWORD", "", ""),
+        # alike only in the prefix
+        ("FLAGSVC_DEBUG", "", ""),
+        ("FLAGSVC_FEATURES", "", ""),
+        ("FLAGSVC_LOG", "", ""),
+    ],
+)  # fmt: skip
+def test_a_hint_names_what_the_program_reads(name: str, proxy: str, server: str) -> None:
+    """A hint names a variable of the same program, whose value is of the same kind; else there is none."""
+    asked = [
+        [text.partition("did you mean ")[2] for text in found.warnings if name in text]
+        for found in (resolve(BASE | {name: "x"}, None, {}), resolve_server({"HOME": "/h", name: "x"}, None, {}))
+    ]
+    assert asked[0] == [f"`{proxy}`?" if proxy else ""]
+    assert asked[1] in ([f"`{server}`?" if server else ""], [])
 
 
 # ---- beside several environments
@@ -101,7 +135,7 @@ def test_the_flag_server_knows_no_environments() -> None:
 
 def test_a_list_of_unknown_names() -> None:
     """Every unknown variable gives a warning, and the first ones a hint: to look for the nearest name takes milliseconds."""
-    warnings = list(unread({f"UNLEASH_URLS{number}": "x" for number in range(20_000)}))
+    warnings = list(unread({f"UNLEASH_API_TOKEN{number}": "x" for number in range(20_000)}))
     assert len(warnings) == 20_000
     assert sum("did you mean" in each for each in warnings) == MOST_HINTS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import quote, urlencode
 
 from flagsvc.cli.batch.server_errors import AdminApiError, Reply, read_error
@@ -76,7 +76,10 @@ class AdminClient:
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation 7). Raises AdminApiError."""
         value = self._post(f"{BATCH}/export", query).value
-        if not isinstance(value, dict) or not isinstance(value.get("features"), list):
+        if not isinstance(value, dict) or not is_list_of_objects(value.get("featureStrategies") or []):
+            raise self.not_a_flag_server()
+        flags = value.get("features")
+        if not is_list_of_objects(flags) or not all(isinstance(flag.get("name"), str) for flag in flags):
             raise self.not_a_flag_server()
         return value
 
@@ -125,7 +128,7 @@ class AdminClient:
         """Return a list of the admin API, which is the answer or a member of it. Raises AdminApiError."""
         value = self.send("GET", path)
         rows = value.get(key) if isinstance(value, dict) else value
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        if not is_list_of_objects(rows):
             raise self.not_a_flag_server()
         return rows
 
@@ -182,6 +185,11 @@ class AdminClient:
         """Return the error for an answer of another form than that of a flag server."""
         text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
         return AdminApiError("no-flag-server", text, status=200)
+
+
+def is_list_of_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
+    """Return whether a JSON value is a list of objects."""
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
 def is_list_of_items(value: object) -> bool:

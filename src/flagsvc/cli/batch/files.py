@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from flagsvc.cli.batch.json_texts import lost_texts
 from flagsvc.cli.documents import read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
+from flagsvc.core.state_export import about_state_export
 from flagsvc.http.json_text import deeper
 from flagsvc.http.shapes import Object, Shape
 from flagsvc.http.shapes.shape import bare
@@ -122,6 +123,8 @@ def number_problem(error: ValueError) -> str:
 
 def recognize_file(value: object, name: str) -> FlagFile:
     """Return a value as a flag file; raises ConfigurationError when it is neither a data set nor a request."""
+    if about := about_state_export(value):
+        raise ConfigurationError([f"`{name}` {about}"])
     if isinstance(value, dict) and "data" in value:
         return FlagFile(value, bare=False)
     if isinstance(value, dict) and "features" in value and "version" not in value:

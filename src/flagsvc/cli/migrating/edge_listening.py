@@ -37,7 +37,7 @@ def translate_listening(given: Mapping[str, str], migration: Migration) -> None:
 
 
 def translate_host(given: Mapping[str, str], migration: Migration) -> None:
-    """Set the address to listen on. `::` is every address there, also of IPv4, and IPv6 alone here."""
+    """Set the address to listen on. `::` is every address there, which is the default here."""
     host = given.get("INTERFACE", "").strip()
     if host in EVERYWHERE:
         migration.note(About.IGNORED, "INTERFACE", "every address is the default")

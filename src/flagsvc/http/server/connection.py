@@ -209,9 +209,11 @@ class Connection(BaseConnection):
         parser = self.parser
         call = parser.call
         admitted = self.contract.check_head(call)
+        if call.request.method == CONNECT:
+            parser.persistence = parsing.ENDS  # bytes of another protocol may follow
         if isinstance(admitted, Response):
-            if parser.may_hold_back_body() or call.request.method == CONNECT:
-                parser.persistence = parsing.ENDS  # a body, or bytes of another protocol, may come or not
+            if parser.may_hold_back_body():
+                parser.persistence = parsing.ENDS  # a body may come or not
             self.reply(admitted)
         elif call.limit == 0:
             self.answer(b"")

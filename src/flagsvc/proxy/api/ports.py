@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from flagsvc.engine.canonical import CacheKeys
-from flagsvc.engine.class_store import ClassStore
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerPieces, AnswerShape
+from flagsvc.engine.lists import Lists
 from flagsvc.engine.run import Fault, Memory
 from flagsvc.proxy.usage import ImpactSample, UsageSource
 
@@ -21,8 +21,8 @@ class EvaluatedSnapshot(Protocol):
         """The keys that identify equal answers without evaluation."""
 
     @property
-    def classes(self) -> ClassStore:
-        """What is kept for classes of contexts."""
+    def lists(self) -> Lists:
+        """What answers lists; a `ClassStore` has metrics."""
 
     @property
     def memory(self) -> Memory:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from flagsvc.core.version import VERSION, engine_form
-from flagsvc.engine.class_store import ClassStore
+from flagsvc.engine.classes.store import ClassStore
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import REQUESTS, Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.sources import FormerCounts, Sources, TokenStatus
@@ -123,11 +123,11 @@ def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mappi
 
 
 def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], Mapping[Labels, float]]:
-    """Return a function that reads one figure of the classes of contexts; 0 without a configuration."""
+    """Return a function that reads one figure of the classes of contexts; 0 without a configuration or without classes."""
 
     def figure(of: Sources) -> Mapping[Labels, float]:
-        snapshot = of.holder.current
-        return {(): 0.0 if snapshot is None else read(snapshot.classes)}
+        lists = None if of.holder.current is None else of.holder.current.lists
+        return {(): read(lists) if isinstance(lists, ClassStore) else 0.0}
 
     return figure
 

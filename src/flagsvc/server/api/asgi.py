@@ -21,7 +21,7 @@ from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
 from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
 from flagsvc.server.api.authorization import FRONTEND_API
-from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT, QUERY_LIMIT, Pipeline, RoutedRequest
+from flagsvc.server.api.pipeline import QUERY_LIMIT, Pipeline, RoutedRequest
 from flagsvc.server.api.route import Auth
 from flagsvc.server.store.key_renewal import MOST_S
 
@@ -62,15 +62,16 @@ class FlagServerContract(Contract):
 
         A secret that is not in memory is checked when the body has arrived; a body without a length, or a large one, is not waited
         for.
+        Before a route tells of tokens, the tokens in memory are renewed, too.
         """
         request = self._pipeline.route(call)
-        length = call.content_length or b"0"
-        is_short = call.transfer_coding is None and length.isdigit() and int(length[:9]) <= OPEN_BODY_LIMIT
-        if is_short and self._pipeline.is_key_unknown(call, request):
-            call.limit = int(length)
+        pending = self._pipeline.is_key_pending(call, request)
+        checked = call if pending else self._check_head(call, request)
+        if pending:
+            call.limit = call.announced()
+        if pending or (request.match is not None and request.match.route.renews):
             call.handler = FunctionHandler(partial(self._answer_renewed, request))
-            return call
-        return self._check_head(call, request)
+        return checked
 
     def _check_head(self, call: Call, request: RoutedRequest) -> Call | Response:
         """Do what `check_head` does, with the tokens in memory."""

@@ -78,7 +78,7 @@ class ApiContext:
 
     def __post_init__(self) -> None:
         """Make what needs other parts: the renewal of tokens, and the limit on tries to sign in."""
-        object.__setattr__(self, "renewal", KeyRenewal(self.store))
+        object.__setattr__(self, "renewal", KeyRenewal(self.store, self.clock))
         for name in ("tries", "provider_tries"):
             object.__setattr__(self, name, SignInTries(self.clock, self.reached))
 

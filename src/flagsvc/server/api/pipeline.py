@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error, locate_error
@@ -151,9 +151,13 @@ class Pipeline:
             return self._answer_error(head, request, error)
         return head
 
-    def is_key_unknown(self, head: Call, request: RoutedRequest) -> bool:
-        """Return whether a request has a token or a session that is not in memory."""
-        return self._authorization.is_unknown(head, request.area)
+    def is_key_pending(self, head: Call, request: RoutedRequest) -> bool:
+        """Return whether a request has a token or a session that is not in memory, and no large body. Never raises."""
+        try:
+            is_large = head.chunked or head.announced() > OPEN_BODY_LIMIT
+            return not is_large and self._authorization.is_unknown(head, request.area)
+        except HttpError:  # `check_head` answers a bad length
+            return False
 
     def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""
@@ -256,7 +260,7 @@ class Pipeline:
             call.form = route.read_form(head, parsed)
         if route.body is not None and not is_json(head):
             raise errors.wrong_media(content_type(head))
-        call.sent = None if route.body is None else check(route.body, parsed.value)
+        call.sent = check_body(route, parsed.value)
         call.body = parsed.stored(call.sent)
         refuse_nul(call, also_in_body=parsed.may_hold_nul)
         return call
@@ -309,6 +313,20 @@ class Pipeline:
         method = method_label(head.request.method) if route is NO_ROUTE else route.method
         self._server.counts.add(route.path, method, response.status)
         return response
+
+
+def check_body(route: Route, value: object) -> Any:
+    """Return a body that has its shape; None for a route without one. Raises ShapeError, and ApiError for a known other form."""
+    if route.body is None:
+        return None
+    try:
+        return check(route.body, value)
+    except ShapeError as error:
+        about = "" if route.about_body is None else route.about_body(value)
+        if about:
+            told = {"path": "/body", "message": f"The request body {about}."}
+            raise errors.invalid([told, *error.details]) from None
+        raise
 
 
 def route_label(route: Route) -> str:

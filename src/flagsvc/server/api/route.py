@@ -39,10 +39,11 @@ class Route(RouteRow):
     `project_of` returns the project if the path does not name it; it gets the body as it was sent.
     `in_memory` marks a handler that needs no database and so runs on the event loop. `at_once` runs first, on the event loop; it
     returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
-    although its method could; it does not wait for running changes. `in_maintenance` tells that maintenance mode lets it change
-    something. `render` makes the page of an answer's data, and `read_form` the form of a route that reads no JSON. `rooted` tells
-    that the path is outside of the base path. `stands_for` is the operation of the admin API that a form does, with the same
-    permission.
+    although its method could; it does not wait for running changes. `renews` marks a route that tells of tokens, which may be new.
+    `in_maintenance` tells that maintenance mode lets a route change something. `render` makes the page of an answer's data, and
+    `read_form` the form of a route that reads no JSON. `rooted` tells that the path is outside of the base path. `about_body` says
+    what a body without the right shape is instead, behind the words "The request body", or nothing. `stands_for` is the operation
+    of the admin API that a form does, with the same permission.
     """
 
     handler: Handler
@@ -53,8 +54,10 @@ class Route(RouteRow):
     in_memory: bool = False
     at_once: AtOnce | None = None
     reads: bool = False
+    renews: bool = False
     in_maintenance: bool = False
     render: Render | None = None
     read_form: ReadForm | None = None
     stands_for: str = ""
     rooted: bool = False
+    about_body: Callable[[object], str] | None = None

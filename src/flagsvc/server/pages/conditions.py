@@ -56,9 +56,11 @@ def read_rows(form: Form) -> list[Json]:
 def read_row(form: Form, prefix: str) -> Json:
     """Return one condition of a form."""
     operator = form.text(f"{prefix}operator") or FIRST
-    text = "\n".join(form.texts(f"{prefix}values")[:1])
+    text = "".join(form.texts(f"{prefix}values")[:1])
     if has_list(operator):
         text = show_values(list(dict.fromkeys([*form.texts(f"{prefix}legal"), *read_values(text)])))
+    elif form.unchanged(f"{prefix}values") is None:  # a typed pattern keeps its blanks
+        text = text.rstrip("\n") if operator == "REGEX" else text.strip()
     return {
         "field": form.text(f"{prefix}field"),
         "operator": operator,
@@ -74,13 +76,12 @@ def constraints_of(rows: Iterable[Json]) -> list[Json]:
 
 
 def constraint_of(row: Json) -> Json:
-    """Return one condition as the admin API takes it. The single value of a pattern keeps its blanks."""
+    """Return one condition as the admin API takes it."""
     found: Json = {"contextName": row["field"], "operator": row["operator"]}
     found |= {"inverted": row["inverted"], "caseInsensitive": row["insensitive"]}
     if has_list(row["operator"]):
         return found | {"values": read_values(row["text"])}
-    text = row["text"].rstrip("\n")
-    return found | {"values": [], "value": text if row["operator"] == "REGEX" else text.strip()}
+    return found | {"values": [], "value": row["text"]}
 
 
 def has_list(operator: str) -> bool:
@@ -112,7 +113,7 @@ def show_rows(rows: Sequence[Json], legal: Mapping[str, Mapping[str, None]]) -> 
     shown = []
     for row in rows:
         known = legal.get(row["field"], {})
-        offered = known if len(known) <= MOST_BOXES else {}
+        offered = {each: None for each in known if "\r" not in each} if len(known) <= MOST_BOXES else {}
         boxes: list[Json] = []
         text = row["text"]
         if offered and has_list(row["operator"]):

@@ -59,8 +59,8 @@ def shown_of(stored: Json) -> Json:
 
 def read_form(form: Form) -> Json:
     """Return what was typed. Values of the box for several follow those with a line of their own."""
-    lines = zip(form.texts("value"), form.texts("meaning"), strict=False)
-    values = [{"value": value.strip(), "description": text.strip()} for value, text in lines]
+    lines = zip(form.trimmed("value"), form.trimmed("meaning"), strict=False)
+    values = [{"value": value, "description": text} for value, text in lines]
     known = {each["value"] for each in values}
     more = [{"value": each, "description": ""} for each in read_values(form.text("more")) if each not in known]
     texts = {name: form.text(name) for name in TEXTS}

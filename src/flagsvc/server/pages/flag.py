@@ -17,12 +17,11 @@ from flagsvc.server.pages.history import unmarked
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, go_to, page, see_other
 from flagsvc.server.pages.sign_in import local_page
-from flagsvc.server.store.checks import Json
+from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.resources.flag_sentences import sentences_of
-from flagsvc.server.store.resources.links import SCHEMES
 from flagsvc.server.store.store import Tx
 
 DEPEND = "UPDATE_FEATURE_DEPENDENCY"
@@ -62,7 +61,7 @@ def read_flag(tx: Tx, name: str) -> Json:
     flag = feature_views.get(tx, require_flag(tx, name).project, name, with_variants=True)
     flag["tags"] = feature_views.tags_of(tx, [name]).get(name, [])
     for link in flag["links"]:
-        link["is_page"] = link["url"].startswith(SCHEMES)
+        link["is_page"] = is_page_address(link["url"])
     for parent in flag["dependencies"]:
         parent["words"] = state_words(parent)
     words = sentences_of(tx, [name])

@@ -150,7 +150,7 @@ def update(call: ApiCall) -> ApiAnswer:
 def change_tags(call: ApiCall) -> ApiAnswer:
     """Add a tag to a flag, or remove one: `do` is `add`, or `remove:TYPE:VALUE`."""
     name, form = call.params["featureName"], call.form
-    action, _, removed = form.text("do").partition(":")
+    action, _, removed = "".join(form.texts("do")[:1]).partition(":")  # a value of a tag keeps its blanks
     kind, _, value = removed.partition(":")
     added = [{"type": form.text("type"), "value": form.text("value")}] if action == "add" else []
     gone = [{"type": kind, "value": value}] if action == "remove" else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from flagsvc.core.state_export import about_state_export
 from flagsvc.http import json_text
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import HttpError
@@ -63,6 +64,8 @@ def read_request(typed: Json) -> ImportRequest:
     if not typed["text"]:
         raise ApiError(400, {"message": NO_TEXT})
     value = json_text.parse(typed["text"].encode(), UTF8, as_sent=True)
+    if about := about_state_export(value):
+        raise ApiError(400, {"message": f"It {about}."})
     is_request = isinstance(value, dict) and DATA in value
     whole = value if isinstance(value, dict) and is_request else {DATA: value}
     sent = check(IMPORT, whole | {"project": typed["project"], "environment": typed["environment"]})

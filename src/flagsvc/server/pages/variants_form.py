@@ -73,7 +73,7 @@ def read_rows(form: Form) -> list[Json]:
 
 def read_row(form: Form, prefix: str) -> Json:
     """Return one variant of a form. Its payload keeps its blanks."""
-    fields, texts = form.texts(f"{prefix}override"), form.texts(f"{prefix}values")
+    fields, texts = form.trimmed(f"{prefix}override"), form.texts(f"{prefix}values")
     return {
         "name": form.text(f"{prefix}name"),
         "fixed": form.has(f"{prefix}fixed"),
@@ -81,7 +81,7 @@ def read_row(form: Form, prefix: str) -> Json:
         "type": form.text(f"{prefix}type"),
         "payload": "".join(form.texts(f"{prefix}payload")[:1]),
         "overrides": [
-            {"field": field.strip(), "text": text}
+            {"field": field, "text": text}
             for field, text in zip(fields, texts, strict=False)
             if field.strip() or text.strip()
         ],

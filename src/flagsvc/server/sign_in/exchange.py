@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flagsvc.core.errors import FlagsvcError, UpstreamError
+from flagsvc.http.client.addresses import shown
 from flagsvc.http.client.answers import Answer, Limits
 from flagsvc.http.client.transport import Header, Transport
 from flagsvc.http.client.trust import Trust
@@ -67,7 +68,7 @@ def simple_error(value: object) -> str:
 
 async def _send(url: str, content: bytes | None, headers: Sequence[Header]) -> Answer:
     """Send one request over a connection of its own, so that none is ever sent twice."""
-    transport = Transport(url, proxy=None, trust=Trust(), limits=LIMITS)
+    transport = Transport(shown(url), proxy=None, trust=Trust(), limits=LIMITS)
     try:
         more = () if content is None else (FORM,)
         method = "GET" if content is None else "POST"

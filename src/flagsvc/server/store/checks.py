@@ -29,6 +29,8 @@ TOTAL_WEIGHT = 1000
 """The sum of the weights of all variants of a feature's environment or a strategy."""
 MAX_LINKS = 10
 """The most links of a feature."""
+LONGEST_LINK_TEXT = 10_000
+"""The most characters of the URL and of the title of a link. Ours: the real server has no bound."""
 MAX_SEGMENTS = 5
 """The most segments of a strategy."""
 VARIABLE, FIXED = "variable", "fix"
@@ -259,10 +261,24 @@ class ExternalLink(NamedTuple):
 
 
 def make_link(feature: str, url: str, title: str | None, before: int) -> ExternalLink:
-    """Return a link to store; `before` is how many the feature already has. Raises CallerError (400, 403)."""
+    """Return a link to store; `before` is how many the feature already has. Raises CallerError (400, 403).
+
+    Ours: the real server takes every scheme, and so offers `javascript:` as a link, and it takes any length.
+    """
+    for name, text in (("url", url), ("title", title or "")):
+        if len(text) > LONGEST_LINK_TEXT:
+            raise bad_data(f"The {name} of a link must not have more than {LONGEST_LINK_TEXT} characters")
     if before >= MAX_LINKS:
         raise CallerError("OperationDeniedError", f"Too many links ({MAX_LINKS}) exist for this feature")
     try:
-        return ExternalLink(feature, normalized(url), title or None)
+        address = normalized(url)
     except BadUrl:
         raise bad_data(f"Invalid URL: {url}") from None
+    if not is_page_address(address):
+        raise bad_data(f"Invalid URL: {url} is no address of a web page")
+    return ExternalLink(feature, address, title or None)
+
+
+def is_page_address(address: str) -> bool:
+    """Return whether a normalized address is that of a web page. Only such an address is a link."""
+    return address.startswith(("http://", "https://"))

@@ -1,4 +1,4 @@
-"""PostgreSQL as companies run it: how its URL is read, and what each transaction states (decision 0066).
+"""PostgreSQL as companies run it: how its URL is read, and what each transaction states (decision 0067).
 
 A pooler such as PgBouncer gives each transaction another session, and the settings of a session come from the database, the role,
 the environment, and others in the same pool. So nothing here depends on a session: each transaction states at its beginning what it
@@ -72,6 +72,8 @@ def read_url(database: str) -> URL:
     schema = {name: value for name, value in pairs if name == SCHEMA}
     own = urlencode([pair for pair in pairs if pair[0] != SCHEMA], quote_via=quote)
     try:
+        if "\0" in unquote(database):
+            raise ValueError("a NUL ends the text in libpq, which would go on with its defaults")
         parts: dict[str, Any] = conninfo_to_dict(f"postgresql://{address}" + (f"?{own}" if own else ""))
         known = _user(userinfo, parts) | _host(parts)
     except (psycopg.Error, ValueError):
@@ -82,13 +84,15 @@ def read_url(database: str) -> URL:
 
 
 def _split_user(rest: str) -> tuple[str, str]:
-    """Return user and password, and the rest of a URL. A password may hold `/` and `?` as they are."""
+    """Return user and password, and the rest of a URL. A password may hold `/`, `?` and `@` as they are."""
     head = re.split("[/?]", rest, maxsplit=1)[0]
     port = head.rpartition(":")[2] if ":" in head else ""
     if "@" not in head and (not port or port.isdecimal()):
         return "", rest
     userinfo, found, address = rest.partition("@")
-    return (userinfo, address) if found else ("", rest)
+    more = re.match("[^/?]*@", address)  # the last one ends the password, or a part of it would be the name of the user
+    end = len(userinfo) + (more.end() if more else 0)
+    return (rest[:end], rest[end + 1 :]) if found else ("", rest)
 
 
 def _user(userinfo: str, parts: dict[str, Any]) -> dict[str, Any]:
@@ -101,8 +105,13 @@ def _user(userinfo: str, parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _host(parts: dict[str, Any]) -> dict[str, Any]:
-    """Return the host and its port if there is one; several hosts, and the folder of a socket, stay parameters."""
+    """Return the host and its port if there is one; several hosts, and the folder of a socket, stay parameters.
+
+    Raises ValueError for a port that is no number, and for several ports that are not as many as the hosts.
+    """
     host, ports = str(parts.get("host") or ""), str(parts.get("port") or "")
+    if "," in ports and ports.count(",") != host.count(","):
+        raise ValueError("another number of ports than of hosts")
     if "," in host and ports and "," not in ports:
         parts["port"] = ",".join([ports] * (host.count(",") + 1))  # SQLAlchemy asks for the port of each host
     if not host or "," in host or host.startswith("/"):

@@ -129,9 +129,8 @@ def listen_postgresql(served: Engine | None, db: Connection, wait: Wait) -> Iter
     if not standby and not is_pooled(driver):
         driver.execute(f"LISTEN {CHANNEL}")
     polls = 0
-    while not standby or is_standby(
-        driver
-    ):  # the first read comes after LISTEN, so that no change is missed in between
+    # the first read comes after LISTEN, so that no change is missed in between
+    while not standby or is_standby(driver):
         yield _read_revision_alone(db) if polls % round(READ_S / POLL_S) == 0 else None
         polls = 0 if any(driver.notifies(timeout=POLL_S, stop_after=1)) else polls + 1
 

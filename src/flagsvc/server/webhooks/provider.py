@@ -14,6 +14,7 @@ from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.event_kinds import ROWS
 from flagsvc.server.webhooks.signature import ID, SIGNATURE, TIMESTAMP, key_of
 from flagsvc.server.webhooks.template import TemplateError, parse_template
+from flagsvc.settings.headers import FRAMING_HEADERS
 from flagsvc.settings.kinds import nearest
 
 PROVIDER = "webhook"
@@ -22,7 +23,7 @@ MASK = "*****"
 ALL = "*"
 TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
-SENT_BY_US = ("host", "content-length", "transfer-encoding", "connection", ID, TIMESTAMP, SIGNATURE)
+SENT_BY_US = FRAMING_HEADERS - {"proxy-authorization"} | {ID, TIMESTAMP, SIGNATURE}
 MOST_HEADERS = 50
 SHORTEST_SECRET = 16
 """The fewest characters of a secret for signatures."""

@@ -34,7 +34,7 @@ class ListeningOptions(Options):
         kind=net.HOST,
         default=None,
         default_text="all addresses, IPv4 and IPv6",
-        help="address to listen on",
+        help="address to listen on; :: is all addresses too, and fails if IPv6 is off",
     )
     keep_alive_timeout: int = option(
         "keepAliveTimeout",

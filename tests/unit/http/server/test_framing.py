@@ -5,11 +5,30 @@ If two programs disagree, the end of one caller's body becomes the beginning of 
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from flagsvc.http.call import Call
+from flagsvc.http.contract import Contract
+from flagsvc.http.messages import Response
+from flagsvc.http.reached_limits import Reached
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
+from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
-from support.frontkit import KEYED, dial, get, head, parse_answer, serving
+from support.frontkit import (
+    KEYED,
+    ConnectionWithTransport,
+    FakeTransport,
+    State,
+    dial,
+    get,
+    head,
+    parse_answer,
+    serving,
+)
 
 in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
 
@@ -88,6 +107,45 @@ async def test_a_tunnel_is_not_opened() -> None:
         status, fields, _, rest = parse_answer(bytes(line.transport.data))
         assert status in (400, 404, 405) and ("connection", "close") in fields
         assert rest == b"" and line.transport.over
+
+
+class Admitting(Contract):
+    """Admits every request, and answers it with 404, at once or later."""
+
+    def __init__(self, later: bool) -> None:
+        super().__init__({}, 10_000, 10_000, Reached(), RecordingLog())
+        self.later = later
+
+    def check_head(self, call: Call) -> Call:
+        """Admit."""
+        return call
+
+    def answer(self, call: Call, body: bytes) -> Any:
+        """Return the answer, or an awaitable of it."""
+        return asyncio.sleep(0, self.early_refusal(404)) if self.later else self.early_refusal(404)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Refuse."""
+        return Response(status, [(b"content-length", b"0")], [], b"")
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Refuse."""
+        return self.early_refusal(500)
+
+
+@asynchronous
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
+async def test_a_tunnel_is_not_opened_behind_the_head(later: bool) -> None:
+    """The same holds where a contract decides by more than the head."""
+    factory = ConnectionFactory(lambda: Admitting(later), ConnectionLimits())
+    line = ConnectionWithTransport(factory(None, State(), {}), FakeTransport())
+    line.transport.protocol = line.connection
+    line.connection.connection_made(line.transport)
+    line.send(head("CONNECT /proxy HTTP/1.1") + HIDDEN)
+    await turns()
+    status, fields, _, rest = parse_answer(bytes(line.transport.data))
+    assert (status, rest) == (404, b"") and ("connection", "close") in fields
+    assert line.transport.over
 
 
 SPLITTING = (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.api import pipeline
-from flagsvc.server.api.routing import Router
+from flagsvc.server.api.routing import Router, plain_path
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,
@@ -207,7 +207,7 @@ def test_a_path_is_read_once(
         return lambda *given: (found.append(name), function(*given))[1]  # type: ignore[func-returns-value]
 
     monkeypatch.setattr(Router, "matches", counted("routes", Router.matches))
-    monkeypatch.setattr(pipeline, "plain_path", counted("path", pipeline.plain_path))
+    monkeypatch.setattr(pipeline, "plain_path", counted("path", plain_path))
     assert client.post(path, {"name": "a"}, token=token).status == status
     assert sorted(found) == ["path", "routes"]
 

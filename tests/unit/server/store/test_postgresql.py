@@ -12,6 +12,7 @@ from flagsvc.server.store.postgresql import state
 from flagsvc.server.store.store import require_listenable
 
 USER = {"user": "u", "dbname": "db"}
+A_AT_B = {"application_name": "a@b"}
 
 
 def connected(url: str) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def connected(url: str) -> dict[str, Any]:
         ("postgresql://u@%2Frun%2Fpostgresql/db", {"host": "/run/postgresql"}),
         ("postgresql://u@[::1]:5/db?schema=flags", {"host": "::1", "port": 5, "schema": "flags"}),
         ("postgresql://u:p/w?d@h:1/db", {"host": "h", "port": 1, "password": "p/w?d"}),
+        ("postgresql://u:p@s@t@h:1/db?application_name=a@b", {"host": "h", "port": 1, "password": "p@s@t"} | A_AT_B),
         ("postgresql://h:1/db?application_name=a@b&user=u", {"host": "h", "port": 1, "application_name": "a@b"}),
         ("postgresql://u:s@h/db?password=other", {"host": "h", "password": "other"}),
     ],
@@ -56,6 +58,10 @@ def test_a_url_means_what_it_means_to_libpq(url: str, expected: dict[str, Any]) 
         ),
         ("postgresql://h:abc/db", "the database's URL is not understood"),
         ("postgresql://u:secret@[::1/db", "the database's URL is not understood"),
+        ("postgresql://u:secret@h/db?host=a,b&port=1,2,3", "the database's URL is not understood"),
+        ("postgresql://u:secret@/db?port=1,2", "the database's URL is not understood"),
+        ("postgresql://u:secret%00@h:1/db", "the database's URL is not understood"),
+        ("postgresql://u:secret@\0h:1/db", "the database's URL is not understood"),
     ],
 )
 def test_a_url_that_cannot_work_is_refused(url: str, why: str) -> None:

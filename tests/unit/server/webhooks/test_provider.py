@@ -35,6 +35,7 @@ def faults(**given: object) -> str:
         ("customHeaders", '{"X-A": 7}', "must be a JSON object whose members are texts"),
         ("customHeaders", '{"X A": "b"}', "`X A` is none"),
         ("customHeaders", '{"Host": "b"}', "must not have the header `Host`, which the server itself sends"),
+        ("customHeaders", '{"Upgrade": "b"}', "must not have the header `Upgrade`, which the server itself sends"),
         ("customHeaders", '{"Webhook-Id": "b"}', "must not have the header `Webhook-Id`"),
         ("customHeaders", '{"X-A": "hidden-value\\n"}', "printable characters of ASCII only: the header `X-A`"),
         ("bodyTemplate", "{{#a}}", "must be a template: the section `a` has no end"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.core.state_export import about_state_export
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
@@ -75,6 +76,7 @@ ROUTES = (
         "the permissions that the caller lacks. Nothing is written.",
         tag=TAG,
         body=IMPORT,
+        about_body=about_state_export,
         result=VALIDATION,
     ),
     Route(
@@ -87,6 +89,7 @@ ROUTES = (
         "environment, all of it or nothing. Needs the token of a user; an admin token is rejected.",
         tag=TAG,
         body=IMPORT,
+        about_body=about_state_export,
     ),
     Route(
         path=f"{PATH}/import/dry-run",
@@ -98,6 +101,7 @@ ROUTES = (
         "imported. Unlike an import, it accepts an admin token. No other server of the family has this endpoint.",
         tag=TAG,
         body=IMPORT,
+        about_body=about_state_export,
     ),
     Route(
         path=f"{PATH}/export",

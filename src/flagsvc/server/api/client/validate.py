@@ -1,12 +1,11 @@
 """POST /edge/validate: which of some texts are API tokens, and what they open (dialects: POST /edge/validate of the flag server).
 
 A proxy asks this for the tokens of its callers. The answer tells no more than a request with each token would. It comes from
-memory, so it does not need the database; an unknown token may be new, so the database is asked first.
+memory. A token may be new, so the database is asked before, for a moment and in no thread of other requests (`Route.renews`).
 """
 
 from __future__ import annotations
 
-from concurrent.futures import wait
 from typing import Any
 
 from flagsvc.http.shapes import Named
@@ -14,7 +13,6 @@ from flagsvc.http.token_questions import ANSWER, QUESTION, describe_tokens, know
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
-from flagsvc.server.store.key_renewal import MOST_S
 from flagsvc.server.store.keyring import TokenOwner
 
 TYPES = {"backend": "client"}
@@ -25,8 +23,6 @@ NOT_STORED = ((b"cache-control", b"no-store"),)
 def validate_tokens(call: ApiCall) -> ApiAnswer:
     """Return the known tokens. An expired token is unknown, and so is a user's: it opens only the admin API."""
     find = call.server.keyring.find
-    if not all(map(call.server.keyring.is_valid, call.sent["tokens"])):
-        wait([call.server.renewal.renew()], MOST_S)
     found = describe_tokens(call.sent["tokens"], lambda secret: describe(secret, find(secret)))
     return ApiAnswer(found, headers=NOT_STORED)
 
@@ -51,5 +47,6 @@ ROUTES = (
         body=Named("validateEdgeTokensSchema", QUESTION),
         result=Named("validatedEdgeTokensSchema", ANSWER),
         reads=True,
+        renews=True,
     ),
 )

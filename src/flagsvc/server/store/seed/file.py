@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from flagsvc.core.errors import SeedError
 from flagsvc.core.files import read_file
+from flagsvc.core.state_export import about_state_export
 from flagsvc.core.yaml_text import LARGEST
 from flagsvc.http.shapes import Shape
 from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems, without_nulls
@@ -71,6 +72,8 @@ def parse_seed(data: object) -> Seed:
     """Return the seed from the value of a file. Raises SeedError with all its problems."""
     if not isinstance(data, dict):
         raise SeedError([f"expected an object with {', '.join(SECTIONS)} and {MAINTENANCE}"])
+    if about := about_state_export(data):
+        raise SeedError([f"it {about}"])
     problems = list(islice(_problems(data), MOST_PROBLEMS))
     problems = problems or list(islice(_problems_of_names(data), MOST_PROBLEMS))
     if problems:

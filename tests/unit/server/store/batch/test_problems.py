@@ -42,6 +42,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ({"links": [linked("old", {"url": "e.com"})]}, [("unknown-flag", "old")]),
     ({"links": [linked("here", *[{"url": "e.com"}] * 11)]}, [("link", "here")]),
+    ({"links": [linked("here", {"url": "javascript:alert(1)"})]}, [("link", "here")]),
     ({"featureStrategies": [strategy("here", variants=[variant("v", weightType="fix")])]}, [("variants", "here")]),
     ({"features": [feature("here", project="x")], "dependencies": [depends("here", "far")]}, [("dependency", "here")]),
     ({"features": [feature("here")], "dependencies": [depends("here", "here")]}, []),

@@ -10,11 +10,11 @@ from typing import Final
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64, mypyc_attr
 
+from flagsvc.engine.classes.draws import REST
+from flagsvc.engine.classes.marks import ADMITTED, CHANCE
 from flagsvc.engine.hashing import M32, Identifier, absorb, finish, scramble
-from flagsvc.engine.marks import ADMITTED, CHANCE
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import DefaultRollout, StickyRollout
-from flagsvc.engine.variant_draws import REST
 
 SHARE_MASK: Final = 127
 SIZE: Final = 7

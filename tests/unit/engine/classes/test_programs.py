@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from flagsvc.engine.class_program import ClassProgram
+from flagsvc.engine.classes.marks import ADMITTED, DRAWS, REFUSED, WHOLE
+from flagsvc.engine.classes.program import MAX_RUNS, ClassProgram, SharedPieces
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
-from flagsvc.engine.list_entries import MAX_RUNS, AnswerList
-from flagsvc.engine.marks import ADMITTED, DRAWS, REFUSED, WHOLE
+from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
-from support.evaluating import constraint, feature, rollout, snapshot, strategy
+from support.evaluating import classes_of, constraint, feature, rollout, snapshot, strategy
 
 EU = constraint("IN", values=["eu"])
 US = constraint("IN", values=["us"])
@@ -70,7 +71,7 @@ def pair(*features: object, **options: Any) -> tuple[Snapshot, Snapshot]:
 def program(made: Snapshot, context: Context) -> ClassProgram:
     """Return the program of a context's class for the toggles that are on."""
     view = made.view(PLAIN)
-    found = made.classes.find(context, view.listed)
+    found = classes_of(made).find(context, view.listed)
     assert found is not None
     return found
 
@@ -87,7 +88,7 @@ def kinds(*features: object, **options: Any) -> list[int]:
         assert [(each.kind, each.name) for each in fast.take_faults()] == [
             (each.kind, each.name) for each in plain.take_faults()
         ]
-    assert fast.classes.counts.misses == 0
+    assert classes_of(fast).counts.misses == 0
     found = program(fast, Context(user_id="u9", properties={"region": "eu"}))
     return [int(mark) & (ADMITTED | REFUSED | WHOLE | DRAWS) for mark in found.marks]
 
@@ -182,7 +183,7 @@ def test_long_groups_and_other_texts() -> None:
         for number in range(20):
             context = Context(user_id=f"ü{number}日")
             assert fast.enabled(context) == plain.enabled(context)
-        assert fast.classes.counts.misses == 0
+        assert classes_of(fast).counts.misses == 0
 
 
 def test_a_segment_is_decided_by_any_of_its_constraints() -> None:
@@ -223,7 +224,7 @@ def test_a_shared_segment_that_is_open_is_followed_once() -> None:
     for _ in range(25):
         assert len(made.all(context)) > 10_000
     assert time.monotonic() - started < 30
-    assert made.classes.counts.hits > 0
+    assert classes_of(made).counts.hits > 0
 
 
 def test_users_in_lists_are_a_class_of_their_own() -> None:
@@ -261,7 +262,7 @@ def test_a_property_with_the_name_of_an_identifier() -> None:
             for user, session in ((None, None), ("2", None), (None, "2")):
                 context = Context(user_id=user, session_id=session, properties=properties, entropy=9)
                 assert fast.enabled(context) == plain.enabled(context)
-        assert fast.classes.counts.misses == 0
+        assert classes_of(fast).counts.misses == 0
 
 
 def test_a_date_is_compared_with_the_time_of_the_caller() -> None:
@@ -270,13 +271,13 @@ def test_a_date_is_compared_with_the_time_of_the_caller() -> None:
     for given, now in ((0.0, 1.9e12), (1.9e12, 0.0), (None, 0.0), (None, 1.9e12)):
         context = Context(current_time=given, now=now)
         assert fast.enabled(context) == plain.enabled(context)
-    assert fast.classes.counts.hits == 4 and len(fast.classes.known) == 2
+    assert classes_of(fast).counts.hits == 4 and len(classes_of(fast).known) == 2
 
 
 def test_a_dropped_field_is_open() -> None:
     """Constraints on a field that is no part of a class are evaluated."""
     plain, fast = pair(feature("f", strategy("default", EU)))
-    fast.classes.classes.drop("region")
+    classes_of(fast).classes.drop("region")
     for context in CONTEXTS:
         assert fast.enabled(context) == plain.enabled(context)
     assert [int(mark) for mark in program(fast, Context()).marks] == [WHOLE]
@@ -289,7 +290,7 @@ def test_a_property_that_is_not_a_text() -> None:
     for context in (Context(user_id="u1", properties=odd), *CONTEXTS[:4]):
         assert fast.enabled(context) == plain.enabled(context)
         assert len(fast.take_faults()) == len(plain.take_faults())
-    assert fast.classes.counts.hits > 0
+    assert classes_of(fast).counts.hits > 0
 
 
 @pytest.mark.parametrize("odd", [7, b"eu", ("eu",), ["eu"]])
@@ -299,7 +300,7 @@ def test_what_is_not_a_text_makes_no_class(odd: Any) -> None:
     for _ in range(3):
         context = Context(properties={"region": odd})
         assert fast.enabled(context) == plain.enabled(context)
-    assert fast.classes.known == {} and fast.classes.classes.fields[0].values == {}
+    assert classes_of(fast).known == {} and classes_of(fast).classes.fields[0].values == {}
 
 
 @pytest.mark.parametrize("field", ["userId", "sessionId", "remoteAddress", "currentTime", "plan"])
@@ -311,9 +312,9 @@ def test_a_property_that_no_class_looks_at_and_that_is_not_a_text(field: str) ->
     odd: Any = {field: 7, "region": "eu"}
     for change in ("none", "dropped", "restored"):
         if change == "dropped":
-            fast.classes.classes.drop(field)
+            classes_of(fast).classes.drop(field)
         elif change == "restored":
-            fast.classes.classes.restore()
+            classes_of(fast).classes.restore()
         fast.enabled(Context(properties={"region": "eu"}))
         assert fast.enabled(Context(properties=odd)) == plain.enabled(Context(properties=odd)) == b'{"toggles":[]}'
         assert len(fast.take_faults()) == len(plain.take_faults()) == 1
@@ -349,10 +350,27 @@ def test_programs_share_what_is_equal() -> None:
 
 def test_shared_fragments_have_a_bound() -> None:
     """When there are many, they are forgotten. Programs keep theirs."""
-    answered = AnswerList([], "m")
-    first = answered.shared_run(b"run %d" % 0)
+    shared = SharedPieces()
+    first = shared.shared_run(b"run %d" % 0)
     for number in range(MAX_RUNS):
-        answered.shared_run(b"run %d" % number)
-    assert len(answered.runs) == MAX_RUNS
-    assert answered.shared_run(b"run %d" % 0) is not first
-    assert len(answered.runs) == 1
+        shared.shared_run(b"run %d" % number)
+    assert len(shared.runs) == MAX_RUNS
+    assert shared.shared_run(b"run %d" % 0) is not first
+    assert len(shared.runs) == 1
+
+
+def test_what_the_programs_of_a_list_share_goes_with_the_last_of_them() -> None:
+    """Each list has its draws and joined fragments while a class has a program of it, also a list of a part."""
+    made = pair(feature("f", HALF, variants=PAIR), feature("g", strategy("default", EU)))[1]
+    store, part = classes_of(made), restrict(made, frozenset({"p"}))
+    for properties in ({"region": "eu"}, {"region": "us"}):
+        made.enabled(Context(properties=properties))
+        part.all(Context(properties=properties))
+    assert {each.classes for each in store.shared.values()} == {2}
+    assert len(store.shared) == 2 and len(store.containers()) == 2 + len(store.shared)
+    for left in (3, 2, 1, 0):
+        store.limit = store.taken() - 1
+        store.evict()
+        marks = [each.mark for each in store.known.values()]
+        assert len(marks) == left
+        assert {mark: int(each.classes) for mark, each in store.shared.items()} == Counter(marks)

@@ -11,9 +11,9 @@ from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.engine.classes.users import UserLists
 from flagsvc.engine.context import CURRENT_TIME, REMOTE_ADDRESS, SESSION_ID, USER_ID, Context
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.moments import Moments
 from flagsvc.engine.predicates import (
     Comparison,
     DateComparison,
@@ -25,9 +25,9 @@ from flagsvc.engine.predicates import (
     SegmentPredicate,
     TextPredicate,
 )
+from flagsvc.engine.reads import Moments
 from flagsvc.engine.run import Memory, Run
 from flagsvc.engine.strategies import UserIds
-from flagsvc.engine.user_lists import UserLists
 
 MAX_PATTERNS: Final = 512
 """The patterns of one field. A field with more of them is no part of a class."""

@@ -11,15 +11,14 @@ from typing import Final
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64
 
-from flagsvc.engine.class_program import PLACE, ClassProgram
+from flagsvc.engine.classes.fields import ContextClasses
+from flagsvc.engine.classes.marks import ADMITTED, DRAWS, INDEX, REFUSED, WHOLE
+from flagsvc.engine.classes.program import PLACE, ClassMemory, ClassProgram, SharedPieces
+from flagsvc.engine.classes.rollouts import RolloutGroup, RolloutNumbers
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import FIRST_VARIANT, OFF, Toggle
-from flagsvc.engine.field_classes import ContextClasses
-from flagsvc.engine.folding import constant_outcome
-from flagsvc.engine.list_entries import AnswerList, ListEntry
-from flagsvc.engine.marks import ADMITTED, DRAWS, INDEX, REFUSED, WHOLE
+from flagsvc.engine.lists import AnswerList, ListEntry
 from flagsvc.engine.predicates import FieldPredicate, Predicate, SegmentPredicate
-from flagsvc.engine.rollout_groups import RolloutGroup, RolloutNumbers
 from flagsvc.engine.run import Memory, Run
 from flagsvc.engine.strategies import (
     CompiledStrategy,
@@ -55,13 +54,15 @@ NOTHING: Final[vec[i64]] = vec[i64]()
 class ClassCompiler:
     """Compiles the entries of a list for the class of a context, some at a time, in their order.
 
-    `listed` tells whether the users of the class may be in lists. `rollouts` has the numbers that all programs share.
+    `listed` tells whether the users of the class may be in lists. `rollouts` has the numbers that all programs share, and `shared`
+    what those of the list do.
     """
 
     def __init__(
         self,
         classes: ContextClasses,
         answered: AnswerList,
+        shared: SharedPieces,
         memory: Memory,
         context: Context,
         listed: bool,
@@ -69,6 +70,7 @@ class ClassCompiler:
     ) -> None:
         self.classes = classes
         self.answered = answered
+        self.shared = shared
         self.memory = memory
         self.listed: bool = listed
         self.rollouts = rollouts
@@ -104,9 +106,9 @@ class ClassCompiler:
         """Return the program, when everything is compiled."""
         self.end_decided()
         groups = list(self.groups.values())
-        known = self.memory.with_known(NOTHING, NOTHING)
+        known = ClassMemory(self.memory, NOTHING, NOTHING)
         if self.whole:
-            known = self.memory.with_known(self.run.predicates, self.run.parents)
+            known = ClassMemory(self.memory, self.run.predicates, self.run.parents)
         references = len(self.admitted) + len(self.refused) + len(self.whole)
         natives = len(self.lists) + len(known.predicates) + len(known.parents)
         for group in groups:
@@ -117,7 +119,7 @@ class ClassCompiler:
         return ClassProgram(
             known,
             groups,
-            self.answered.draws,
+            self.shared.draws,
             self.whole,
             self.marks[:],
             self.refused[:],
@@ -151,7 +153,7 @@ class ClassCompiler:
         piece = self.decided[0]
         if len(self.decided) > 1:
             joined = b"".join(self.decided)
-            piece = self.answered.shared_run(joined)
+            piece = self.shared.shared_run(joined)
             if piece is joined:
                 self.glued += OBJECT + len(piece)
         self.decided = []
@@ -168,7 +170,7 @@ class ClassCompiler:
         assert strategy is not None
         toggle = entry.toggle
         refused = entry.piece(self.otherwise)
-        admitted = constant_outcome(toggle, strategy)
+        admitted = toggle.constant_outcome(strategy)
         if admitted < 0:
             always = ADMITTED if isinstance(strategy, Everyone) else 0
             self.add_step(DRAWS | always | self.draw(entry, strategy) << INDEX, refused)
@@ -193,7 +195,7 @@ class ClassCompiler:
         choice = drawn(entry.toggle, strategy)
         assert choice is not None
         first = FIRST_VARIANT if strategy.choice is None else strategy.first
-        return self.answered.draws.add(choice, [entry.piece(first + index) for index in choice.indexes])
+        return self.shared.draws.add(choice, [entry.piece(first + index) for index in choice.indexes])
 
     def outcome(self, toggle: Toggle) -> i64:
         """Return the outcome that the class decides; else ROLLED_OUT with `strategy` and `otherwise` set, or EVALUATED."""
@@ -236,7 +238,7 @@ class ClassCompiler:
 
     def end_follow(self, toggle: Toggle, strategy: CompiledStrategy, first: CompiledStrategy | None) -> i64:
         """Return the outcome where a strategy admits the whole class, or those that the open one before it does not admit."""
-        outcome = constant_outcome(toggle, strategy)
+        outcome = toggle.constant_outcome(strategy)
         if outcome < 0 and (first is not None or is_drawn_whole(toggle, strategy)):
             return EVALUATED
         if first is not None:

@@ -7,17 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from flagsvc.engine.classes.fields import CHARACTER, CHARACTERS, ENTRIES, MAX_WORK, VALUE, ContextClasses
+from flagsvc.engine.classes.users import LAST_NUMBER, MAX_USERS, READ_AT_ONCE, UserLists
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
-from flagsvc.engine.field_classes import CHARACTER, CHARACTERS, ENTRIES, MAX_WORK, VALUE, ContextClasses
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.user_lists import LAST_NUMBER, MAX_USERS, READ_AT_ONCE, UserLists
-from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
+from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
 
 
 def classes(*features: object, **more: Any) -> ContextClasses:
     """Return the classes of a configuration."""
-    return snapshot(*features, **more).classes.classes
+    return classes_of(snapshot(*features, **more)).classes
 
 
 def key(found: ContextClasses, context: Context) -> str | None:
@@ -233,13 +233,6 @@ def test_a_field_with_too_many_patterns_is_left_out() -> None:
     assert key(found, region(text)) is not None, "there is room for patterns again"
 
 
-def test_without_memory_nothing_is_collected() -> None:
-    """Where no programs are kept, there are no tables of fields and users."""
-    ids = strategy("userWithId", parameters={"userIds": "1,2"})
-    found = classes(feature("a", ids), in_region("eu"), class_bytes=0)
-    assert found.all_fields == [] and found.users.users == {} and found.users.lists == {}
-
-
 def text(*features: object) -> bytes:
     """Return the JSON of a configuration."""
     return json.dumps({"version": 2, "features": list(features), "segments": []}).encode()
@@ -259,9 +252,9 @@ def test_what_did_not_change_is_kept() -> None:
 
     compiler = Compiler(CompileOptions())
     first = compiled(compiler, text(users, plan, in_region("eu")), None)
-    first.classes.classes.drop("region")
-    before = first.classes.classes
-    after = compiled(compiler, text(users, plan, in_region("us"), feature("r", rollout(50))), first).classes.classes
+    classes_of(first).classes.drop("region")
+    before = classes_of(first).classes
+    after = classes_of(compiled(compiler, text(users, plan, in_region("us"), feature("r", rollout(50))), first)).classes
     assert after.users is before.users
     assert [each.name for each in after.fields] == ["plan"] and after.dropped == {"region"}
     assert after.fields[0] is before.fields[0]

@@ -6,18 +6,22 @@ once cost no more than one number each. Programs have a budget of look-ups, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
-from flagsvc.engine.class_compiler import ClassCompiler
-from flagsvc.engine.class_program import ClassProgram
+from flagsvc.engine.classes.compiler import ClassCompiler
+from flagsvc.engine.classes.fields import ContextClasses, FieldTests
+from flagsvc.engine.classes.program import ClassProgram, SharedPieces
+from flagsvc.engine.classes.rollouts import RolloutNumbers
 from flagsvc.engine.context import Context
-from flagsvc.engine.field_classes import ContextClasses
-from flagsvc.engine.list_entries import AnswerList
-from flagsvc.engine.rollout_groups import RolloutNumbers
+from flagsvc.engine.features import Toggle
+from flagsvc.engine.fragments import AnswerPieces
+from flagsvc.engine.lists import RELEASED, AnswerList, Lists, ListViews
+from flagsvc.engine.options import CompileOptions
+from flagsvc.engine.reads import Moments
 from flagsvc.engine.run import Memory
 
 SLOTS: Final = 8192
@@ -46,8 +50,18 @@ FOLLOWED_USES: Final = 4
 """Uses of a class from which on it is worth a program in the next snapshot, before it is asked for there."""
 FOLLOWED_SLICE: Final = 256
 """Entries that are followed in one step."""
+RELEASED_CLASSES: Final = 2
+"""Classes that are released at once: a program has thousands of references."""
+VALUES: Final = 8
+"""The part of the memory for classes that values of fields may take: one of so many."""
+
+# the costs of work, in the time that compiling one byte of a feature takes
+TEST_COST: Final = 8
+TESTED: Final = 32
+"""Toggles whose constraints are collected in one step."""
+USER_COST: Final = 8
 FOLLOWED_COST: Final = 8
-"""The cost of following one entry to the next snapshot, in the time that compiling one byte of a feature takes."""
+"""The cost of following one entry to the next snapshot."""
 
 
 @mypyc_attr(acyclic=True)
@@ -84,8 +98,8 @@ class KnownClass:
         return self.size - before
 
 
-class ClassStore:
-    """The programs of one snapshot, with at most `limit` bytes, of which `classes` may have some; 0 keeps none.
+class ClassStore(Lists):
+    """The programs of one snapshot, with at most `limit` bytes, of which `classes` may have some.
 
     A class gets a program when it was seen `sightings` times, 1 or 2. `counts` are those of the snapshots before, too.
     """
@@ -93,20 +107,34 @@ class ClassStore:
     def __init__(
         self, classes: ContextClasses, memory: Memory, limit: int, sightings: int, counts: ClassCounts
     ) -> None:
+        super().__init__(memory)
         self.classes = classes
-        self.memory = memory
         self.limit: i64 = limit - classes.room
         self.at_once: bool = sightings == 1
         self.version: i64 = classes.version
         self.known: dict[str, KnownClass] = {}
         self.size: i64 = 0
         self.rollouts = RolloutNumbers()
-        self.seen_once: vec[i64] = vec[i64]([0] * (SLOTS if limit else 1))
+        # what the programs of each list share, by the mark of the list
+        self.shared: dict[str, SharedPieces] = {}
+        self.seen_once: vec[i64] = vec[i64]([0] * SLOTS)
         self.credit: i64 = CREDIT
         self.counts = counts
         self.window_hits: i64 = 0
         self.window_left: i64 = WINDOW
         self.windows_left: i64 = RETRY
+
+    def fill(self, context: Context, answered: AnswerList, answer: AnswerPieces) -> None:
+        """Add the fragments of a list: by the program of the context's class, if it has one."""
+        try:
+            program = self.find(context, answered)
+            if program is not None:
+                program.fill(context, answer)
+                return
+        except (TypeError, AttributeError):
+            # an enricher set a property to a value that is not text: each toggle that reads it is off by itself
+            pass
+        super().fill(context, answered, answer)
 
     def find(self, context: Context, answered: AnswerList) -> ClassProgram | None:
         """Return the program of a context's class for a list, if there is one. Raises TypeError if a field is not a text."""
@@ -164,7 +192,9 @@ class ClassStore:
             return None
         self.size += size
         self.evict()
-        compiler = ClassCompiler(self.classes, answered, self.memory, sample, listed, self.rollouts)
+        shared = self.shared.setdefault(answered.mark, SharedPieces())
+        shared.classes += 1
+        compiler = ClassCompiler(self.classes, answered, shared, self.memory, sample, listed, self.rollouts)
         made = KnownClass(answered.mark, sample, listed, compiler, size)
         self.known[key] = made
         return made
@@ -180,9 +210,17 @@ class ClassStore:
                 delays -= 1
                 self.known[key] = oldest
             else:
-                self.size -= oldest.size
+                self.drop(oldest)
         if not self.known:
             self.rollouts = RolloutNumbers()
+
+    def drop(self, gone: KnownClass) -> None:
+        """Give back what a class takes that is known no more."""
+        self.size -= gone.size
+        shared = self.shared[gone.mark]
+        shared.classes -= 1
+        if shared.classes == 0:
+            del self.shared[gone.mark]
 
     def taken(self) -> i64:
         """Return the bytes that all programs take, and what they share."""
@@ -192,6 +230,7 @@ class ClassStore:
         """Forget every class, because the fields of classes changed."""
         self.version = self.classes.version
         self.known = {}
+        self.shared = {}
         self.size = 0
         self.rollouts = RolloutNumbers()
 
@@ -205,7 +244,7 @@ class ClassStore:
             self.windows_left = RETRY
             if self.classes.dropped:
                 self.classes.restore()
-        elif missed and self.limit and self.classes.fields:
+        elif missed and self.classes.fields:
             self.classes.narrow()
         self.classes.begin_window()
 
@@ -232,9 +271,45 @@ class ClassStore:
                 yield FOLLOWED_COST * FOLLOWED_SLICE
             if self.taken() > self.limit:
                 # it is larger than its former one
-                self.size -= self.known.pop(key).size
+                self.drop(self.known.pop(key))
                 self.evict()
                 return
+
+    def containers(self) -> list[tuple[object, int]]:
+        """Return what has most of the memory of classes."""
+        found: list[tuple[object, int]] = [(each.runs, RELEASED) for each in self.shared.values()]
+        return [*found, (self.classes.users.users, RELEASED), (self.known, RELEASED_CLASSES)]
+
+
+def class_lists(
+    memory: Memory,
+    options: CompileOptions,
+    toggles: dict[str, Toggle],
+    moments: set[float],
+    views: dict[bytes, ListViews],
+    former: Lists | None,
+) -> Generator[int, None, Lists]:
+    """Return what answers the lists of a snapshot, and yield the costs of the steps. `former` did so for the snapshot before."""
+    if not options.class_bytes:
+        return Lists(memory)
+    tests = FieldTests()
+    for at, toggle in enumerate(toggles.values()):
+        tests.add(toggle)
+        if at % TESTED == 0:
+            yield TESTED * TEST_COST
+    before = former if isinstance(former, ClassStore) else None
+    classes = ContextClasses(Moments(moments), tests, options.class_bytes // VALUES)
+    for users in classes.finish(None if before is None else before.classes):
+        yield USER_COST * users
+    counts = ClassCounts() if before is None else before.counts
+    store = ClassStore(classes, memory, options.class_bytes, options.class_sightings, counts)
+    if before is not None:
+        lists: dict[str, AnswerList] = {}
+        for view in views.values():
+            lists[view.listed.mark] = view.listed
+            lists[view.complete.mark] = view.complete
+        yield from store.follow(before, lists)
+    return store
 
 
 def number_of_uses(known: KnownClass) -> int:

@@ -1,4 +1,4 @@
-"""The entries of a list answer: for each toggle to evaluate, the bytes of each possible outcome.
+"""The list answers: their entries, which have the bytes of each outcome of a toggle, and how a context is answered from them.
 
 The bytes of constant toggles are joined to the front of the next toggle that is evaluated. Entries that did not change are reused
 from the previous snapshot.
@@ -10,14 +10,14 @@ from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.engine.context import Context
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
-from flagsvc.engine.fragments import AnswerShape
-from flagsvc.engine.run import TOGGLE, Run
+from flagsvc.engine.fragments import AnswerPieces, AnswerShape
+from flagsvc.engine.run import TOGGLE, Memory, Run
 from flagsvc.engine.strategies import CompiledStrategy
-from flagsvc.engine.variant_draws import VariantDraws
 
-MAX_RUNS: Final = 4096
-"""The joined fragments of a list that are found again."""
+RELEASED: Final = 250
+"""Items of a list or dict that are released at once."""
 MAX_JOINED_BYTES: Final = 65536
 """Limit on the bytes of static toggles joined to a dynamic one, over all its outcomes. A longer run becomes its own entry."""
 
@@ -126,22 +126,34 @@ class ListBuilder:
 
 
 class AnswerList:
-    """The entries of one list answer. `mark` names it among all that share a store of classes.
-
-    `draws` and `runs` are what the programs of classes share: the draws of variants, and decided fragments that are joined.
-    """
+    """The entries of one list answer. `mark` names it among the lists of a snapshot and of its parts."""
 
     def __init__(self, entries: list[ListEntry], mark: str) -> None:
         self.entries = entries
         self.mark = mark
-        self.draws = VariantDraws()
-        self.runs: dict[bytes, bytes] = {}
 
-    def shared_run(self, run: bytes) -> bytes:
-        """Return the same bytes as one object for all programs; `run` itself for the first one."""
-        if len(self.runs) >= MAX_RUNS:
-            self.runs = {}
-        return self.runs.setdefault(run, run)
+
+class Lists:
+    """Answers contexts from the entries of a list: it decides one toggle after the other. A subclass may know a shorter way."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def fill(self, context: Context, answered: AnswerList, answer: AnswerPieces) -> None:
+        """Add the fragments of a list."""
+        run = Run(context, self.memory)
+        parts = answer.parts
+        size: i64 = 0
+        for entry in answered.entries:
+            piece = entry.encode_outcome(run)
+            if len(piece) > 0:
+                parts.append(piece)
+                size += len(piece)
+        answer.size = size
+
+    def containers(self) -> list[tuple[object, int]]:
+        """Return what `Snapshot.containers` does, of what is kept beside the entries."""
+        return []
 
 
 class ListViews:

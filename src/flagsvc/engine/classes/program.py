@@ -1,6 +1,6 @@
 """A list answer for one class of contexts: what the class decides is bytes already, what remains is hashes. Compiled.
 
-Most of what remains are rollouts over identifiers. They are numbers in native arrays (`rollout_groups.py`).
+Most of what remains are rollouts over identifiers. They are numbers in native arrays (`rollouts.py`).
 """
 
 from __future__ import annotations
@@ -10,19 +10,53 @@ from typing import Final
 from librt.vecs import vec
 from mypy_extensions import i32, i64, mypyc_attr
 
+from flagsvc.engine.classes.draws import VariantDraws
+from flagsvc.engine.classes.marks import ADMITTED, CHANCE, DRAWS, INDEX, REFUSED, SPECIAL, WHOLE
+from flagsvc.engine.classes.rollouts import RolloutGroup
+from flagsvc.engine.classes.users import UserLists
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.engine.hashing import Identifier
-from flagsvc.engine.list_entries import ListEntry
-from flagsvc.engine.marks import ADMITTED, CHANCE, DRAWS, INDEX, REFUSED, SPECIAL, WHOLE
-from flagsvc.engine.rollout_groups import RolloutGroup
+from flagsvc.engine.lists import ListEntry
 from flagsvc.engine.run import Memory, Run
-from flagsvc.engine.user_lists import UserLists
-from flagsvc.engine.variant_draws import VariantDraws
 
+MAX_RUNS: Final = 4096
+"""The joined fragments of a list that are found again."""
 PLACE: Final = 32
 """The shift of a list's number, in a number that has the place of a step, too."""
 PLACE_MASK: Final = (1 << PLACE) - 1
+
+
+class ClassMemory(Memory):
+    """The first memory for the runs of a class: what the class decides. Faults go to the memory of the snapshot."""
+
+    def __init__(self, whole: Memory, predicates: vec[i64], parents: vec[i64]) -> None:
+        super().__init__(0, 0, whole.utf8)
+        self.whole = whole
+        self.predicates = predicates
+        self.parents = parents
+
+    def record_fault(self, kind: str, name: str, error: Exception) -> None:
+        """Record an exception."""
+        self.whole.record_fault(kind, name, error)
+
+
+class SharedPieces:
+    """What the programs of one list share: the draws of variants, and decided fragments that are joined.
+
+    `classes` is the number of classes whose program shares it.
+    """
+
+    def __init__(self) -> None:
+        self.draws = VariantDraws()
+        self.runs: dict[bytes, bytes] = {}
+        self.classes: i64 = 0
+
+    def shared_run(self, run: bytes) -> bytes:
+        """Return the same bytes as one object for all programs; `run` itself for the first one."""
+        if len(self.runs) >= MAX_RUNS:
+            self.runs = {}
+        return self.runs.setdefault(run, run)
 
 
 @mypyc_attr(acyclic=True)

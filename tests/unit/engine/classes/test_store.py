@@ -7,15 +7,25 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from flagsvc.engine.class_store import CREDIT, DELAYS, FOLLOWED_USES, MAX_USES, PRICE, RETRY, SLICE, WINDOW, ClassStore
+from flagsvc.engine.classes.store import (
+    CREDIT,
+    DELAYS,
+    FOLLOWED_USES,
+    MAX_USES,
+    PRICE,
+    RETRY,
+    SLICE,
+    WINDOW,
+    ClassStore,
+)
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
-from flagsvc.engine.list_entries import AnswerList
+from flagsvc.engine.lists import AnswerList, Lists
 from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.dialects.frontend_format import FrontendShape
-from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
+from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
 
 LETTERS = "abcdefghij"
 NOTHING = AnswerList([], "m")
@@ -42,7 +52,7 @@ def programs(store: ClassStore) -> int:
 def test_a_program_from_the_second_sighting_on() -> None:
     """A class that comes once leaves a number. At its second sighting it gets a program, which then answers."""
     made = snapshot(*regions())
-    store = made.classes
+    store = classes_of(made)
     answers = []
     for seen, kept, hits in ((1, 0, 0), (2, 1, 1), (3, 1, 2)):
         answers.append(made.enabled(region("a")))
@@ -56,12 +66,12 @@ def test_a_program_from_the_second_sighting_on() -> None:
 
 
 def test_no_memory_no_classes() -> None:
-    """A bound of 0 keeps nothing and looks nothing up; a class that exceeds the bound alone gets no program."""
+    """With a bound of 0 there is no store; a class that exceeds the bound alone gets no program."""
     made = snapshot(*regions(), class_bytes=0)
     small = snapshot(*regions(), class_bytes=100, class_sightings=1)
     assert {made.enabled(region("a")), small.enabled(region("a"))} == {made.enabled(region("a"))}
-    assert (made.classes.counts.hits, made.classes.counts.misses) == (0, 0)
-    assert (small.classes.counts.hits, small.classes.counts.misses, small.classes.size) == (0, 1, 0)
+    assert type(made.lists) is Lists and made.lists.containers() == []
+    assert (classes_of(small).counts.hits, classes_of(small).counts.misses, classes_of(small).size) == (0, 1, 0)
 
 
 def test_lists_have_programs_of_their_own() -> None:
@@ -72,8 +82,8 @@ def test_lists_have_programs_of_their_own() -> None:
         for shape in (PLAIN, FrontendShape()):
             each.enabled(region("a"), shape)
             each.all(region("a"), shape)
-    assert part.classes is made.classes
-    assert len(made.classes.known) == 8 and made.classes.counts.hits == 8
+    assert part.lists is made.lists
+    assert len(classes_of(made).known) == 8 and classes_of(made).counts.hits == 8
 
 
 def test_a_long_list_is_compiled_by_several_requests() -> None:
@@ -84,16 +94,16 @@ def test_a_long_list_is_compiled_by_several_requests() -> None:
     hits = []
     for _ in range(6):
         assert made.enabled(context) == plain.enabled(context)
-        hits.append(made.classes.counts.hits)
+        hits.append(classes_of(made).counts.hits)
     assert hits == [0, 0, 0, 1, 2, 3]
-    [known] = made.classes.known.values()
-    assert known.program is not None and known.size == made.classes.size > known.program.size
+    [known] = classes_of(made).known.values()
+    assert known.program is not None and known.size == classes_of(made).size > known.program.size
 
 
 def test_programs_have_a_budget() -> None:
     """Look-ups pay for programs. A caller who invents classes uses up what was saved, and then gets one for many look-ups."""
     made = snapshot(*regions(len(LETTERS)))
-    store = made.classes
+    store = classes_of(made)
     store.credit = 2 * PRICE + 50
     for number in range(100):
         made.enabled(named(number))
@@ -109,18 +119,18 @@ def test_the_classes_asked_for_most_are_kept() -> None:
     """When the bound is reached, classes that were not asked for since give way first."""
     one = snapshot(*regions(len(LETTERS)), class_sightings=1)
     one.enabled(named(0))
-    bound = 4 * one.classes.size + 100
+    bound = 4 * classes_of(one).size + 100
     made = snapshot(*regions(len(LETTERS)), class_sightings=1, class_bytes=bound)
     for number in range(200):
         for _ in range(3):
             made.enabled(named(0))
         made.enabled(named(number))
-        assert made.classes.size <= bound
-    assert 2 <= len(made.classes.known) <= 4
-    hits = made.classes.counts.hits
+        assert classes_of(made).size <= bound
+    assert 2 <= len(classes_of(made).known) <= 4
+    hits = classes_of(made).counts.hits
     made.enabled(named(0))
-    assert made.classes.counts.hits == hits + 1
-    assert made.classes.size == sum([each.size for each in made.classes.known.values()])
+    assert classes_of(made).counts.hits == hits + 1
+    assert classes_of(made).size == sum([each.size for each in classes_of(made).known.values()])
 
 
 def test_a_request_passes_over_few_classes() -> None:
@@ -128,7 +138,7 @@ def test_a_request_passes_over_few_classes() -> None:
     made = snapshot(*regions(len(LETTERS)), class_sightings=1)
     for number in range(3 * DELAYS):
         made.enabled(named(number))
-    store = made.classes
+    store = classes_of(made)
     for each in store.known.values():
         each.uses = MAX_USES
     store.limit = store.size - 1
@@ -141,7 +151,7 @@ def test_a_field_of_many_values_is_left_out_for_a_while() -> None:
     """If most look-ups of a window find no program, the field with the most patterns is no part of a class for some windows."""
     plans = [feature(each, strategy("default", constraint("IN", "plan", values=[each]))) for each in "xy"]
     made = snapshot(*regions(len(LETTERS)), *plans)
-    store = made.classes
+    store = classes_of(made)
     asked = [named(number * 7 % 509) for number in range(509)]
     for number in range(WINDOW):
         store.credit = 0
@@ -153,7 +163,7 @@ def test_a_field_of_many_values_is_left_out_for_a_while() -> None:
         assert made.enabled(context) == plain.enabled(context)
     assert len(store.known) == 1 and store.counts.hits > 0
     for _ in range(RETRY * WINDOW):
-        made.classes.find(asked[0], NOTHING)
+        classes_of(made).find(asked[0], NOTHING)
     assert store.classes.dropped == set()
 
 
@@ -164,15 +174,15 @@ def test_many_narrow_fields_are_left_out_at_once() -> None:
     for number in range(WINDOW):
         properties = {each: str((number * 2654435761) >> at & 1) for at, each in enumerate(fields)}
         made.enabled(Context(properties=properties))
-    assert len(made.classes.classes.fields) == 9
+    assert len(classes_of(made).classes.fields) == 9
 
 
 def test_a_window_without_fields() -> None:
     """Where no field makes classes, none is left out, and there is nothing to take again."""
     made = snapshot(feature("half", rollout(50, groupId="g")), class_bytes=100)
     for _ in range(RETRY * WINDOW):
-        made.classes.find(Context(user_id="1"), NOTHING)
-    assert made.classes.classes.version == 0 and made.classes.counts.hits == 0
+        classes_of(made).find(Context(user_id="1"), NOTHING)
+    assert classes_of(made).classes.version == 0 and classes_of(made).counts.hits == 0
 
 
 def refreshed(
@@ -197,17 +207,17 @@ def test_a_refresh_keeps_the_classes_asked_for_most() -> None:
             first.enabled(named(number, 3))
     first.all(named(1, 3))
     first.enabled(named(1, 3), FrontendShape())
-    compiler.options.class_bytes = 4 * max(each.size for each in first.classes.known.values())
+    compiler.options.class_bytes = 4 * max(each.size for each in classes_of(first).known.values())
     second = refreshed(compiler, [*regions(3), feature("new")], first, 100)
-    kept = [each.sample.properties["region"] for each in second.classes.known.values()]
+    kept = [each.sample.properties["region"] for each in classes_of(second).known.values()]
     assert kept == [named(number, 3).properties["region"] for number in (5, 4, 3)]
-    hits = second.classes.counts.hits
-    assert second.classes.credit == first.classes.credit
-    assert programs(second.classes) == 3 and hits == first.classes.counts.hits > 0, "they go on"
+    hits = classes_of(second).counts.hits
+    assert classes_of(second).credit == classes_of(first).credit
+    assert programs(classes_of(second)) == 3 and hits == classes_of(first).counts.hits > 0, "they go on"
     for number in range(8):
         plain = refreshed(Compiler(CompileOptions(class_bytes=0)), [*regions(3), feature("new")], None)
         assert second.enabled(named(number, 3)) == plain.enabled(named(number, 3))
-    assert second.classes.counts.hits >= hits + 3
+    assert classes_of(second).counts.hits >= hits + 3
 
 
 def test_a_class_that_has_become_too_large_is_not_followed() -> None:
@@ -217,10 +227,10 @@ def test_a_class_that_has_become_too_large_is_not_followed() -> None:
     for _ in range(FOLLOWED_USES):
         first.enabled(named(1, 3))
     more = [*regions(3), *[feature(f"f{at}", rollout(50, groupId=f"g{at}")) for at in range(300)]]
-    taken = refreshed(compiler, more, first).classes.taken()
+    taken = classes_of(refreshed(compiler, more, first)).taken()
     compiler.options.class_bytes = int(taken)
     second = refreshed(compiler, more, first)
-    assert taken > 300 * 100 and not second.classes.known and second.classes.taken() == 0
+    assert taken > 300 * 100 and not classes_of(second).known and classes_of(second).taken() == 0
     assert second.enabled(named(1, 3)) == refreshed(Compiler(CompileOptions(class_bytes=0)), more, None).enabled(
         named(1, 3)
     )
@@ -230,7 +240,7 @@ def test_what_programs_share_counts() -> None:
     """The numbers of rollouts are there once, and count for the bound. They go with the last program."""
     features = [feature(f"f{at}", rollout(50, groupId=f"g{at}")) for at in range(100)]
     made = snapshot(*features, *regions(3), class_sightings=1)
-    store = made.classes
+    store = classes_of(made)
     made.enabled(region("a"))
     alone = store.rollouts.size
     made.enabled(region("b"))
@@ -249,10 +259,10 @@ def test_a_refresh_keeps_the_class_of_users_in_lists() -> None:
         for _ in range(FOLLOWED_USES + 1):
             first.enabled(Context(user_id=user))
     second, plain = refreshed(compiler, [ids, feature("new")], first), refreshed(off, [ids, feature("new")], None)
-    misses = second.classes.counts.misses
+    misses = classes_of(second).counts.misses
     for user in ("1", "2", "3", "4"):
         assert second.enabled(Context(user_id=user)) == plain.enabled(Context(user_id=user))
-    assert second.classes.counts.misses == misses and programs(second.classes) == 2
+    assert classes_of(second).counts.misses == misses and programs(classes_of(second)) == 2
 
 
 def test_a_refresh_forgets_what_is_no_class_any_more() -> None:
@@ -265,11 +275,11 @@ def test_a_refresh_forgets_what_is_no_class_any_more() -> None:
             first.enabled(named(number, 3))
     for _ in range(FOLLOWED_USES):
         part.enabled(named(0, 3))
-    next(iter(first.classes.known.values())).program = None
+    next(iter(classes_of(first).known.values())).program = None
     second = refreshed(compiler, regions(2), first)
-    assert programs(second.classes) == 4
+    assert programs(classes_of(second)) == 4
     second.enabled(named(0, 2))
-    assert programs(refreshed(compiler, regions(1), second).classes) == 0, "too few have asked"
+    assert programs(classes_of(refreshed(compiler, regions(1), second))) == 0, "too few have asked"
 
 
 def test_a_refresh_joins_lists_of_users_in_slices() -> None:
@@ -280,7 +290,7 @@ def test_a_refresh_joins_lists_of_users_in_slices() -> None:
         for each in LETTERS
     ]
     made = refreshed(compiler, listed, None, 500)
-    assert len(made.classes.classes.users.users) == 6000
+    assert len(classes_of(made).classes.users.users) == 6000
 
 
 def test_a_refresh_after_a_configuration_without_memory() -> None:
@@ -291,7 +301,7 @@ def test_a_refresh_after_a_configuration_without_memory() -> None:
     second = refreshed(compiler, regions(2), first)
     second.enabled(named(1, 2))
     second.enabled(named(1, 2))
-    assert programs(second.classes) == 1
+    assert programs(classes_of(second)) == 1
 
 
 def test_a_sample_holds_only_what_makes_the_class() -> None:
@@ -307,7 +317,7 @@ def test_a_sample_holds_only_what_makes_the_class() -> None:
         now=7.0,
     )
     made.enabled(context)
-    [known] = made.classes.known.values()
+    [known] = classes_of(made).known.values()
     assert known.sample.as_dict() == {"properties": {"region": "a"}}
     assert known.sample.now == 7.0
     own = [
@@ -315,7 +325,7 @@ def test_a_sample_holds_only_what_makes_the_class() -> None:
     ]
     more = snapshot(*own, class_sightings=1)
     more.enabled(context)
-    [known] = more.classes.known.values()
+    [known] = classes_of(more).known.values()
     assert known.sample.as_dict() == {"appName": "app", "environment": "e", "properties": {}}
 
 
@@ -327,8 +337,8 @@ def test_what_is_kept_of_a_caller_counts() -> None:
         made = snapshot(*texts, class_sightings=1)
         made.enabled(context)
         kept = sum([sys.getsizeof(each) for each in (context.app_name, context.properties.get("region")) if each])
-        assert made.classes.size > kept
-        assert (made.classes.size > 4000) == (context.environment is None), "what is not kept does not count"
+        assert classes_of(made).size > kept
+        assert (classes_of(made).size > 4000) == (context.environment is None), "what is not kept does not count"
 
 
 def test_a_property_that_is_none_is_absent() -> None:
@@ -337,16 +347,16 @@ def test_a_property_that_is_none_is_absent() -> None:
     made = snapshot(*regions())
     for _ in range(3):
         made.enabled(Context(properties=odd))
-    assert (made.classes.counts.hits, programs(made.classes)) == (2, 1)
+    assert (classes_of(made).counts.hits, programs(classes_of(made))) == (2, 1)
     made.enabled(Context())
-    assert made.classes.counts.hits == 3
+    assert classes_of(made).counts.hits == 3
 
 
 def test_programs_end_when_the_fields_of_classes_change() -> None:
     """A class of the fields of before is none of now, also where its key is equal, and its memory is free."""
     features = [feature("f", strategy("default", constraint("IN", values=["eu"]))), *regions()]
     made, plain = snapshot(*features, class_sightings=1), snapshot(*features, class_bytes=0)
-    store = made.classes
+    store = classes_of(made)
     for asked in ("eu", "us"):
         store.classes.drop("region")
         made.enabled(region(asked))
@@ -359,18 +369,18 @@ def test_fields_are_taken_again_between_two_lookups() -> None:
     """A program that is being compiled while its classes lack a field is not continued for classes that have it."""
     features = [feature(f"f{at}", strategy("default", constraint("IN", values=["eu"]))) for at in range(SLICE + 1)]
     made, plain = snapshot(*features, class_sightings=1), snapshot(*features, class_bytes=0)
-    made.classes.classes.drop("region")
+    classes_of(made).classes.drop("region")
     made.enabled(region("eu"))
-    made.classes.windows_left = made.classes.window_left = 1
+    classes_of(made).windows_left = classes_of(made).window_left = 1
     assert made.enabled(region("us")) == plain.enabled(region("us"))
-    assert made.classes.classes.dropped == set()
+    assert classes_of(made).classes.dropped == set()
 
 
 def test_fields_are_taken_again_across_refreshes() -> None:
     """The windows for which a field is left out go on in the next configuration, however often it changes."""
     compiler = Compiler(CompileOptions())
     first = refreshed(compiler, regions(2), None)
-    first.classes.classes.drop("region")
-    first.classes.windows_left = 3
+    classes_of(first).classes.drop("region")
+    classes_of(first).windows_left = 3
     second = refreshed(compiler, regions(3), first)
-    assert (second.classes.windows_left, second.classes.classes.dropped) == (3, {"region"})
+    assert (classes_of(second).windows_left, classes_of(second).classes.dropped) == (3, {"region"})
