@@ -10,7 +10,7 @@ import pytest
 from flagsvc.cli.batch.yaml_files import YamlReader
 from flagsvc.cli.parser import MESSAGES
 from flagsvc.proxy.api.cors import compile_origin
-from flagsvc.proxy.upstream.tokens import FORMS
+from flagsvc.proxy.upstream.session import FORMS
 from support.backtracking import ambiguity
 from support.patterns_used import Use, uses
 

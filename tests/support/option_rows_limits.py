@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 from flagsvc import ProxyOptions
-from flagsvc.process.max_connections import make_connection_limits
-from flagsvc.process.memory import default_request_memory
+from flagsvc.process.max_connections import default_request_memory, make_connection_limits
 from flagsvc.testing import RecordingLog
 from support.frontkit import KEYED, dial, get, head, serving
 from support.option_observations import ask, listening, statuses

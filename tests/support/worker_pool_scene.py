@@ -16,8 +16,7 @@ from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from flagsvc.proxy.workers.pool import PoolTimeouts, WorkerPool
-from flagsvc.proxy.workers.token_answers import Opened
+from flagsvc.proxy.workers.pool import Opened, PoolTimeouts, WorkerPool
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import until
 

@@ -39,7 +39,7 @@ from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, keys_of_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.usage import UsageCounters
-from flagsvc.proxy.usage.sums import UsageSums
+from flagsvc.proxy.usage.counters import UsageSums
 from flagsvc.settings.network import Origin
 
 

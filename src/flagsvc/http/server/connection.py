@@ -16,20 +16,77 @@ from mypy_extensions import i64, u8
 from flagsvc.core.log import locate_error
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
-from flagsvc.http.parts import PartsResponse
+from flagsvc.http.parts import Outlet, Parts, PartsResponse
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.server import request_parser as parsing
 from flagsvc.http.server import states
-from flagsvc.http.server.base_connection import MEMORY_GONE, BaseConnection
 from flagsvc.http.server.encoder import CLOSE, CONTINUE, KEEP, KEEP_1_0
 from flagsvc.http.server.header_names import HeaderNames
-from flagsvc.http.server.outlet import CHUNKED, ConnectionOutlet
-from flagsvc.http.server.shared import SharedState
-from flagsvc.http.server.stream import ENDED
+from flagsvc.http.server.shared import SMALL, SharedState
+from flagsvc.http.server.stream import ENDED, Stream
 
 REQUESTS_A_TURN: Final = 8
 """Requests of one connection that are answered before other connections get their turn."""
 CONNECT: Final = b"CONNECT"
+CHUNKED: Final = (b"transfer-encoding", b"chunked")
+LAST_CHUNK: Final = b"0\r\n\r\n"
+MEMORY_GONE: Final = 0
+"""All connections together hold too much. This reason to refuse stands beside the parser's, which are not 0."""
+
+
+class BaseConnection(Stream):
+    """A connection without its events. `contract` answers requests, and `shared` is what all connections of a server share.
+
+    `state` is one of states.WAITING to CLOSED; `since` is the tick at which the current step began. `parser` has the request
+    and the bytes that are not parsed yet.
+    """
+
+    def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
+        super().__init__()
+        self.shared: Final = shared
+        self.contract: Final = contract
+        self.parser: Final = parsing.RequestParser(names)
+        self.state: u8 = states.WAITING
+        self.since: i64 = shared.now
+
+    def step(self, event: i64) -> i64:
+        """Change to the state that follows from an event, and return the action."""
+        found = states.cell(self.state, event)
+        self.state = states.state_of(found)
+        return states.action_of(found)
+
+    def handshake_begins(self) -> bool:
+        """Count the connection before its TLS handshake. Returns whether there is room for it."""
+        if self.shared.begin_handshake(self):
+            return True
+        self.contract.reached.add(CONNECTIONS)
+        return False
+
+    def handshake_over(self) -> None:
+        """Stop counting it if the handshake failed."""
+        self.shared.end_handshake(self)
+
+    def blocked(self) -> bool:
+        """Return whether no request may be answered now."""
+        return self.paused or self.state > states.DISCARDING
+
+    def charge(self) -> None:
+        """Charge what it holds: an incomplete request, one that is being answered, unparsed bytes, an answer that is not read."""
+        size: i64 = self.untaken + self.pending
+        if self.state < states.LAST:
+            size += self.parser.memory()
+        if self.charged == 0 and size >= SMALL:
+            self.network = self.contract.network(self.parser.peer)
+        self.shared.budget.charge(self, size)
+
+    def refusal(self, why: u8) -> Response:
+        """Return the answer to a refused request."""
+        if why == MEMORY_GONE:
+            return self.contract.early_refusal(503, crowded=True)
+        if why & parsing.TLS_CAME:
+            self.shared.count_tls_caller(self.contract.log)
+            return self.contract.tls_refusal()
+        return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
 
 
 class Connection(BaseConnection):
@@ -387,3 +444,39 @@ class Connection(BaseConnection):
             if parser.unfinished():
                 self.contract.reached.add(BODY_TIME if parser.state == states.BODY else HEADER_TIME)
             self.close()
+
+
+class ConnectionOutlet(Outlet):
+    """The parts of the last answer of a connection. Without `chunked`, the end of the connection ends the body.
+
+    The queue of a stream is the transport's. It is full when the transport tells that the caller does not read, at 64 kB. The next
+    part then finds a slow reader, and drops it.
+    """
+
+    def __init__(self, stream: Stream, parts: Parts, chunked: bool) -> None:
+        self.stream: Final = stream
+        self.parts: Final = parts
+        self.chunked: Final = chunked
+
+    def write(self, data: bytes) -> None:
+        """Write a part now. A caller that does not read is dropped."""
+        if self.stream.paused:
+            self.stream.drop_slow_reader()
+        else:
+            self.stream.write(chunk(data) if self.chunked else data)
+
+    def end(self) -> None:
+        """End the answer and its connection. A caller that does not read is not waited for."""
+        stream = self.stream
+        if stream.paused:
+            stream.drop_slow_reader()
+        elif stream.parts is self.parts:
+            if self.chunked:
+                stream.write(LAST_CHUNK)
+            stream.lose_parts()
+            stream.end_parts()
+
+
+def chunk(data: bytes) -> bytes:
+    """Return a part as a chunk (RFC 9112, 7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

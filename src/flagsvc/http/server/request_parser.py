@@ -7,7 +7,8 @@ of two messages. After each piece the connection may stop, and hold the rest as 
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Any, Final
 
 import httptools
 from mypy_extensions import i64, u8
@@ -16,7 +17,6 @@ from flagsvc.http.call import HOST, Call
 from flagsvc.http.messages import Headers, HttpError, Request
 from flagsvc.http.server.header_names import CONNECTION, EXPECT, UPGRADE, HeaderNames
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
-from flagsvc.http.server.target import is_host, origin_form
 
 HEAD_END: Final = b"\r\n\r\n"
 """The end of a head, and of a chunked body."""
@@ -53,6 +53,12 @@ ENDS: Final = 0
 KEEPS: Final = 1
 KEEPS_1_0: Final = 2
 """The connection stays open, and an answer in HTTP/1.0 must say so."""
+MAX_HOST: Final = 512
+"""The most bytes of a Host: a DNS name has 253 at most."""
+AUTHORITY: Final = re.compile(
+    rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]{0,5})?"
+    rb"|\[[0-9A-Fa-f:.]{2,45}(?:%25[A-Za-z0-9._~-]{1,16})?\](?::[0-9]{0,5})?"
+)
 
 
 class HeadTooLargeError(Exception):
@@ -371,3 +377,25 @@ class RequestParser:
         self.remaining = 0
         self.tail = b""
         self.news |= END_CAME
+
+
+def is_host(value: bytes) -> bool:
+    """Return whether a Host value is valid: a name or an address, perhaps with a port, or empty (RFC 9110, 7.2).
+
+    A list is invalid, although a name may contain a comma: some proxies join two Host lines, and such a request must not pass.
+    """
+    return len(value) <= MAX_HOST and b"," not in value and AUTHORITY.fullmatch(value) is not None
+
+
+def origin_form(target: bytes) -> bytes | None:
+    """Return path and query of a target that is absolute (`http://host/path?query`), has a fragment, or is `*`.
+
+    Returns None for a target that cannot be answered.
+    """
+    try:
+        parsed: Any = httptools.parse_url(target)  # a part that is missing is None; the types say otherwise
+    except httptools.HttpParserInvalidURLError:
+        return None
+    path: bytes = b"/" if parsed.path is None else parsed.path
+    query: bytes | None = parsed.query
+    return path if query is None else path + b"?" + query

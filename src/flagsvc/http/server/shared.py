@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from math import ceil
 from typing import Final, Protocol
 
-from mypy_extensions import i64
+from mypy_extensions import i64, u8
 
 from flagsvc.core.log import Logger
 from flagsvc.http.messages import Response
 from flagsvc.http.server.connection_limits import ConnectionLimits
-from flagsvc.http.server.memory_budget import MemoryBudget
+from flagsvc.http.server.encoder import Defaults, ResponseEncoder
+from flagsvc.http.server.states import BODY, IDLE
 from flagsvc.http.server.stream import Stream
-from flagsvc.http.server.timeouts import Timeouts
-from flagsvc.http.server.writer import ResponseWriter
 
 TLS_WARNING_S: Final = 60.0
 """Seconds between two log lines about callers that speak TLS to a port of plain HTTP."""
+MAX_ANSWERS: Final = 32
+"""The most answers that wait for others."""
+MAX_BYTES: Final = 131_072
+"""The most bytes of answers that wait for others."""
+SEPARATE_BYTES: Final = 65_536
+"""A body of at least this many bytes is cheaper to write separately than to copy after its head."""
+SMALL: Final = 2048
+"""Bytes that are not charged, because a connection itself takes more."""
 
 
 class ServerState(Protocol):
@@ -135,3 +143,147 @@ class SharedState:
         self.server.tasks.add(task)
         task.add_done_callback(self.server.tasks.discard)
         return task
+
+
+class Timeouts:
+    """The time limits of one server's connections. While it is `stopping`, a started request has less time."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.tick_s: float = limits.tick_s
+        self.stopping: bool = False
+        self.keep_alive: i64 = self.ticks(limits.keep_alive_s)
+        self.head: i64 = self.ticks(limits.head_s)
+        self.body: i64 = self.ticks(limits.body_s)
+        self.write: i64 = self.ticks(limits.write_s)
+        self.linger: i64 = self.ticks(limits.linger_s)
+        self.shutdown: i64 = self.ticks(limits.shutdown_s)
+        self.half_closed: i64 = self.ticks(limits.half_closed_s)
+
+    def ticks(self, seconds: float) -> int:
+        """Return the number of ticks after which this many seconds have certainly passed."""
+        return ceil(seconds / self.tick_s)
+
+    def reading(self, state: u8, idle: i64) -> i64:
+        """Return the limit for a request, or the pause before it, by its state and the bytes that arrived without progress."""
+        if state == IDLE and idle == 0:
+            return self.keep_alive
+        if self.stopping:
+            return self.shutdown
+        return self.body if state == BODY else self.head
+
+    def writing(self) -> i64:
+        """Return the time in which a caller must read a byte of the answer."""
+        return self.shutdown if self.stopping else self.write
+
+
+class ResponseWriter:
+    """Writes the answers of one server. `streams` have an answer that is ready; `size` is the number of bytes of all of them.
+
+    All answers of one turn of the event loop are written together, up to a number of answers or bytes. Waking a caller is a large
+    part of a request's cost, and a caller with several answers is woken once.
+    """
+
+    def __init__(self, defaults: Defaults, loop: asyncio.AbstractEventLoop) -> None:
+        self.encoder: Final = ResponseEncoder(defaults)
+        self.loop: Final = loop
+        self.streams: list[Stream] = []
+        self.size: i64 = 0
+        self.scheduled: bool = False
+        self.callback: Callable[[], None] = self.flush_scheduled
+
+    def write(self, stream: Stream, response: Response, ending: bytes) -> None:
+        """Write an answer at the end of this turn of the event loop, or earlier. `ending` ends its head."""
+        if response.pieces is not None:
+            self.add_ready(stream, self.encoder.encode(response, ending, response.pieces))
+            return
+        body = response.body
+        if len(body) < SEPARATE_BYTES:
+            self.add_ready(stream, self.encoder.encode(response, ending, [body]))
+        else:
+            stream.write_both(self.encoder.encode(response, ending, []), body)
+
+    def add_ready(self, stream: Stream, data: bytes) -> None:
+        """Add an answer to a stream, to be flushed at the end of this turn of the event loop, or earlier."""
+        stream.ready = stream.ready + data if stream.ready else data
+        self.add(stream, len(data))
+
+    def add(self, stream: Stream, size: i64) -> None:
+        """Flush a stream at the end of this turn of the event loop, or earlier. It has `size` bytes more than before."""
+        self.streams.append(stream)
+        self.size += size
+        if self.size >= MAX_BYTES or len(self.streams) >= MAX_ANSWERS:
+            self.flush()
+        elif not self.scheduled:
+            self.scheduled = True
+            self.loop.call_soon(self.callback)
+
+    def flush(self) -> None:
+        """Flush every stream."""
+        streams = self.streams
+        self.streams = []
+        self.size = 0
+        for stream in streams:
+            stream.flush()
+
+    def flush_scheduled(self) -> None:
+        """Flush every stream at the end of a turn of the event loop."""
+        self.scheduled = False
+        self.flush()
+
+
+def heaviest_first(connection: Stream) -> int:
+    """Return the sort key: most bytes first."""
+    return -int(connection.charged)
+
+
+class MemoryBudget:
+    """The bytes of one server's connections: `limit` for all, half of it for one network.
+
+    A connection is charged for what it holds: an incomplete head or body, requests that wait for their turn or their answer, an
+    answer that the caller has not read. If the sum is too large, the connections that hold most are closed.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit: Final[i64] = limit
+        self.total: i64 = 0
+        self.networks: dict[bytes, int] = {}
+        self.holders: set[Stream] = set()
+
+    def charge(self, connection: Stream, size: i64) -> None:
+        """Set how many bytes a connection holds. If that is too much for all, or for its network, some connections are closed."""
+        if size < SMALL:
+            size = 0
+        grown = size - connection.charged
+        if grown == 0:
+            return
+        connection.charged = size
+        self.total += grown
+        if size == 0:
+            self.holders.discard(connection)
+        else:
+            self.holders.add(connection)
+        network = connection.network
+        held: i64 = 0
+        if network:
+            held = self.networks.get(network, 0) + grown
+            if held:
+                self.networks[network] = held
+            else:
+                del self.networks[network]
+        if grown > 0:
+            if held > self.limit // 2:
+                self.relieve([one for one in self.holders if one.network == network], held, self.limit // 2)
+            elif self.total > self.limit:
+                self.relieve(list(self.holders), self.total, self.limit)
+
+    def relieve(self, holders: list[Stream], held: i64, limit: i64) -> None:
+        """Close the connections that hold most, until three quarters of a limit are used.
+
+        So the next bytes do not start another search.
+        """
+        holders.sort(key=heaviest_first)
+        for connection in holders:
+            if held <= limit // 4 * 3:
+                return
+            held -= connection.charged
+            connection.free_memory()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
@@ -24,7 +25,6 @@ from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
 from flagsvc.proxy.upstream.identity import SDK, SPEC_VERSION, Identity
-from flagsvc.proxy.upstream.tokens import refused_token
 from flagsvc.settings.network import is_gitlab
 
 FEATURES = "/client/features"
@@ -39,6 +39,19 @@ REFUSED_QUESTION = "the upstream refused a question about tokens, which is sent 
 MAY_NEED_HEADERS = "; if something before the upstream wants credentials, set upstreamHeaders"
 Header = tuple[str, bytes]
 USER_AGENT = f"flagsvc/{VERSION}"
+NEEDED = "a backend token is needed (also called client token), `project:environment.secret`"
+FORMS: tuple[tuple[str, str], ...] = (
+    (r"\".*\"|'.*'", f"the token stands in quotes, which are sent with it: leave them out; {NEEDED}"),
+    (r"user:.*", f"the token has the form of a personal access token, `user:secret`; {NEEDED}"),
+    (r"\*:\*\..*", f"the token has the form of an admin token, `*:*.secret`; {NEEDED}"),
+    (
+        r"[^:]+:[^.:]+\..+",
+        "the token has the form of a backend or frontend token: frontend tokens are not accepted here; a backend token"
+        " must exist on that server",
+    ),
+    (r".*", f"the token does not look like an API token; it may be a client key; {NEEDED}"),
+)
+"""Form → description of a token with that form. The first one that fits counts."""
 
 
 @dataclass(frozen=True)
@@ -323,3 +336,8 @@ def header_value(text: str) -> bytes:
     return (
         "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
     )
+
+
+def refused_token(token: str) -> str:
+    """Return a description of the kind of a token, and the kind that the upstream's client API accepts."""
+    return next(text for form, text in FORMS if re.fullmatch(form, token.strip(), re.DOTALL))

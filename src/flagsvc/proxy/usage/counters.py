@@ -6,9 +6,9 @@ a toggle (behaviour: Usage metrics; POST /proxy/client/metrics).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from flagsvc.http.reports import GAUGE, MAX_COUNT
 from flagsvc.proxy.usage.impact import (
@@ -25,7 +25,6 @@ from flagsvc.proxy.usage.impact import (
     sample_size,
     text_size,
 )
-from flagsvc.proxy.usage.sums import UsageSums
 
 MAX_ENTRIES: Final = 100_000
 """The most toggles, variants and samples of impact metrics that are kept at the same time; further ones are left out."""
@@ -397,3 +396,49 @@ class UsageCounters:
         """Count an entry and its bytes."""
         self.entries += 1
         self._bytes += size + text_size(name)
+
+
+class YesNo(Protocol):
+    """The counts of one toggle."""
+
+    yes: int
+    no: int
+
+
+class UsageSums:
+    """The sums of the counts that were taken, as `[yes, no]` by toggle. Those of toggles that are gone are dropped.
+
+    Only a process with pages keeps them.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, list[int]] = {}
+
+    def add(self, toggles: Mapping[str, YesNo], sign: int, known: Container[str]) -> None:
+        """Add counts of `known` toggles, or with -1 take them away."""
+        for name, counts in toggles.items():
+            if name in known:
+                kept = self._taken.setdefault(name, [0, 0])
+                kept[0] += sign * counts.yes
+                kept[1] += sign * counts.no
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Drop the sums of toggles that the configuration no longer has."""
+        for name in names:
+            self._taken.pop(name, None)
+
+    def find(self, name: str) -> tuple[int, int]:
+        """Return how often a toggle was on and off."""
+        yes, no = self._taken.get(name, (0, 0))
+        return yes, no
+
+    def total(self, waiting: Iterable[Mapping[str, YesNo]]) -> Iterator[dict[str, list[int]]]:
+        """Yield the sums with the counts that wait: after each step what is known so far."""
+        found = {name: list(pair) for name, pair in self._taken.items()}
+        yield found
+        for toggles in waiting:
+            for name, counts in list(toggles.items()):
+                pair = found.setdefault(name, [0, 0])
+                pair[0] += counts.yes
+                pair[1] += counts.no
+                yield found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -14,17 +14,15 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
+from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from flagsvc.proxy.usage import UsageCounters, UsageSource
 from flagsvc.proxy.usage.record import from_wire
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.adoption import SocketAdoption
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from flagsvc.proxy.workers.heartbeat import WorkerHeartbeat
 from flagsvc.proxy.workers.metric_sums import MetricSums
 from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
-from flagsvc.proxy.workers.token_answers import LookUpTokens, answer_question
 
 STEADY_S = 10.0
 """A worker that ends within this many seconds of its start counts as failed to start."""
@@ -38,6 +36,23 @@ PAUSE_STEP_S = 0.1
 
 ProgressMessage = messages.Serving | messages.Prepared | messages.Switched | messages.Reloaded | messages.CountsSent
 """A message with which a worker acknowledges a step."""
+LEAST_RETRY_S = 1.0
+"""The least seconds after which a worker is told to ask again."""
+Opened = tuple[int, bool, TokenScope, bool]
+"""What a token opens, as `messages.TokenOpened` has it."""
+LookUpTokens = Callable[[Sequence[str], bytes, float], Awaitable[Mapping[str, Opened]]]
+"""Returns what tokens of a caller from a network open, within some seconds. Those that open nothing are left out.
+
+Raises UnavailableError.
+"""
+CHECKS_PER_TIMEOUT = 20
+"""The number of checks during the time that a worker may be silent."""
+MIN_INTERVAL_S, MAX_INTERVAL_S = 0.05, 1.0
+"""The bounds of the seconds between two checks."""
+MAX_LATE_INTERVALS = 5
+"""A late check counts for at most this many intervals: a suspended machine, for example, delays parent and workers alike."""
+START_TIMEOUT_S = 30.0
+"""Seconds that a new process has for its first answer: it must load Python and custom code."""
 
 
 class PoolTimeouts(NamedTuple):
@@ -397,3 +412,111 @@ def spawn_child(spawn: Spawn) -> tuple[Child, socket.socket]:
         except BaseException:
             here.close()
             raise
+
+
+async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestion) -> messages.TokenAnswer:
+    """Return the answer to a worker's question about tokens."""
+    network = bytes.fromhex(question.network)
+    try:
+        found = await look_up(question.tokens, network, question.seconds)
+    except UnavailableError as error:
+        return messages.TokenAnswer(question.number, retry_s=max(error.seconds, LEAST_RETRY_S))
+    return messages.TokenAnswer(question.number, [to_message(found.get(token)) for token in question.tokens])
+
+
+def to_message(opened: Opened | None) -> messages.TokenOpened | None:
+    """Return what a token opens as a part of a message."""
+    if opened is None:
+        return None
+    environment, is_server, (name, projects), is_whole = opened
+    return messages.TokenOpened(
+        environment, is_server, (name, None if projects is None else sorted(projects)), is_whole
+    )
+
+
+class SocketAdoption:
+    """The groups of sockets that another worker has adopted. A worker and its own group have the same number.
+
+    The kernel gives each group of listening sockets its share of new connections, whether a process accepts them or not. They wait
+    in the queue, which the parent keeps open. So no connection is lost, but some worker must accept them.
+    """
+
+    def __init__(self, slots: Sequence[WorkerSlot], groups: int) -> None:
+        self._slots = slots
+        self._groups = groups
+        self._adopters: dict[int, WorkerSlot] = {}
+
+    def reassign(self) -> None:
+        """Let serving workers adopt the groups of vacant slots, and return groups whose own worker serves again."""
+        for slot in self._slots[: self._groups]:
+            adopter = self._adopters.get(slot.number)
+            if slot.is_serving and adopter is not None:
+                del self._adopters[slot.number]
+                adopter.send(messages.Release(slot.number))
+            elif slot.is_vacant and not slot.is_serving and (adopter is None or not adopter.is_serving):
+                self._adopt(slot.number)
+
+    def _adopt(self, group: int) -> None:
+        """Give a group to the serving worker that has adopted the fewest groups."""
+        self._adopters.pop(group, None)
+        serving = [slot for slot in self._slots if slot.is_serving]
+        if serving and self._groups > 1:
+            chosen = min(serving, key=lambda slot: sum(adopter is slot for adopter in self._adopters.values()))
+            self._adopters[group] = chosen
+            chosen.send(messages.Adopt(group))
+
+
+class WorkerHeartbeat:
+    """Pings all workers, and kills those that are silent for `timeout_s` seconds. `hangs` counts the killed workers.
+
+    A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel keeps giving it connections.
+    Without pings its parent would only see that the process still exists (decision 0036).
+
+    With a timeout of 0 the pool does not run it. The pool also starts the replacements.
+    """
+
+    def __init__(self, slots: Sequence[WorkerSlot], *, timeout_s: float, clock: Clock, log: Logger) -> None:
+        self.hangs = 0
+        self.timeout_s = timeout_s
+        self._slots = slots
+        self._clock = clock
+        self._log = log
+        self._interval_s = min(max(timeout_s / CHECKS_PER_TIMEOUT, MIN_INTERVAL_S), MAX_INTERVAL_S)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether at least one worker takes connections and has been silent for at most half of the timeout."""
+        return any(slot.is_serving and 2 * slot.pulse.silent_s <= self.timeout_s for slot in self._slots)
+
+    async def run(self) -> None:
+        """Check the workers until cancelled."""
+        before = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(self._interval_s)
+            now = self._clock.monotonic()
+            for slot in self._slots:
+                if slot.channel is not None:
+                    self._check(slot, min(now - before, MAX_LATE_INTERVALS * self._interval_s))
+            before = now
+
+    def _check(self, slot: WorkerSlot, seconds: float) -> None:
+        """Ping a worker, or kill it.
+
+        The time since the previous check is added only after this test. So an answer that arrived meanwhile is read first.
+        """
+        pulse = slot.pulse
+        if pulse.is_given_up:
+            return
+        if pulse.is_overdue(self.timeout_s, START_TIMEOUT_S):
+            self._kill(slot)
+        elif pulse.advance(seconds):
+            slot.send(messages.Ping())
+
+    def _kill(self, slot: WorkerSlot) -> None:
+        pulse, pid = slot.pulse, None if slot.child is None else slot.child.pid
+        pulse.is_given_up = True
+        self.hangs += 1
+        self._log.error(
+            "a worker does not answer and is killed", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1)
+        )
+        slot.kill()

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.http.reached_limits import MEMORY
 from flagsvc.http.server import ConnectionLimits
-from flagsvc.http.server.memory_budget import SMALL
+from flagsvc.http.server.shared import SMALL
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.frontkit import KEYED, ConnectionWithTransport, Serving, get, head, open_connections, parse_answer, serving

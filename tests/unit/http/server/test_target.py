@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.server.target import origin_form
+from flagsvc.http.server.request_parser import origin_form
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.proxy.upstream.tokens import refused_token
+from flagsvc.proxy.upstream.session import refused_token
 
 SECRET = "4f0ca3hidden9d21"
 

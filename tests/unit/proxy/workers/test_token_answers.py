@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.token_answers import LEAST_RETRY_S, Opened, answer_question
+from flagsvc.proxy.workers.pool import LEAST_RETRY_S, Opened, answer_question
 from support.aio import asynchronous
 
 QUESTION = messages.TokenQuestion(7, ["very-secret", "unknown", "other"], "cb0071", 4.5)
