@@ -57,7 +57,7 @@ def parse_segment(raw: object, path: str, odd: Oddities | None = None) -> Segmen
     odd = odd or Oddities()
     segment = as_object(raw, path)
     listed = segment.get("constraints")
-    constraints = parse_constraints(listed, f"{path}.constraints", odd)
+    constraints = parse_constraints(listed, path, odd)
     if isinstance(listed, (int, float)):
         constraints = [None]  # for the reference, a strategy with zero or false has none, and a segment fails
     name = segment.get("name")
@@ -107,13 +107,14 @@ def parse_strategy(raw: object, path: str, odd: Oddities | None = None) -> Strat
     """Return one strategy. One that is no object has no name, so that it is on for no context."""
     odd = odd or Oddities()
     strategy = read_object(raw, path, odd)
-    given = read_object(strategy.get("parameters"), f"{path}.parameters", odd, nullable=True)
+    place = f"{path}.parameters"
+    given = read_object(strategy.get("parameters"), place, odd, nullable=True)
     parsed = StrategySpec(
         path,
         read_own_text(strategy, "name", path, odd),
-        parse_parameters(given, f"{path}.parameters", odd),
-        parse_constraints(strategy.get("constraints"), f"{path}.constraints", odd),
-        parse_segments(strategy.get("segments"), f"{path}.segments", odd),
+        parse_parameters(given, place, odd),
+        parse_constraints(strategy.get("constraints"), path, odd),
+        parse_segments(strategy.get("segments"), path, odd),
         parse_variants(strategy, path, odd),
     )
     parsed.group = text_of(given.get("groupId", MISSING))
@@ -140,26 +141,26 @@ def parse_parameters(given: dict[str, object], path: str, odd: Oddities) -> dict
 
 
 def parse_segments(raw: object, path: str, odd: Oddities) -> list[str]:
-    """Return the identities of a strategy's segments. What is no identity is the empty one, which no segment has."""
+    """Return the identities of the segments of the strategy at a path. What is none is the empty identity, which no segment has."""
     if raw is None:
         return []
     if not isinstance(raw, list):
-        odd.add(path, "a list", raw)
+        odd.add(f"{path}.segments", "a list", raw)
         return [""]
     found: list[str] = []
     for at, item in enumerate(raw):
         if isinstance(item, bool) or not isinstance(item, (int, float, str)):
-            odd.add(f"{path}[{at}]", "a number or a text", item)
+            odd.add(f"{path}.segments[{at}]", "a number or a text", item)
         found.append("" if isinstance(item, (list, dict)) else json_of(item))
     return found
 
 
 def parse_constraints(raw: object, path: str, odd: Oddities) -> list[ConstraintSpec | None]:
-    """Return constraints. What is none is None, which never holds."""
+    """Return the constraints of the strategy or segment at a path. What is none is None, which never holds."""
     if isinstance(raw, list):
-        return [parse_item(item, f"{path}[{at}]", odd) for at, item in enumerate(raw)]
+        return [parse_item(item, f"{path}.constraints[{at}]", odd) for at, item in enumerate(raw)]
     if raw is not None:
-        odd.add(path, "a list", raw)
+        odd.add(f"{path}.constraints", "a list", raw)
     return [None] if is_true(raw) else []
 
 
@@ -176,21 +177,22 @@ def parse_constraint(raw: object, path: str, odd: Oddities | None = None) -> Con
     """Return one constraint, without empty values and with the others trimmed. `value` is as in the document."""
     odd = odd or Oddities()
     constraint = as_object(raw, path)
-    listed = read_list(constraint, "values", path, odd)
-    values = [item for item in listed if is_true(item)]
     value = constraint.get("value", MISSING)
     if isinstance(value, (list, dict)):
         odd.add(f"{path}.value", SCALAR, value)
     unreadable = constraint.get("values") is not None and not isinstance(constraint["values"], list)
-    for at, item in enumerate(listed):
+    values: list[str] = []
+    for at, item in enumerate(read_list(constraint, "values", path, odd)):
         if isinstance(item, (list, dict)):
             unreadable = True
             odd.add(f"{path}.values[{at}]", SCALAR, item)
+        elif is_true(item):
+            values.append(trim(text_of(item)))
     return ConstraintSpec(
         path,
         read_key(constraint, "contextName", path, odd),
         read_own_text(constraint, "operator", path, odd),
-        tuple([trim(text_of(item)) for item in values]),
+        tuple(values),
         value,
         is_true(constraint.get("inverted")),
         is_true(constraint.get("caseInsensitive")),
