@@ -168,10 +168,8 @@ class StepwiseParser:
 
     def note_values(self, values: list[object], first: int, path: str) -> None:
         """Note the first of some values that is no text, number or boolean. `first` is the place of the first value."""
-        for at, item in enumerate(values):
-            if isinstance(item, (list, dict)):
-                self.odd.add(f"{path}.values[{first + at}]", SCALAR, item)
-                return
+        at = [isinstance(item, (list, dict)) for item in values].index(True)
+        self.odd.add(f"{path}.values[{first + at}]", SCALAR, values[at])
 
 
 def items_of(owner: dict[str, object], key: str) -> list[object]:

@@ -13,6 +13,7 @@ from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.parse import parse_strategy
+from flagsvc.engine.source import split
 from support.evaluating import constraint, feature, strategy, toggles
 
 
@@ -50,6 +51,10 @@ def of_variant(**more: Any) -> dict[str, Any]:
         ({}, "features: must be a list, is missing"),
         ({"features": {}}, "features: must be a list, is an object"),
         ({"features": [], "segments": {}}, "segments: must be a list, is an object"),
+        (
+            {"features": [], "featureStrategies": []},
+            "it is a data set, as `flagsvc export` writes it, and no client-features document",
+        ),
     ],
 )
 def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str) -> None:
@@ -57,6 +62,12 @@ def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str
     with pytest.raises(DocumentError) as caught:
         compile_document(document, CompileOptions())
     assert str(caught.value) == message
+
+
+def test_a_text_is_no_document_of_pieces_if_it_is_a_data_set() -> None:
+    """It is decoded as a whole then, and refused."""
+    assert split(b'{"features":[],"featureStrategies":[]}') is None
+    assert split(b'{"features":[]}') is not None
 
 
 @pytest.mark.parametrize(
@@ -84,6 +95,8 @@ def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -
         (flag(strategies={}), "features[1].strategies", "must be a list, is an object"),
         (flag(strategies=[5]), "features[1].strategies[0]", "must be an object, is a number"),
         (flag(variants="x"), "features[1].variants", "must be a list, is a text"),
+        (flag(variants=[None]), "features[1].variants[0]", "must be an object, is missing"),
+        (flag(dependencies="parent"), "features[1].dependencies", "must be a list, is a text"),
         (flag(dependencies=5), "features[1].dependencies", "must be a list, is a number"),
         (flag(dependencies=[5]), "features[1].dependencies[0]", "must be an object, is a number"),
         (flag(dependencies=[{"feature": "p", "variants": [{}]}]), "features[1].dependencies[0].variants[0]",

@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
 
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.frontend import report_store
+from flagsvc.frontend.caller import unavailable
 from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import ReportedUsage
@@ -220,3 +221,10 @@ def test_what_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
         assert usage(client, "on") == [("web", 2, 0, {"green": 2})]
         assert usage(client, "basket") == []
         assert client.server.malformed.read() == 3
+
+
+def test_a_database_that_takes_no_changes_is_told() -> None:
+    """Whoever reports tries again later, as after an outage."""
+    told = unavailable(UnwritableError("the disk is full"))
+    assert isinstance(told, HttpError) and told.status == 503
+    assert "the disk is full" in str(told.message)

@@ -73,3 +73,10 @@ def test_what_is_no_document() -> None:
     """The error is the compiler's."""
     with pytest.raises(DocumentError, match="features"):
         Unfolded({"features": 7}, CompileOptions())
+
+
+def test_a_flag_that_is_left_out_has_no_nodes() -> None:
+    """Its variants would repeat its long name too often."""
+    variants = [{"name": str(number), "weight": 1} for number in range(100)]
+    made = unfolded(feature("n" * 50_000, strategy()) | {"variants": variants})
+    assert made.feature("n" * 50_000) is None and not made.compiled.snapshot.names

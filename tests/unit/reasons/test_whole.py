@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from flagsvc.engine.context import Context
+from flagsvc.engine.explain import explain
 from flagsvc.reasons.steps import (
     ConstraintStep,
     CustomStep,
@@ -375,3 +377,18 @@ def test_an_explanation_as_json() -> None:
             {"words": "with a rollout of at least 81 % in strategy 1 it would be on", "strategy": 1, "share": 81}
         ],
     }  # fmt: skip
+
+
+def test_weights_with_a_fraction_may_draw_no_variant() -> None:
+    """Then no variant is told, by either explanation."""
+    flag = feature("f", strategy()) | {"variants": [{"name": name, "weight": 333.3} for name in "abc"]}
+    made = unfolded(flag)
+    people = (Context(user_id=str(number)) for number in range(100_000))
+    drawn = {made.compiled.snapshot.decide(each, "f")[1]: each for each in islice(people, 20_000)}
+    for name, each in drawn.items():
+        assert [found.variant for found in explain_whole(made, each, ["f"])] == [name]
+    assert len(drawn) == 4
+    [plain] = explain(
+        made.compiled.snapshot, next(each for name, each in drawn.items() if name not in ("a", "b", "c")), ["f"]
+    )
+    assert "none of the feature, by weights that are not whole numbers" in plain.to_text()

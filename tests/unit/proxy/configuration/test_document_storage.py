@@ -15,6 +15,7 @@ from flagsvc.proxy.configuration.stores import (
     FileStore,
     NoStore,
     StorageProvider,
+    StorageServer,
     StoredDocument,
     storage_key,
 )
@@ -327,3 +328,36 @@ async def test_another_key_before_there_is_anything() -> None:
     document_storage.retry_save()
     await document_storage.flush(5)
     assert store.data == {}
+
+
+class ForgetfulServer(MemoryStore, StorageServer):
+    """A storage server in memory, which may restart empty."""
+
+    errors = 0
+
+    async def is_lost(self, key: str) -> bool:
+        """Return whether nothing is stored."""
+        self._check()
+        return key not in self.data
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+@asynchronous
+async def test_a_server_that_has_lost_the_record_gets_it_again() -> None:
+    """It is looked for after each poll that brings nothing new, and an outage meanwhile is no error."""
+    server = ForgetfulServer()
+    document_storage = DocumentStorage(server, "key", RecordingLog())
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    document_storage.retry_save()
+    await document_storage.flush(5)
+    server.data.clear()
+    server.fault = StoreError("away")
+    document_storage.retry_save()
+    await document_storage.flush(5)
+    server.fault = None
+    document_storage.retry_save()
+    await document_storage.flush(5)
+    assert server.data["key"] == RECORD.pack()
