@@ -23,7 +23,7 @@ BUILT: dict[str, tuple[str, list[re.Pattern[str]] | list[re.Pattern[bytes]]]] = 
     ),
     "cli/parser.py message": ("sub", [re.compile(pattern) for pattern, _ in MESSAGES]),
     "proxy/api/cors.py written.encode()": ("fullmatch", [compile_origin(each) for each in ORIGINS]),
-    "proxy/upstream/tokens.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
+    "proxy/upstream/session.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
 }
 """Patterns that are known at run time only → how they are called, and samples that the source itself makes."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.process import memory as of
+from flagsvc.process import max_connections as of
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
