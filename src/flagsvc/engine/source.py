@@ -25,7 +25,7 @@ TOP: Final = msgspec.defstruct(
     [
         ("features", list[msgspec.Raw]),
         ("segments", list[msgspec.Raw] | None, None),
-        (DATA_SET, msgspec.Raw | None, None),
+        (DATA_SET, None, None),  # so a data set is unusual, is decoded as a whole, and refused
     ],
     module=__name__,
 )
@@ -54,7 +54,7 @@ def source_of(document: object) -> DocumentParts:
     Raises DocumentError if the document is not an object with a list `features`, or `segments` is not a list, and for a data set.
     """
     top = as_object(document, "")
-    if DATA_SET in top:
+    if top.get(DATA_SET) is not None:
         text = "is a data set, as `flagsvc export` writes it, and no client-features document"
         raise DocumentError("", f"it {about_state_export(top) or text}")
     if not isinstance(top.get("features"), list):
@@ -72,8 +72,6 @@ def split(text: bytes) -> DocumentParts | None:
             text.decode()
         top: Any = msgspec.json.decode(text, type=TOP)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    if getattr(top, DATA_SET) is not None:
         return None
     features: list[object] = list(top.features)
     segments: list[object] = [] if top.segments is None else list(top.segments)
