@@ -327,7 +327,7 @@ def test_a_file_that_is_moved_while_the_server_runs(tmp_path: Path, move: Callab
 
 
 def test_a_file_that_comes_back(tmp_path: Path) -> None:
-    """Nobody has to try a change before it is noticed; the same file at its place again is taken again."""
+    """The move is noticed without a change; the same file at its place again is taken again."""
     database = tmp_path / "flags.db"
     fill(database)
     with server_of(database) as server:

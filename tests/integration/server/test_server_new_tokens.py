@@ -79,7 +79,7 @@ CALLS = (
 def test_a_new_token_is_known_at_once(
     client: AppClient, method: str, path: str, secret: str, body: object, status: int
 ) -> None:
-    """Its first request is answered as any later request. A token that nobody has made is refused as ever."""
+    """Its first request is answered as any later request. A token that does not exist is refused as before."""
     assert [client.ask(method, path, body, token=secret).status for _ in range(2)] == [
         status,
         409 if status == 201 else status,
@@ -87,7 +87,7 @@ def test_a_new_token_is_known_at_once(
 
 
 def test_a_session_of_another_server_is_known_at_once(client: AppClient) -> None:
-    """Whoever signs in at a server, and whose next request goes to another server, sees the page."""
+    """A person who signs in at a server, and whose next request goes to another server, sees the page."""
     cookie = {"cookie": f"{PLAIN_COOKIE}={SESSIONS[-1]}"}
     assert client.get("/ui/flags", token=None, headers=cookie).status == 200
 

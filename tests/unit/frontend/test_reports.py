@@ -224,7 +224,7 @@ def test_what_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
 
 
 def test_a_database_that_takes_no_changes_is_told() -> None:
-    """Whoever reports tries again later, as after an outage."""
+    """A caller that reports tries again later, as after an outage."""
     told = unavailable(UnwritableError("the disk is full"))
     assert isinstance(told, HttpError) and told.status == 503
     assert "the disk is full" in str(told.message)

@@ -37,7 +37,7 @@ class KeyRenewal:
     def renew(self) -> Future[None]:
         """Return a future that is done when the tokens are as new as the database is now, or cannot be read.
 
-        Callers share a read that has not begun. For a read that hangs nobody waits: a future keeps something for each of them.
+        Callers share a read that has not begun. No caller waits for a read that hangs: a future keeps something for each caller.
         """
         with self._lock:
             if self._clock.monotonic() - self._began > MOST_S:

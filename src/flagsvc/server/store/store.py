@@ -219,7 +219,7 @@ class Store:
     def probe(self, commit: bool) -> None:
         """Try to write, with `commit` up to the disk, and note what is in the way. While the database is away, nothing is noted.
 
-        Once the database can be written again, every connection is opened anew: an old one may still be read-only.
+        Once the database can be written again, every connection is opened again: an old connection may still be read-only.
         """
         if self._files is not None and self._files.have_moved():
             self.writability.note(MOVED)

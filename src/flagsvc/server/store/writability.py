@@ -1,6 +1,6 @@
 """Whether the database takes changes: what the last failed change or probe found, said once for each change of it (decision 0068).
 
-A change is always tried, whatever was found before. Only a probe finds that the database can be written again.
+A change is always tried, also after an earlier one has failed. Only a probe finds that the database can be written again.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ ODD: tuple[Any, ...] = (None, 0, 5, "", "text", True, {}, {"odd": 1}, [], [EU], 
 @pytest.mark.parametrize("segments", ODD)
 @pytest.mark.parametrize("constraints", ODD)
 def test_a_document_with_inlined_segments_means_the_same(segments: object, constraints: object) -> None:
-    """Nobody who is left out by odd segments or constraints gets the flag from an SDK that knows no segments."""
+    """An SDK that knows no segments gives the flag to no user whom odd segments or constraints leave out."""
     strategy = {"name": "default", "segments": segments, "constraints": constraints}
     listed = {"name": "default", "segments": [1], "constraints": []}
     document = {

@@ -54,7 +54,7 @@ def test_any_count_is_in_bounds_or_left_out(value: object) -> None:
 @BOUNDED
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
 def test_any_entry_is_read_or_left_out(toggles: dict[str, object]) -> None:
-    """Whatever an entry is, it costs only itself."""
+    """An entry of any kind costs only itself."""
     counts, malformed = read_metrics(metrics(good={"yes": 1}, **toggles))
     assert ReportedUsage("good", 1, 0, {}) in counts or "good" in toggles
     assert len(counts) + malformed >= len(toggles | {"good": None})

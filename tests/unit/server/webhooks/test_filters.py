@@ -40,6 +40,6 @@ def test_which_events_a_webhook_gets(event: dict[str, Any], filters: dict[str, l
 
 @pytest.mark.parametrize(("event", "wanted"), [(HERE, True), (SERVER_WIDE, False)])
 def test_a_webhook_of_no_administrator(event: dict[str, Any], wanted: bool) -> None:
-    """The webhook gets no event without a project, whatever the webhook names."""
+    """The webhook gets no event without a project, also if the webhook names its kind."""
     found = Receiver(1, frozenset({"feature-created"}), frozenset(), frozenset(), is_administrators=False)
     assert wants(found, event) is wanted
