@@ -3,10 +3,8 @@ a restart; Several environments).
 
     files ─→ Reloader: read, compare ─→ KeyOverlap: which keys are accepted for how long ─→ apply_options(options)
 
-The whole configuration is read again and must be valid. The field `reloads` of an option's row tells whether the option may change
-in a running process. In a process with several environments, everything that an environment has of its own may change, and
-environments come and go. A process with a single environment cannot change which flags its keys open: new keys that come with such
-a change wait for the restart. If the new configuration is invalid, the old one stays.
+The whole configuration is read again and must be valid. Everything that an environment has of its own may change, and environments
+come and go. What holds for the whole process needs a restart. If the new configuration is invalid, the old one stays.
 """
 
 from __future__ import annotations
@@ -15,24 +13,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.core.log import Logger
-from flagsvc.proxy.changes import (
-    KEY_OPTIONS,
-    find_other_flags,
-    find_waiting,
-    hold_back,
-    keys_of,
-    needs_replacement,
-)
+from flagsvc.proxy.setup import what_decides_flags, what_decides_the_side
 from flagsvc.settings.files import Files, look, special
 from flagsvc.settings.load import accepted
 from flagsvc.settings.option import Scope
-from flagsvc.settings.options import OPTIONS, Environment, Option, ProxyOptions, differing, with_process
+from flagsvc.settings.options import KEY_OPTIONS, Environment, Option, ProxyOptions, differing, reloaded, with_values
 from flagsvc.settings.places import Resolved
 
 SETTLE_S = 0.2
@@ -182,26 +173,13 @@ class Reloader:
             except ConfigurationError as error:
                 return self._log_refusal(error.problems)
             known, self._read = self._read, read
-            changed = [row for row in differing(known, read) if not read.environments or row.scope is Scope.PROCESS]
-            self._warn_of_restart([row for row in changed if not row.reloads], read)
-            fresh = self._usable(read, changed)
+            changed = [row for row in differing(known, read) if row.scope is Scope.PROCESS]
+            self._warn_of_restart(changed, read)
+            fresh = reloaded(self.options, read)
             is_other, had_failed = fresh != self.options, self._has_failed
             if not is_other or await self._apply(fresh):
                 self._log_recovery()
-            return bool(changed) or is_other or had_failed or known.environments != read.environments
-
-    def _usable(self, read: ProxyOptions, changed: Sequence[Option]) -> ProxyOptions:
-        """Return the options in use, with what may change while the process runs as it was read."""
-        if bool(read.environments) != bool(self.options.environments):
-            self._log.warn("one environment or several: that has changed and needs a restart")
-            return self.options
-        if not read.environments and find_waiting(self.options, read):
-            return hold_back(self.options, read, self._log if changed else None)
-        values: dict[str, Any] = {row.field: getattr(read, row.field) for row in OPTIONS if row.reloads}
-        environments = tuple(
-            each._replace(options=with_process(each.options, self.options)) for each in read.environments
-        )
-        return replace(self.options, environments=environments, **values)
+            return bool(changed) or is_other or had_failed or known != read
 
     def _log_refusal(self, problems: Sequence[str]) -> bool:
         self._has_failed = True
@@ -216,6 +194,8 @@ class Reloader:
 
     def _warn_of_restart(self, rows: Sequence[Option], read: ProxyOptions) -> None:
         """Log which changed options differ from those in use and need a restart."""
+        if bool(read.environments) != bool(self.options.environments):
+            self._log.warn("one environment or several: that has changed and needs a restart")
         names = [row.name for row in rows if getattr(read, row.field) != getattr(self.options, row.field)]
         if names:
             self._log.warn("these options have changed and need a restart", options=", ".join(names))
@@ -253,12 +233,14 @@ class Reloader:
         return made
 
     def _log_change(self, old: ProxyOptions, fresh: ProxyOptions) -> None:
-        names = [row.name for row in differing(old, fresh)]
-        if names:
-            self._log.info("keys and tokens have changed", options=", ".join(names))
-        told = describe_changes(dict(old.environments), dict(fresh.environments))
-        if told:
-            self._log.info("environments have changed", **told)
+        if fresh.environments:
+            self._log.info(
+                "environments have changed", **describe_changes(dict(old.environments), dict(fresh.environments))
+            )
+            return
+        rows = differing(old, fresh)
+        what = "keys and tokens have changed" if all(row.reloads for row in rows) else "options have changed"
+        self._log.info(what, options=", ".join(row.name for row in rows))
 
     def _with_accepted(self, options: ProxyOptions, overlaps: Mapping[tuple[str, str], KeyOverlap]) -> ProxyOptions:
         """Return these options with the former keys that are still accepted."""
@@ -275,16 +257,25 @@ class Reloader:
                 await self._apply_options(self._with_accepted(self.options, self._overlaps))
 
 
+def keys_of(options: ProxyOptions) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the keys and tokens of callers by environment and option."""
+    return {(part.name, field): getattr(part.options, field) for part in options.parts for field in KEY_OPTIONS}
+
+
 def find_moved(old: ProxyOptions, fresh: ProxyOptions) -> set[str]:
     """Return the names of the environments that get other flags by a change of options."""
-    before = dict(old.environments)
-    return {name for name, part in fresh.environments if name in before and find_other_flags(before[name], part)}
+    before = dict(old.parts)
+    return {
+        name
+        for name, part in fresh.parts
+        if name in before and what_decides_flags(before[name]) != what_decides_flags(part)
+    }
 
 
 def describe_changes(before: Mapping[str, ProxyOptions], after: Mapping[str, ProxyOptions]) -> dict[str, str]:
     """Return the names of the environments that were added, were removed, are being replaced, or have other keys and tokens."""
     both = [name for name in after if name in before and after[name] != before[name]]
-    replacing = [name for name in both if needs_replacement(before[name], after[name])]
+    replacing = [name for name in both if what_decides_the_side(before[name]) != what_decides_the_side(after[name])]
     found = {
         "added": [name for name in after if name not in before],
         "removed": [name for name in before if name not in after],
@@ -296,13 +287,8 @@ def describe_changes(before: Mapping[str, ProxyOptions], after: Mapping[str, Pro
 
 def with_keys(options: ProxyOptions, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> ProxyOptions:
     """Return the options with other keys and tokens of callers."""
-    if not options.environments:
-        return with_keys_of(options, "", keys)
-    parts = tuple(Environment(name, with_keys_of(part, name, keys)) for name, part in options.environments)
-    return replace(options, environments=parts)
-
-
-def with_keys_of(options: ProxyOptions, name: str, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> ProxyOptions:
-    """Return the options of one environment with other keys and tokens."""
-    values: dict[str, Any] = {field: keys[name, field] for field in KEY_OPTIONS}
-    return replace(options, **values)
+    parts = [
+        Environment(part.name, with_values(part.options, {field: keys[part.name, field] for field in KEY_OPTIONS}))
+        for part in options.parts
+    ]
+    return replace(options, environments=tuple(parts)) if options.environments else parts[0].options

@@ -28,16 +28,12 @@ from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
-from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.readiness import EnvironmentsReadiness, Readiness
-from flagsvc.proxy.api.samples import count_former, present, readings
-from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.api.sources import FormerCounts, Sources
-from flagsvc.proxy.environments import Environments
+from flagsvc.proxy.api.samples import present, readings
+from flagsvc.proxy.environment import Environment, make_admin_address_service, make_shown_counters
+from flagsvc.proxy.generation import Generations
 from flagsvc.proxy.runtime import list_notices, make_directory
-from flagsvc.proxy.services import AnyHolder, make_admin_address_service, make_counters, make_shown_counters
-from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, renew_setup
+from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.token_lookups import TokenLookups
 from flagsvc.proxy.tokens.book import digest_of
@@ -52,46 +48,23 @@ TICK_S = 0.1
 """Seconds between two checks whether the process is told to end."""
 
 
-class ParentEnvironment(UpstreamSync):
-    """The upstream side of one environment in the parent. Its `number` is never that of another environment."""
+class ParentFeed(UpstreamSync):
+    """The upstream side of one environment in the parent."""
 
     def __init__(self, setup: ProxySetup, number: int, worker_pool: WorkerPool, lookups: TokenLookups) -> None:
         holder: SharedHolder[Snapshot] = SharedHolder()
         counters = make_shown_counters(setup, holder)
-        self.number = number
-        self.setup = setup
         self._worker_pool = worker_pool
         self.distribution = holder.distribution = worker_pool.add_environment(number, counters, setup.log)
         compiler, wanted = Compiler(setup.compile_options), make_feature_filter(setup.options)
         prepare = SharedPreparer(compiler, wanted, self.distribution)
-        super().__init__(setup, holder, counters, Random(), prepare, lookups.find(setup))
-        self.readiness = Readiness(holder, setup.clock, setup.options.max_staleness)
-        self.sources = Sources(
-            holder,
-            counters,
-            (),
-            setup.clock,
-            AnswerCache(0),
-            worker_pool,
-            loops=self.restarts,
-            storage_errors=self.storage_errors,
-            tokens=None if setup.name or self.tokens is None else lookups,
-        )
-
-    def renew(self, setup: ProxySetup) -> None:
-        """Use the token of this setup from now on. The workers are told the keys."""
-        self.setup = setup
-        self.renew_token(setup.options)
+        super().__init__(setup, number, holder, counters, Random(), prepare, lookups.find(setup))
 
     async def stop(self) -> None:
         """Wait until the workers have sent their last counts, and stop."""
         await self._worker_pool.wait_reloaded()
         await super().stop()
         self._worker_pool.forget_environment(self.number)
-
-    def describe(self, *, is_current: bool) -> EnvironmentOptions:
-        """Return what a worker needs to know."""
-        return EnvironmentOptions(self.number, self.setup.name, portable_options(self.setup.options), is_current)
 
 
 class ParentProcess:
@@ -102,10 +75,9 @@ class ParentProcess:
 
     def __init__(self, setup: ProxySetup, groups: list[list[socket.socket]], files: ConfigurationFiles | None) -> None:
         options, random = setup.options, Random()
-        self.setup, self.groups = setup, groups
+        self.groups = groups
         self.should_exit = self.has_hangup = False
         self.numbers = count()
-        self.former: dict[str, FormerCounts] = {}
         self.worker_pool = WorkerPool(
             options.workers,
             partial(start_worker, list(chain.from_iterable(groups))),
@@ -113,24 +85,33 @@ class ParentProcess:
             render_metrics=self.render_metrics,
             look_up=self.look_up_tokens,
             list_valid_tokens=lambda: self.lookups.digests(),
-            options=portable_options(options) if setup.environments else None,
-            has_started=lambda: self.readiness.note_start(),
+            options=portable_options(options),
+            has_started=lambda: self.generations.readiness.note_start(),
             clock=setup.clock,
             log=setup.log,
             draw=random.random,
             timeout_s=options.worker_timeout / 1000,
         )
         self.lookups = TokenLookups(setup, self.worker_pool.revoke_token, self.worker_pool.tell_valid_tokens)
-        self.directory = make_directory(
-            setup, lambda: self.environments.current, lambda: self.environments.coming.values()
-        )
-        self.environments: Environments[ParentEnvironment] = Environments(
-            setup, self.make_environment, self.tell_workers, setup.log, self.keep_counts
+        self.directory = make_directory(setup, lambda: self.generations)
+        self.generations = Generations(
+            setup,
+            self.make_feed,
+            tokens=self.lookups,
+            fetch_metrics=self.gather_metrics,
+            worker_pool=self.worker_pool,
+            has_workers=lambda: self.worker_pool.is_answering,
+            loops=lambda: {"workers": self.worker_pool.loop_restarts, **count_loop_restarts(setup)},
+            on_change=self.tell_workers,
         )
         self.tell_workers()
         self.print_notice = make_notice_printer(as_json=options.use_json_logger)
         self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
-        self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files, self.poll_now, self.check_tokens]
+        self.hangups: list[Callable[[], object]] = [
+            self.worker_pool.reload_files,
+            self.generations.poll_now,
+            self.generations.check_tokens,
+        ]
         self.reload: Reloader | None = None
         if files is not None:
             self.reload = Reloader(
@@ -138,15 +119,13 @@ class ParentProcess:
             )
             self.hangups.append(self.reload.request_reload)
             setup.loops["reload"] = self.reload
-        self.readiness = self.make_readiness()
-        self.sources = self.make_sources()
 
-    def make_environment(self, setup: ProxySetup) -> ParentEnvironment:
-        """Return the parent's side of an environment. Raises what a reload must refuse."""
+    def make_feed(self, setup: ProxySetup) -> ParentFeed:
+        """Return the upstream side of an environment. Raises what a reload must refuse."""
         number = next(self.numbers)
         portable_options(setup.options)
         try:
-            return ParentEnvironment(setup, number, self.worker_pool, self.lookups)
+            return ParentFeed(setup, number, self.worker_pool, self.lookups)
         except BaseException:
             self.worker_pool.forget_environment(number)
             raise
@@ -154,84 +133,32 @@ class ParentProcess:
     async def look_up_tokens(self, tokens: Sequence[str], network: bytes, seconds: float) -> Mapping[str, Admission]:
         """Return what tokens open that a worker has asked about, within so many seconds. Raises UnavailableError."""
         deadline = asyncio.get_running_loop().time() + seconds
-        found = {} if self.directory is None else await self.directory.look_up_all(tokens, network, deadline)
+        found = await self.directory.look_up_all(tokens, network, deadline)
         self.worker_pool.tell_valid_tokens([digest_of(token) for token in found])
         return found
 
-    def keep_counts(self, former: ParentEnvironment) -> None:
-        """Count on where an environment ends that another one replaces now."""
-        name = former.setup.name
-        self.former[name] = count_former(former.sources, self.former.get(name, {}))
-
     def tell_workers(self) -> None:
-        """Have the workers serve the environments that there are now."""
-        environments = self.environments
+        """Have the workers serve the environments that are wanted now. Those in `former` answer until these are ready."""
         self.worker_pool.use_environments(
-            [
-                *(each.describe(is_current=True) for each in environments),
-                *(each.describe(is_current=False) for each in environments.coming.values()),
-            ]
+            list(map(describe, self.generations.wanted)),
+            [describe(each) for each in self.generations if each.name in self.generations.current.waiting],
         )
-
-    def make_readiness(self) -> Readiness:
-        """Return the readiness of all processes together."""
-        setup, environments, pool = self.setup, self.environments, self.worker_pool
-        if not setup.environments:
-            only = next(iter(environments))
-            return Readiness(only.holder, setup.clock, setup.options.max_staleness, lambda: pool.is_answering)
-        holder = AnyHolder(setup, lambda: (each.holder for each in environments))
-        return EnvironmentsReadiness(
-            holder, setup.clock, lambda: [each.readiness for each in environments], lambda: pool.is_answering
-        )
-
-    def make_sources(self) -> Sources:
-        """Return the sources of the metrics: those of the only environment, or those of the process with all of them."""
-        setup, environments = self.setup, self.environments
-        private = not setup.service_settings.without_admin_address
-        if not setup.environments:
-            return next(iter(environments)).sources._replace(loops=self.restarts, private=private)
-        holder = AnyHolder(setup, lambda: (each.holder for each in environments))
-        return Sources(
-            holder,
-            make_counters(setup, holder),
-            (),
-            setup.clock,
-            AnswerCache(0),
-            self.worker_pool,
-            loops=self.restarts,
-            private=private,
-            environments=lambda: {name: each.sources for name, each in environments.current.items()},
-            former=self.former,
-            pending=lambda: environments.coming,
-            tokens=self.lookups,
-        )
-
-    def restarts(self) -> dict[str, int]:
-        """Return how often each loop of the process was restarted after an unexpected failure, by name.
-
-        With several environments each has its own loops beside these.
-        """
-        own = {"workers": self.worker_pool.loop_restarts, **count_loop_restarts(self.setup)}
-        return own if self.setup.environments else {**next(iter(self.environments)).restarts(), **own}
-
-    @cached_property
-    def operators(self) -> Service:
-        """The service of the operators' address. The parent answers it itself, so that it does not depend on the workers."""
-        return make_admin_address_service(self.setup, self.sources, self.readiness, self.gather_metrics)
 
     @cached_property
     def desk(self) -> Contract:
         """What answers at the operators' address: their service, and pages."""
         from flagsvc.proxy.desk import make_desk  # most proxies have no such address
 
-        return make_desk(
-            self.setup, self.operators, self.sources, lambda: self.environments.current, self.gather_counts
-        )
+        generations = self.generations
+        setup, sources = generations.setup, generations.sources
+        # The parent answers operators itself, so that this does not depend on the workers.
+        operators = make_admin_address_service(setup, sources, generations.readiness, self.gather_metrics)
+        return make_desk(setup, operators, sources, generations, self.gather_counts)
 
     async def gather_counts(self) -> Readings:
         """Return the present counters of all processes together."""
         await self.worker_pool.gather_counts()
-        return self.worker_pool.metric_sums.total(readings(self.sources))
+        return self.worker_pool.metric_sums.total(readings(self.generations.sources))
 
     async def gather_metrics(self) -> bytes:
         """Return the present metrics of all processes."""
@@ -240,14 +167,15 @@ class ParentProcess:
 
     def drain(self) -> None:
         """Fail readiness, here and in the workers."""
-        self.readiness.is_draining = True
+        self.generations.drain()
         self.worker_pool.drain()
 
     def render_metrics(self) -> bytes:
         """Return the metrics of all processes."""
-        total = self.worker_pool.metric_sums.total(readings(self.sources))
+        sources = self.generations.sources
+        total = self.worker_pool.metric_sums.total(readings(sources))
         processes = collect_process_metrics(self.worker_pool.pids())
-        return exposition(self.sources, present(total, self.sources), processes)
+        return exposition(sources, present(total, sources), processes)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal to end."""
@@ -263,27 +191,14 @@ class ParentProcess:
 
         Raises ExtensionError and ConfigurationError as `make_setup` does, and changes nothing then.
         """
-        setup = renew_setup(self.setup, fresh)
-        self.readiness.note_start()
-        self.environments.renew(setup)
-        self.setup = setup
+        self.generations.use(next_setup(self.generations.setup, fresh))
         await self.worker_pool.wait_reloaded()
-
-    def poll_now(self) -> None:
-        """Poll every upstream now, also within a pause that it has asked for."""
-        for each in self.environments.every:
-            each.poll_now()
-
-    def check_tokens(self) -> None:
-        """Ask every upstream again about the known tokens of callers."""
-        for each in self.environments.every:
-            each.check_tokens()
 
     async def run(self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None) -> None:
         """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
         async with admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.worker_pool.start()
-            self.environments.start()
+            self.generations.start()
             announcing = asyncio.create_task(self.announce(lines))
             try:
                 while not self.handle_pending():  # noqa: ASYNC110 - signal handlers only set attributes; they may not wake the loop
@@ -294,7 +209,7 @@ class ParentProcess:
                 for each in chain.from_iterable(self.groups):
                     each.close()  # so that new connections are refused once the workers have closed theirs, and do not wait here
                 await self.worker_pool.stop()
-                await self.environments.stop()
+                await self.generations.stop()
 
     def handle_pending(self) -> bool:
         """Do what signals have requested. Returns whether to shut down now."""
@@ -308,10 +223,16 @@ class ParentProcess:
         """Print `lines` when connections are taken, and others when every worker has the configurations."""
         await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
-        await self.environments.wait_ready()
-        for each in self.environments:
-            await each.distribution.wait_settled()
-        print_notices(list_notices(self.environments.current), self.print_notice)
+        await self.generations.wait_ready()
+        for each in self.generations:
+            if isinstance(each.feed, ParentFeed):
+                await each.feed.distribution.wait_settled()
+        print_notices(list_notices(self.generations), self.print_notice)
+
+
+def describe(environment: Environment) -> EnvironmentOptions:
+    """Return what a worker needs to know of an environment."""
+    return EnvironmentOptions(environment.feed.number, environment.name, portable_options(environment.setup.options))
 
 
 def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> int:
@@ -321,7 +242,7 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
     strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
     """
     setup = make_setup(options, resolved=None if files is None else files.resolved)
-    for part in setup.parts:
+    for part in setup.environments:
         portable_options(part.options)
     has_tls = make_tls(options, setup.log) is not None  # only the workers speak TLS; this checks that they can
     groups = listen_in_groups(options.host, options.port, options.workers, mode=options.socket_mode)

@@ -14,8 +14,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from random import Random
 
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.clock import SystemClock
@@ -31,21 +29,13 @@ from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
-from flagsvc.proxy.changes import find_other_flags
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.services import CallersSide, make_counters
-from flagsvc.proxy.setup import (
-    ProxySetup,
-    count_loop_restarts,
-    make_environment_setup,
-    make_logger,
-    make_setup,
-    renew_meanwhile,
-    renew_setup,
-)
+from flagsvc.proxy.environment import make_counters
+from flagsvc.proxy.feed import Feed
+from flagsvc.proxy.generation import Generations
+from flagsvc.proxy.setup import ProxySetup, make_logger, make_part, make_setup
 from flagsvc.proxy.token_directory import Admission
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
-from flagsvc.proxy.tokens.bounds import RETRY_S
+from flagsvc.proxy.tokens import TokenScope
 from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
@@ -53,7 +43,6 @@ from flagsvc.proxy.workers.framing import LENGTHS
 from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
 from flagsvc.proxy.workers.parent_tokens import ParentTokens
 from flagsvc.settings.options import ProxyOptions, secrets_of
-from flagsvc.settings.rows.callers import LOOKED_UP
 
 
 class WorkerListeners:
@@ -62,7 +51,7 @@ class WorkerListeners:
     def __init__(self, worker: Worker) -> None:
         self._server = worker.server
         self._front = worker.front
-        self._environments = worker.environments
+        self._worker = worker
         self._groups = worker.groups
         self._own = worker.welcome.worker % len(worker.groups)
         self._is_draining = False
@@ -86,7 +75,7 @@ class WorkerListeners:
     def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
         """Serve these environments with these keys and tokens. Without any, reload the server's files."""
         if environments:
-            self._environments.use(environments)
+            self._worker.use(environments)
         else:
             self._server.handle_hangup()
 
@@ -100,7 +89,7 @@ class WorkerListeners:
         for group in (group for number, group in enumerate(self._groups) if number != self._own):
             for each in group:
                 each.close()
-        self._environments.callers.readiness.is_draining = True
+        self._worker.generations.drain()
         self._front.drain()
 
     def leave(self) -> None:
@@ -109,140 +98,28 @@ class WorkerListeners:
         self._server.should_exit = True
 
 
-class WorkerEnvironment:
-    """One environment of a worker: its callers' side, which the parent fills. Its `number` is the parent's."""
+class WorkerFeed(Feed):
+    """What the parent sends of one environment, and is sent. Its number is the parent's."""
 
-    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide, link: ParentLink[Snapshot]) -> None:
-        """Make the parts. The metrics of all processes come from the parent."""
-        self.number = number
-        self.setup = setup
-        self.removed = asyncio.Event()
-        self.holder: Holder[Snapshot] = Holder()
-        self.counters = make_counters(setup, self.holder)
-        loops = partial(count_loop_restarts, setup)
-        self.service = callers.make_service(setup, self.holder, self.counters, Random(), link.fetch_metrics, loops)
-
-    def renew(self, setup: ProxySetup) -> None:
-        """Use the keys of this setup from now on."""
-        self.setup = setup
-        self.service.keys.replace(setup.service_settings.client_keys, setup.service_settings.server_tokens)
-
-
-class WorkerEnvironments:
-    """The environments of a worker by the parent's numbers."""
-
-    def __init__(self, setup: ProxySetup, link: ParentLink[Snapshot], first: list[messages.EnvironmentOptions]) -> None:
-        self._setup = setup
+    def __init__(self, setup: ProxySetup, number: int, link: ParentLink[Snapshot]) -> None:
+        holder: Holder[Snapshot] = Holder()
+        super().__init__(setup, number, holder, make_counters(setup, holder))
+        self.ended = asyncio.Event()
         self._link = link
-        self._known: dict[int, WorkerEnvironment] = {}
-        self._served: dict[str, WorkerEnvironment] = {}
-        self._coming: list[WorkerEnvironment] = []
-        self._late: dict[str, WorkerEnvironment] = {}
-        self._ready: set[int] = set()
-        self._wanted: list[messages.EnvironmentOptions] = []
-        origins = [read_portable(each.options).cors_origin for each in first if each.name]
-        is_static = not origins and setup.options.token_validation != LOOKED_UP
-        admit = None if is_static else AdmitByParent(link.tokens, self._list_every, self._map_late)
-        self.callers = CallersSide(
-            setup, lambda: self._served, origins, link.fetch_metrics, admit, list_coming=lambda: self._coming
-        )
-        link.on_revoke, link.on_switch = self.callers.revoke, self._note_switch
-        self.use(first)
+        link.add_environment(number, LinkedEnvironment(holder, self.counters, make_preparer(setup)))
 
-    def use(self, wanted: list[messages.EnvironmentOptions]) -> None:
-        """Serve these environments. Their keys open nothing else from now on. Raises FlagsvcError if files cannot be used."""
-        if self._wanted:
-            self.callers.readiness.note_start()
-        for each in wanted:
-            options = read_portable(each.options)
-            self._setup.secrets.add(secrets_of(options))
-            known = self._known.get(each.environment)
-            if known is None:
-                self._add(each.environment, make_part(self._setup, each.name, options))
-            else:
-                known.renew(renew_setup(known.setup, options))
-        self._wanted = wanted
-        self._link.tokens.forget_refused()
-        self._arrange()
-
-    def _arrange(self) -> None:
-        """Serve what is wanted. One whose configuration is late leaves its place to the former one until then."""
-        current = {each.name: self._known[each.environment] for each in self._wanted if each.is_current}
-        self._late = {name: made for name, made in current.items() if self._is_late(name, made)}
-        for name, made in self._late.items():
-            former = current[name] = self._served[name]
-            former.renew(renew_meanwhile(former.setup, made.setup))
-        for name, former in self._served.items():
-            if current.get(name, former) is not former:
-                self.callers.keep_counts(former)
-        self._served = current
-        coming = [self._known[each.environment] for each in self._wanted if not each.is_current]
-        self._coming = [*coming, *self._late.values()]
-        self.callers.refresh()
-        kept = {each.number for each in current.values()} | {each.environment for each in self._wanted}
-        for number in self._known.keys() - kept:
-            self._link.remove_environment(number)
-            self._known.pop(number).removed.set()
-
-    def _list_every(self) -> list[WorkerEnvironment]:
-        """Return those that answer, and those that are coming."""
-        return [*self._served.values(), *self._coming]
-
-    def _map_late(self, number: int) -> int:
-        """Return the number of what answers for an environment of the parent whose configuration is late here.
-
-        Raises UnavailableError if it has other flags: a token of the new ones does not open the former ones.
-        """
-        late = next((each for each in self._late.values() if each.number == number), None)
-        if late is None:
-            return number
-        former = self._served[late.setup.name]
-        if find_other_flags(former.setup.options, late.setup.options):
-            raise UnavailableError(RETRY_S)
-        return former.number
-
-    def _is_late(self, name: str, made: WorkerEnvironment) -> bool:
-        """Return whether an environment has no configuration, but the one whose place it takes has."""
-        former = self._served.get(name, made)
-        return former.holder.is_ready and not made.holder.is_ready
-
-    def _note_switch(self) -> None:
-        """Serve environments whose configurations were late, if these are there now. A first one may take tokens over."""
-        if any(made.holder.is_ready for made in self._late.values()):
-            self._arrange()
-        ready = {each.number for each in self._served.values() if each.holder.is_ready}
-        if not ready <= self._ready:
-            self.callers.reroute_tokens()
-        self._ready = ready
-
-    def _add(self, number: int, setup: ProxySetup) -> None:
-        made = self._known[number] = WorkerEnvironment(number, setup, self.callers, self._link)
-        self._link.add_environment(number, LinkedEnvironment(made.holder, made.counters, make_preparer(setup)))
-
-    async def wait_configured(self, wanted: list[messages.EnvironmentOptions]) -> None:
-        """Wait for the configurations that the parent has for these environments, as long as it has them."""
-        waited = [self._known.get(each.environment) for each in wanted if each.has_configuration]
-        for known in waited:
-            if known is not None:
-                await wait_for_first(known.holder.wait_ready(), known.removed.wait())
+    async def stop(self) -> None:
+        """Send the last counts."""
+        self._link.remove_environment(self.number)
+        self.ended.set()
 
 
 class AdmitByParent:
-    """Looks up tokens by way of the parent."""
+    """Looks up tokens by way of the parent. `looks_up` tells whether any environment accepts tokens that no option lists."""
 
-    def __init__(
-        self,
-        tokens: ParentTokens,
-        list_every: Callable[[], Iterable[WorkerEnvironment]],
-        map_late: Callable[[int], int],
-    ) -> None:
-        """Take the function that lists the environments, also those that are coming.
-
-        `map_late` returns what answers here for an environment of the parent, by number. Raises UnavailableError.
-        """
+    def __init__(self, tokens: ParentTokens, looks_up: Callable[[], bool]) -> None:
         self._tokens = tokens
-        self._list_every = list_every
-        self._map_late = map_late
+        self._looks_up = looks_up
 
     def is_refused(self, token: str) -> bool:
         """Return whether only listed keys count, or a token opened nothing a moment ago."""
@@ -251,12 +128,7 @@ class AdmitByParent:
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what tokens open. Those that open nothing are left out. Raises UnavailableError."""
         opened = await self._tokens.ask(tokens, network, deadline) if self._looks_up() else {}
-        found = {token: to_admission(each) for token, each in opened.items()}
-        return {token: each._replace(environment=self._map_late(each.environment)) for token, each in found.items()}
-
-    def _looks_up(self) -> bool:
-        """Return whether any environment looks up tokens."""
-        return any(each.setup.options.token_validation == LOOKED_UP for each in self._list_every())
+        return {token: to_admission(each) for token, each in opened.items()}
 
 
 def to_admission(opened: messages.TokenOpened) -> Admission:
@@ -266,11 +138,6 @@ def to_admission(opened: messages.TokenOpened) -> Admission:
     return Admission(opened.environment, opened.is_server, scope, opened.is_whole)
 
 
-def make_part(process: ProxySetup, name: str, options: ProxyOptions) -> ProxySetup:
-    """Return the setup of one environment; one without a name is the only one. Raises what `make_setup` does."""
-    return make_environment_setup(process, name, options, is_worker=True) if name else replace(process, options=options)
-
-
 class Worker:
     """The parts of a worker: the environments that answer requests, and the link to the parent."""
 
@@ -278,23 +145,42 @@ class Worker:
         self.setup = setup
         self.welcome = welcome
         self.link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
-        self.environments = WorkerEnvironments(setup, self.link, welcome.environments)
-        self.environments.callers.readiness.has_started = welcome.has_started
+        first = {each.name: each for each in (*welcome.environments, *welcome.former)}
+        self.generations = Generations(
+            next_setup_of(setup, first.values()),
+            self.make_feed,
+            admit=AdmitByParent(self.link.tokens, lambda: self.generations.looks_up_tokens),
+            fetch_metrics=self.link.fetch_metrics,
+        )
+        if welcome.former:
+            self.use(welcome.environments)
+        self.generations.readiness.has_started = welcome.has_started
+        self.link.on_revoke = self.generations.revoke
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
             setup.loops["tls"] = self.tls
-        contract = self.environments.callers.contract
+        contract = self.generations.entrance
         self.front = ConnectionFactory(lambda: contract, make_connection_limits(setup.options, setup.log))
         self.link.count_answered = lambda: self.front.answered
         self.server = make_server(setup.options, contract, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
+    def make_feed(self, part: ProxySetup) -> WorkerFeed:
+        """Return what the parent fills for an environment, by the number of the parent's feed."""
+        assert isinstance(part.side, int)
+        return WorkerFeed(part, part.side, self.link)
+
+    def use(self, environments: Iterable[messages.EnvironmentOptions]) -> None:
+        """Serve these environments. Raises FlagsvcError if files cannot be used."""
+        self.link.tokens.forget_refused()
+        self.generations.use(next_setup_of(self.generations.setup, environments))
+
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
         await connect_channel(end, self.link.channel)
-        self.link.start(self.environments.callers.sources, WorkerListeners(self))
-        configured = self.environments.wait_configured(self.welcome.environments)
-        await wait_for_first(configured, self.link.channel.closed.wait())
+        self.generations.start()
+        self.link.start(self.generations.sources, WorkerListeners(self))
+        await wait_for_first(self.wait_configured(), self.link.channel.closed.wait())
         reporting = asyncio.create_task(self.report_serving())
         try:
             async with self.tls or contextlib.nullcontext():
@@ -304,10 +190,29 @@ class Worker:
             await asyncio.wait([reporting])
             await self.link.stop()
 
+    async def wait_configured(self) -> None:
+        """Wait for the configurations that the parent has, as long as it has them."""
+        numbers = {
+            each.environment for each in (*self.welcome.environments, *self.welcome.former) if each.has_configuration
+        }
+        for feed in self.generations.feeds:
+            if isinstance(feed, WorkerFeed) and feed.number in numbers:
+                await wait_for_first(feed.holder.wait_ready(), feed.ended.wait())
+
     async def report_serving(self) -> None:
         """Tell the parent when the worker takes connections."""
         await self.server.listening.wait()
         self.link.report_serving()
+
+
+def next_setup_of(process: ProxySetup, environments: Iterable[messages.EnvironmentOptions]) -> ProxySetup:
+    """Return the setup of a worker that serves these environments. Raises what `make_part` does."""
+    made = []
+    for each in environments:
+        options = read_portable(each.options)
+        process.secrets.add(secrets_of(options))
+        made.append(make_part(process, each.name, options, each.environment))
+    return replace(process, environments=tuple(made))
 
 
 def make_server(
@@ -330,11 +235,6 @@ def read_welcome(end: socket.socket) -> messages.Welcome | None:
     return message if isinstance(message, messages.Welcome) else None
 
 
-def process_options(welcome: messages.Welcome) -> ProxyOptions:
-    """Return the options of the process, which are those of the only environment if there is one."""
-    return read_portable(welcome.options or welcome.environments[0].options)
-
-
 def main(number: int) -> int:
     """Run the worker whose end of the socket pair has this file descriptor; return the exit code."""
     end = socket.socket(fileno=number)
@@ -343,7 +243,7 @@ def main(number: int) -> int:
         return 0
     for each in (number, *(each for group in welcome.sockets for each in group)):
         os.set_inheritable(each, False)
-    options = process_options(welcome)
+    options = read_portable(welcome.options)
     try:
         setup = make_setup(options, is_worker=True)
         worker = Worker(setup, welcome)

@@ -18,10 +18,9 @@ from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.proxy.changes import find_waiting, hold_back
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
-from flagsvc.settings.options import ProxyOptions
+from flagsvc.proxy.runtime import ProxyRuntime, list_notices
+from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
+from flagsvc.settings.options import ProxyOptions, reloaded, with_values
 
 FIRST_REQUEST_S = 1.0
 """Seconds that the request that starts a mounted proxy waits for the first configuration, before it gets Not Ready."""
@@ -35,15 +34,15 @@ def create_app(options: ProxyOptions) -> ProxyApp:
     Raises ExtensionError if custom strategies or enrichers cannot be used. Invalid options already raise ConfigurationError in
     `ProxyOptions`.
     """
-    setup = make_setup(options)
-    return ProxyApp(without_admin_address(setup))
+    return ProxyApp(make_setup(without_admin_address(options)))
 
 
-def without_admin_address(setup: ProxySetup) -> ProxySetup:
-    """Return a setup whose callers are the operators, too."""
-    settings = replace(setup.service_settings, admin_address=None)
-    parts = tuple(without_admin_address(part) for part in setup.environments)
-    return replace(setup, service_settings=settings, environments=parts)
+def without_admin_address(options: ProxyOptions) -> ProxyOptions:
+    """Return the options of a proxy whose callers are the operators, too."""
+    values = {"admin_address": None}
+    made = with_values(options, values)
+    parts = tuple(each._replace(options=with_values(each.options, values)) for each in options.environments)
+    return replace(made, environments=parts) if parts else made
 
 
 class RunningProxy:
@@ -53,7 +52,7 @@ class RunningProxy:
         self.loop = asyncio.get_running_loop()
         self._runtime = runtime
         self._stop_requested = asyncio.Event()
-        self._runtime.start()
+        self._runtime.generations.start()
         self._task = self.loop.create_task(self._wait_and_stop(), name="flagsvc proxy")
 
     async def _wait_and_stop(self) -> None:
@@ -61,9 +60,9 @@ class RunningProxy:
         try:
             await self._stop_requested.wait()
         except asyncio.CancelledError:
-            await self._runtime.stop()
+            await self._runtime.generations.stop()
             raise
-        await self._runtime.stop()
+        await self._runtime.generations.stop()
 
     async def stop(self) -> None:
         """Stop, and wait until everything has stopped."""
@@ -120,7 +119,7 @@ class ProxyApp:
 
     def greeting(self) -> list[Notice]:
         """Return the notices that the proxy is ready: one for each environment, with its toggles and where they came from."""
-        return self._runtime.greeting()
+        return list_notices(self._runtime.generations)
 
     @property
     def service(self) -> Contract:
@@ -133,32 +132,30 @@ class ProxyApp:
         return self._runtime.desk
 
     def renew(self, options: ProxyOptions) -> None:
-        """Use the client keys, tokens and environments of these options from now on.
+        """Use the environments of these options from now on, with their keys, tokens and other options of their own.
 
-        All other options stay as they are until a restart. If there is a single environment, and one of these decides which flags
-        its keys open, new keys and tokens wait, too. Raises ExtensionError and ConfigurationError as `create_app` does, and changes
-        nothing then.
+        What holds for the whole process stays as it is until a restart, and so does whether it has one environment or several. An
+        environment with another upstream, or with other options that its configuration depends on, is replaced when it has a
+        configuration. Raises ExtensionError and ConfigurationError as `create_app` does, and changes nothing then.
         """
-        if not options.environments and find_waiting(self.options, options):
-            options = hold_back(self.options, options, self.log)
-        setup = renew_setup(self._setup, options)
-        self._runtime.renew(setup)
+        setup = next_setup(self._setup, reloaded(self.options, options))
+        self._runtime.generations.use(setup)
         self._setup = setup
 
     def poll_now(self) -> None:
         """Poll the upstream now, also within a pause that it has asked for. Does nothing while the proxy does not run."""
-        self._runtime.poll_now()
+        self._runtime.generations.poll_now()
 
     def check_tokens(self) -> None:
         """Ask the upstream again about every known token of callers, so that revoked ones end now (tokenValidation `upstream`).
 
         Each stays known until the upstream has answered. Does nothing while the proxy does not run.
         """
-        self._runtime.check_tokens()
+        self._runtime.generations.check_tokens()
 
     def drain(self) -> None:
         """Fail readiness, so that callers are sent elsewhere. Requests are still answered."""
-        self._runtime.drain()
+        self._runtime.generations.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or handle a server's lifespan events. The first request starts the proxy if nothing else has."""
@@ -185,7 +182,7 @@ class ProxyApp:
         try:
             self._running = RunningProxy(self._runtime)
         except BaseException:
-            await self._runtime.stop()  # some parts may have started
+            await self._runtime.generations.stop()  # some parts may have started
             raise
         await asyncio.sleep(0)  # a task that a loop cancels before its first step never runs
 
@@ -196,7 +193,7 @@ class ProxyApp:
         """
         await self.start()
         async with asyncio.timeout(seconds):
-            await self._runtime.environments.wait_ready()
+            await self._runtime.generations.wait_ready()
 
     async def aclose(self) -> None:
         """Stop polling, send the last usage metrics, finish writes to storage, and close the connections.

@@ -5,7 +5,7 @@ Only a proxy with `adminAddress` imports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 
 from flagsvc.http.client.addresses import shown
 from flagsvc.http.contract import Contract
@@ -13,6 +13,7 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.environment import Environment
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.page import TEMPLATES
@@ -22,16 +23,13 @@ from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 from flagsvc.proxy.setup import ProxySetup
 from flagsvc.proxy.upstream_sync import UpstreamSync
 
-ListSynced = Callable[[], Mapping[str, UpstreamSync]]
-"""Returns the upstream sides of the environments that answer requests, by name."""
-
 
 def make_desk(
-    setup: ProxySetup, service: Service, sources: Sources, list_synced: ListSynced, read_counts: ReadCounts
+    setup: ProxySetup, service: Service, sources: Sources, environments: Iterable[Environment], read_counts: ReadCounts
 ) -> Contract:
     """Return the contract of the operators' address: the service for operators, and pages unless the option is off.
 
-    `read_counts` returns the counters of all processes that answer callers.
+    `environments` gives those that answer at the moment. `read_counts` returns the counters of all processes that answer callers.
     """
     options = setup.options
     if options.admin_address is None or not options.admin_pages:
@@ -46,7 +44,9 @@ def make_desk(
         secrets=setup.secrets,
         readiness=service.readiness,
         workers=sources.worker_pool,
-        list_environments=lambda: {name: show(each) for name, each in list_synced().items()},
+        list_environments=lambda: {
+            each.name: show(each.setup, each.feed) for each in environments if isinstance(each.feed, UpstreamSync)
+        },
         read_counts=read_counts,
         resolved=setup.resolved,
         started=setup.clock.now(),
@@ -55,16 +55,15 @@ def make_desk(
     return PagesContract(service, scene, access, make_rows(scene, access), service.settings.base_path)
 
 
-def show(synced: UpstreamSync) -> ShownEnvironment:
+def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:
     """Return what the pages show of an environment."""
-    setup = synced.setup
     return ShownEnvironment(
         name=setup.name,
         upstream=shown(setup.options.flagsvc_url),
-        holder=synced.holder,
-        notes=synced.poller.notes,
-        asked=synced.counters,
-        changes=synced.changes,
+        holder=feed.holder,
+        notes=feed.poller.notes,
+        asked=feed.counters,
+        changes=feed.changes,
         settings=setup.service_settings,
         compile_options=setup.compile_options,
         enrichers=setup.enrichers.functions,

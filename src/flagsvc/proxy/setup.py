@@ -1,7 +1,6 @@
-"""The lasting parts of an application: options, logger, extensions, identity, and the settings of engine and service.
+"""What follows from one set of options without a running loop: logger, extensions, and the settings of engine and service.
 
-They are made once, without a running loop, so that every mistake in options and extension files is found here. `runtime` builds
-from them what runs in one loop.
+So every mistake in options and extension files is found here, before anything changes. `generation` builds from it what answers.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.http.client.trust import OWN
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.changes import needs_replacement, with_keys_meanwhile
 from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.proxy.tokens import OwnSecrets
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.network import is_gitlab
+from flagsvc.settings.options import KEY_OPTIONS, OPTIONS, ProxyOptions, secrets_of, with_values
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
-from flagsvc.settings.tokens import read_scope
+from flagsvc.settings.tokens import read_exact_scope, read_scope
 
 T = TypeVar("T")
 
@@ -38,6 +37,25 @@ RENAMED = {
     "server_tokens": "exp_server_side_sdk_config_tokens",
 }
 """Field of ServiceSettings → field of the option, where the two have different names."""
+EXTENSIONS = ("custom_strategies", "exp_custom_enrichers")
+"""The options with custom code."""
+CALLERS_ONLY = frozenset(
+    {
+        *KEY_OPTIONS,
+        "flagsvc_api_token",
+        "cors_origin",
+        "enable_all_endpoint",
+        "enricher_failure",
+        "enricher_timeout",
+        "exp_custom_enrichers",
+        "max_staleness",
+    }
+)
+"""The options of an environment that its upstream side does not depend on. Of the upstream's token only the scope counts there."""
+DECIDING = ("flagsvc_url", "upstream_headers", "project_name", "name_prefix", "tags", "environment")
+"""The options that decide which flags a key opens, beside the upstream's token."""
+DECIDING_AT_GITLAB = ("flagsvc_app_name", "flagsvc_instance_id")
+"""Further ones if the upstream is GitLab, which reads no token."""
 
 
 class RestartCounter(Protocol):
@@ -50,15 +68,15 @@ class RestartCounter(Protocol):
 
 @dataclass(frozen=True)
 class ProxySetup:
-    """The lasting parts of one application. Nothing in it is bound to an event loop, and two setups share nothing.
+    """The setup of a process, or of one of its environments. It never changes, and nothing in it is bound to an event loop.
 
     `service_log` is the logger of the HTTP service. If there is an access log, it writes at level info too, at every logLevel.
-    Both loggers mask `secrets`; `own_secrets` are not shown to upstreams. `loops` are other loops of this process, by name, whose
-    restarts are reported.
+    Both loggers mask `secrets`; `own_secrets` are not shown to upstreams. `loops` are loops of the process, by name, whose
+    restarts are reported. `checked_folders` are the storage folders that are checked already.
 
-    In a process with several environments, each one of `environments` is the setup of one environment, and has its `name`. The
-    rest is the setup of what they share, such as `checked_folders`, the storage folders that are checked already. A process with a
-    single environment has a single setup without a name. `resolved` is what the options were read from, if they were read.
+    The setup of a process has those of its `environments`, at least one. Each has a `name`; the only one has an empty name.
+    Environments with the same name and an equal `side` have the same upstream side. `resolved` is what the options were read from,
+    if they were read.
     """
 
     options: ProxyOptions
@@ -74,6 +92,7 @@ class ProxySetup:
     own_secrets: OwnSecrets
     loops: dict[str, RestartCounter] = field(default_factory=dict)
     name: str = ""
+    side: object = None
     environments: tuple[ProxySetup, ...] = ()
     checked_folders: set[str] = field(default_factory=set)
     resolved: Resolved | None = field(default=None, repr=False)
@@ -84,13 +103,20 @@ class ProxySetup:
         return self.options.admin_address is not None and self.options.admin_pages
 
     @property
-    def parts(self) -> tuple[ProxySetup, ...]:
-        """The setups of the environments: this one, if there is a single environment."""
-        return self.environments or (self,)
+    def has_several(self) -> bool:
+        """Whether the environments of the process have names."""
+        return all(each.name for each in self.environments)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys and tokens of callers of one environment."""
+        return (*self.service_settings.client_keys, *self.service_settings.server_tokens)
 
 
 def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Resolved | None = None) -> ProxySetup:
-    """Return the setup of an application with these options. `is_worker` skips checks and warnings that the parent has done.
+    """Return the setup of a process with these options. `is_worker` skips checks and warnings that the parent has done.
+
+    A worker's setup has no environments: the parent tells them.
 
     Raises ExtensionError, with one line for each file or object of custom strategies or enrichers that cannot be used. Raises
     ConfigurationError for certificates towards the upstream that cannot be used, and for a storage whose extra is not
@@ -107,12 +133,11 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
     strategies, enrichers = load_extensions(options)
     if not is_worker:
         warn_of_names(strategies, log)
-    identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
     setup = ProxySetup(
         options,
         clock,
         log,
-        identity,
+        Identity(options.flagsvc_app_name, options.flagsvc_instance_id),
         strategies,
         enrichers,
         make_compile_options(options, strategies),
@@ -120,32 +145,47 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
         service_log,
         secrets,
         OwnSecrets(options),
+        resolved=resolved,
     )
-    made = tuple(make_environment_setup(setup, each.name, each.options, is_worker) for each in options.environments)
-    return replace(setup, environments=made, resolved=resolved)
+    return setup if is_worker else next_setup(setup, options)
 
 
-def make_environment_setup(
-    process: ProxySetup, name: str, options: ProxyOptions, is_worker: bool = False
-) -> ProxySetup:
-    """Return the setup of one environment. Its log lines have a field with its name. Raises what `make_setup` does."""
-    if not is_worker:
+def next_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
+    """Return the setup of a process whose options are these now. The loggers mask the new keys as well.
+
+    The setup of an environment that has not changed is the same object. Raises what `make_setup` does.
+    """
+    setup.secrets.add(secrets_of(options))
+    setup.own_secrets.add(options)
+    made = tuple(make_part(setup, each.name, each.options) for each in options.parts)
+    settings = make_service_settings(options, setup.strategies)
+    return replace(setup, options=options, service_settings=settings, environments=made)
+
+
+def make_part(process: ProxySetup, name: str, options: ProxyOptions, number: int | None = None) -> ProxySetup:
+    """Return the setup of one environment. Its log lines have a field with its name. Raises what `make_setup` does.
+
+    A worker gives the `number` by which the parent knows the upstream side, and skips what the parent has done.
+    """
+    side = what_decides_the_side(options) if number is None else number
+    known = next((each for each in process.environments if each.name == name), None)
+    if known is not None and (known.options, known.side) == (options, side):
+        return known
+    log, service_log = process.log, process.service_log
+    if name:
+        log, service_log = log.bind(environment=name), service_log.bind(environment=name)
+    strategies, enrichers = find_extensions(process, options)
+    if number is None:
         make_trust(options).check()
-    strategies, enrichers = process.strategies, process.enrichers
-    if (options.custom_strategies, options.exp_custom_enrichers) != (
-        process.options.custom_strategies,
-        process.options.exp_custom_enrichers,
-    ):
-        strategies, enrichers = load_extensions(options)
-    log = process.log.bind(environment=name)
-    if strategies is not process.strategies and not is_worker:
-        warn_of_names(strategies, log)
+        if all(strategies is not each.strategies for each in (process, *process.environments)):
+            warn_of_names(strategies, log)
     return replace(
         process,
         name=name,
+        side=side,
         options=options,
         log=log,
-        service_log=process.service_log.bind(environment=name),
+        service_log=service_log,
         identity=Identity(options.flagsvc_app_name, options.flagsvc_instance_id),
         strategies=strategies,
         enrichers=enrichers,
@@ -154,6 +194,46 @@ def make_environment_setup(
         loops={},
         environments=(),
     )
+
+
+def with_keys_of_both(part: ProxySetup, wanted: ProxySetup) -> ProxySetup:
+    """Return the setup of an environment with those of its keys alone that another setup lists, too."""
+    kept = {
+        name: tuple(key for key in getattr(part.options, name) if key in getattr(wanted.options, name))
+        for name in KEY_OPTIONS
+    }
+    options = with_values(part.options, kept)
+    if options == part.options:
+        return part
+    return replace(part, options=options, service_settings=make_service_settings(options, part.strategies))
+
+
+def what_decides_the_side(options: ProxyOptions) -> tuple[object, ...]:
+    """Return what the upstream side of an environment depends on.
+
+    A token that does not name its projects and its environment is in doubt: another one may be for other flags.
+    """
+    rest = (getattr(options, row.field) for row in OPTIONS if row.field not in CALLERS_ONLY)
+    return (scope_or_token(options.flagsvc_api_token), *rest)
+
+
+def what_decides_flags(options: ProxyOptions) -> tuple[object, ...]:
+    """Return what decides which flags a key opens. If it is equal for two sets of options, the flags are known to be the same."""
+    fields = (*DECIDING, *DECIDING_AT_GITLAB) if is_gitlab(options.flagsvc_url) else DECIDING
+    return (scope_or_token(options.flagsvc_api_token), *(getattr(options, name) for name in fields))
+
+
+def scope_or_token(token: str) -> object:
+    """Return the scope that a token names exactly, else the token."""
+    return read_exact_scope(token) or token
+
+
+def find_extensions(process: ProxySetup, options: ProxyOptions) -> tuple[Strategies, Enrichers]:
+    """Return the custom strategies and enrichers of an environment: those that another one has, or newly loaded ones."""
+    for each in process.environments or (process,):
+        if all(getattr(each.options, name) == getattr(options, name) for name in EXTENSIONS):
+            return each.strategies, each.enrichers
+    return load_extensions(options)
 
 
 def warn_of_names(strategies: Strategies, log: Logger) -> None:
@@ -171,45 +251,6 @@ def check_storage(options: ProxyOptions) -> None:
 def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:
     """Return the restarts of the setup's `loops`, by name."""
     return {name: loop.restarts for name, loop in setup.loops.items()}
-
-
-def renew_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
-    """Return the setup with other keys and tokens, and other environments. The loggers mask the new keys as well.
-
-    The setup of an environment that has not changed is the same object. Raises what `make_setup` does.
-    """
-    setup.secrets.add(secrets_of(options))
-    setup.own_secrets.add(options)
-    known = {each.name: each for each in setup.environments}
-    made = tuple(
-        renew_environment(setup, known.get(each.name), each.name, each.options) for each in options.environments
-    )
-    settings = make_service_settings(options, setup.strategies)
-    return replace(setup, options=options, service_settings=settings, environments=made)
-
-
-def renew_meanwhile(former: ProxySetup, coming: ProxySetup) -> ProxySetup:
-    """Return the setup of an environment that answers until another one takes its place, with the keys that open it meanwhile.
-
-    Everything else stays, also the upstream's token.
-    """
-    options = with_keys_meanwhile(former.options, coming.options)
-    return former if options == former.options else renew_setup(former, options)
-
-
-def keys_of_setup(setup: ProxySetup) -> tuple[str, ...]:
-    """Return the keys and tokens of callers of one environment."""
-    return (*setup.service_settings.client_keys, *setup.service_settings.server_tokens)
-
-
-def renew_environment(process: ProxySetup, known: ProxySetup | None, name: str, options: ProxyOptions) -> ProxySetup:
-    """Return the setup of an environment, which may be new. If only keys and tokens differ, the known one is renewed.
-
-    A token of another project or environment makes it another one.
-    """
-    if known is None or needs_replacement(known.options, options):
-        return make_environment_setup(process, name, options)
-    return renew_setup(known, options) if options != known.options else known
 
 
 def make_logger(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> EventLogger:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
+from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.tokens import (
     OwnSecrets,
     TokenGrant,
@@ -29,38 +30,6 @@ REMEDY = "set flagsvcApiToken to one backend token that has all of these project
 """What an operator can do about a valid token of projects that no environment has together."""
 UNKNOWN_SCOPE_S = 10.0
 """Seconds after which a caller may try again while the scope of the upstream's own token is not known."""
-
-
-class TokenEnvironment(Protocol):
-    """One environment that may look up tokens."""
-
-    @property
-    def name(self) -> str:
-        """Its name; empty for the only environment."""
-
-    @property
-    def number(self) -> int:
-        """Its number, which no other environment of this process ever has."""
-
-    @property
-    def token(self) -> str:
-        """The token that the upstream is asked with."""
-
-    @property
-    def project(self) -> str | None:
-        """The only project of its flags; None or empty for all that its token opens."""
-
-    @property
-    def upstream_id(self) -> str:
-        """The identity of the upstream: its address, and what else decides who answers there, and as whose."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it has a configuration."""
-
-    @property
-    def tokens(self) -> TokenLookup | None:
-        """What looks up tokens; None if only listed keys are accepted."""
 
 
 class Admission(NamedTuple):
@@ -95,11 +64,11 @@ class TokenDirectory:
 
     def __init__(
         self,
-        list_environments: Callable[[], Mapping[str, TokenEnvironment]],
+        list_environments: Callable[[], Mapping[str, Feed]],
         own_secrets: OwnSecrets,
         log: Logger,
         throttle: Throttle,
-        list_coming: Callable[[], Iterable[TokenEnvironment]],
+        list_coming: Callable[[], Iterable[Feed]],
     ) -> None:
         """Take the functions that list the environments: those that answer by name, and those that are to take their places."""
         self._list = list_environments
@@ -156,7 +125,7 @@ class TokenDirectory:
             else:
                 answers.found[token] = opened
 
-    def _looking(self, upstream: str | None = None) -> list[tuple[TokenEnvironment, TokenLookup]]:
+    def _looking(self, upstream: str | None = None) -> list[tuple[Feed, TokenLookup]]:
         """Return the environments that look up tokens, of one upstream or of all, by name."""
         found = [(each, each.tokens) for each in self._list().values() if each.tokens is not None]
         return sorted(
@@ -164,7 +133,7 @@ class TokenDirectory:
             key=lambda pair: pair[0].name,
         )
 
-    def _choose(self, token: str) -> list[tuple[TokenEnvironment, TokenLookup]]:
+    def _choose(self, token: str) -> list[tuple[Feed, TokenLookup]]:
         """Return the environments whose upstreams may know a token: one for each upstream, the most likely one.
 
         Those where the token is known come first, so that no other upstream is asked about it.
@@ -174,7 +143,7 @@ class TokenDirectory:
         if named is None:
             one = len({each.upstream_id for each in self._list().values()}) == 1
             return looking[:1] if one else []
-        chosen: dict[str, tuple[TokenEnvironment, TokenLookup]] = {}
+        chosen: dict[str, tuple[Feed, TokenLookup]] = {}
         for is_known, is_covered in ((True, False), (False, True), (False, False)):
             for each, lookup in looking:
                 own = scope_of_text(each.token)
@@ -202,7 +171,7 @@ class TokenDirectory:
         One without a configuration takes nothing away from those that have one.
         Raises UnavailableError if none is known to have them, and the scope of one that may have them cannot be found out now.
         """
-        fitting: list[tuple[TokenScope, TokenEnvironment]] = []
+        fitting: list[tuple[TokenScope, Feed]] = []
         unavailable: UnavailableError | None = None
         for each, lookup in self._looking(upstream):
             if not most_of(each, grant.scope.environment).covers(grant.scope):
@@ -237,13 +206,13 @@ class TokenDirectory:
         self._log.warn(what, **told, remedy=REMEDY)
 
 
-def most_of(environment: TokenEnvironment, default: str) -> TokenScope:
+def most_of(environment: Feed, default: str) -> TokenScope:
     """Return the most that can be in an environment, by its options. `default` is its environment upstream if they do not tell."""
     named = scope_of_text(environment.token) or TokenScope(default, None)
     return named.limited_to(environment.project)
 
 
-def may_open(token: str, environment: TokenEnvironment, one: bool) -> bool:
+def may_open(token: str, environment: Feed, one: bool) -> bool:
     """Return whether a token may be one of an environment, by its text. `one` tells that all environments have one upstream."""
     named, exact = scope_of_text(token), exact_scope_of_text(token)
     if named is None:
@@ -252,13 +221,13 @@ def may_open(token: str, environment: TokenEnvironment, one: bool) -> bool:
     return most.environment == named.environment if exact is None else most.covers(exact)
 
 
-async def find_scope(environment: TokenEnvironment, lookup: TokenLookup, deadline: float) -> TokenScope:
+async def find_scope(environment: Feed, lookup: TokenLookup, deadline: float) -> TokenScope:
     """Return what is in an environment: what its token opens, and of that its only project. Raises UnavailableError."""
     own = exact_scope_of_text(environment.token) or await ask_own_scope(environment.token, lookup, deadline)
     return own.limited_to(environment.project)
 
 
-def share_of_time(deadline: float, places: Iterable[Sequence[tuple[TokenEnvironment, TokenLookup]]]) -> float:
+def share_of_time(deadline: float, places: Iterable[Sequence[tuple[Feed, TokenLookup]]]) -> float:
     """Return the moment until which the next upstream is waited for. Each has as long as the others, so that one cannot use all."""
     upstreams = {id(lookup) for each in places for _, lookup in each}
     now = asyncio.get_running_loop().time()

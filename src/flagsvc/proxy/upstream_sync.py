@@ -18,9 +18,7 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import is_included
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.client.addresses import shown
-from flagsvc.proxy.changes import has_other_scope
-from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
+from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, file_path, is_file_url
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
@@ -34,32 +32,27 @@ from flagsvc.proxy.configuration.stores import (
     storage_key,
 )
 from flagsvc.proxy.configuration.stores.provider import run_in_thread
+from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.setup import ProxySetup, make_trust
 from flagsvc.proxy.tokens import TokenLookup
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import Reporter, UsageCounters
 from flagsvc.proxy.usage_storage import make_unsent_usage
 from flagsvc.settings.network import is_gitlab
-from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.options import ProxyOptions, with_values
 from flagsvc.settings.storage import server_at
-from flagsvc.settings.upstreams import upstream_of_options
 
-ORIGINS: dict[str, str] = {
-    State.COLD: "nowhere",
-    State.RESTORED: "storage, the upstream has not answered yet",
-    State.BOOTSTRAPPED: "the bootstrap document, the upstream has not answered yet",
-}
-"""State → where the configuration came from, in words. In any other state it came from the upstream."""
 STOP_S = 8.0
 """The most seconds that stopping may take, including the last usage metrics and the last write to storage."""
 
 
-class UpstreamSync:
+class UpstreamSync(Feed):
     """Keeps `holder` current and sends the counts of `counters`, from `start` to `stop`, in one event loop."""
 
     def __init__(
         self,
         setup: ProxySetup,
+        number: int,
         holder: Holder[Snapshot],
         counters: UsageCounters,
         random: Random,
@@ -71,17 +64,11 @@ class UpstreamSync:
         `prepare` compiles documents; the default does so only in this process. `tokens` looks up tokens of callers, also for other
         environments of the same upstream; None if only listed keys are accepted.
         """
-        self.setup = setup
+        super().__init__(setup, number, holder, counters)
         self.options = setup.options
-        self.token = setup.options.flagsvc_api_token
-        self.upstream_id = upstream_of_options(setup.options)
         self.log = setup.log
         self.random = random
-        self.holder = holder
-        self.counters = counters
         self.storage = make_storage(setup.options)
-        self.checked_folders = setup.checked_folders
-        self.name = setup.name
         self.storage_key = make_storage_key(setup.options, setup.name)
         self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
         self.http = None if self.upstream is None else HttpSource(self.upstream)
@@ -94,25 +81,15 @@ class UpstreamSync:
         self.tokens = tokens
         self.folder_check: asyncio.Task[None] | None = None
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is a configuration."""
-        return self.holder.is_ready
-
     def storage_errors(self) -> int | None:
         """Return how often a request to the storage server failed; None without such a server."""
         return self.storage.errors if isinstance(self.storage, StorageServer) else None
 
-    @property
-    def project(self) -> str | None:
-        """The only project of the flags; None for all."""
-        return self.options.project_name
-
     def start(self) -> None:
         """Start to poll, to register and to send usage metrics, in the running loop."""
         self.poller.start()
-        if isinstance(self.storage, FileStore) and str(self.storage.folder) not in self.checked_folders:
-            self.checked_folders.add(str(self.storage.folder))
+        if isinstance(self.storage, FileStore) and str(self.storage.folder) not in self.setup.checked_folders:
+            self.setup.checked_folders.add(str(self.storage.folder))
             self.folder_check = asyncio.create_task(warn_if_exposed(self.storage, self.log))
         if self.reporter is not None:
             self.reporter.start()
@@ -152,20 +129,16 @@ class UpstreamSync:
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
         return {"polling": self.poller.restarts, **usage}
 
-    def renew_token(self, options: ProxyOptions) -> None:
-        """Use the token of these options for the upstream from now on, and poll immediately if it is a new one.
+    def use_token(self, token: str) -> None:
+        """Use another token of the same scope for the upstream from now on, and poll immediately.
 
-        The configuration is then stored under the new token's key. A token of another project or environment is refused: the counts
-        belong to the present one.
+        The configuration is then stored under the new token's key.
         """
-        token = options.flagsvc_api_token
-        if has_other_scope(self.token, token):
-            self.log.warn("flagsvcApiToken is of another project or environment now and needs a restart")
-            return
         self.token = token
         if self.upstream is None or self.http is None or not self.upstream.renew(token):
             return
         self.http.renew()
+        options = with_values(self.options, {"flagsvc_api_token": token})
         self.document_storage.rename(make_storage_key(options, self.name))
 
     def poll_now(self) -> None:
@@ -177,13 +150,6 @@ class UpstreamSync:
         """Ask the upstream again about every known token of callers, also within a pause."""
         if self.tokens is not None:
             self.tokens.check_now()
-
-    def summary(self) -> str:
-        """Return a text with the number of served toggles and where they came from."""
-        served = self.holder.current
-        count = 0 if served is None else len(served.names)
-        origin = ORIGINS.get(self.holder.state) or shown(self.options.flagsvc_url)
-        return f"{count} toggle{'' if count == 1 else 's'} from {origin}"
 
     def make_poller(self, setup: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
         """Return the loop that keeps the configuration current."""

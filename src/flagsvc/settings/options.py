@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.settings.advice import advice_on
@@ -30,6 +31,10 @@ from flagsvc.settings.table import BY_NAME, OPTIONS, ProxyRows
 __all__ = ["OPTIONS", "Option", "ProxyOptions", "advice"]
 
 
+KEY_OPTIONS = ("client_keys", "exp_server_side_sdk_config_tokens")
+"""The fields of the options with the keys and tokens of callers."""
+
+
 def without_row() -> Any:
     """Return the default of a field that is no option: no environments."""
     return ()
@@ -46,6 +51,11 @@ class ProxyOptions(ProxyRows):
     """
 
     environments: Environments = without_row()
+
+    @property
+    def parts(self) -> tuple[Environment, ...]:
+        """The environments; the only one has an empty name."""
+        return self.environments or (Environment("", self),)
 
     @classmethod
     def _divide(cls, given: Mapping[str, object], entries: Entries) -> tuple[tuple[str, Mapping[str, Any]], ...]:
@@ -120,6 +130,20 @@ Environments: TypeAlias = Converted[tuple[Environment, ...], Mapping[str, object
 def advice(options: ProxyOptions) -> list[str]:
     """Return a warning for each combination of options that is valid but probably a mistake."""
     return advice_on({name: getattr(options, option.field) for name, option in BY_NAME.items()})
+
+
+def reloaded(used: ProxyOptions, read: ProxyOptions) -> ProxyOptions:
+    """Return the options that a running process uses when it has read others: those of its environments change.
+
+    What holds for the whole process needs a restart, and so does whether it has one environment or several.
+    """
+    if bool(used.environments) != bool(read.environments):
+        return used
+    if not read.environments:
+        return with_process(read, used)
+    return replace(
+        used, environments=tuple(each._replace(options=with_process(each.options, used)) for each in read.environments)
+    )
 
 
 def with_process(options: ProxyOptions, process: ProxyOptions) -> ProxyOptions:

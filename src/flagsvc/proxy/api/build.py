@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from random import Random
-from types import MappingProxyType
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
@@ -29,15 +28,7 @@ from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import (
-    FormerCounts,
-    Loops,
-    Sources,
-    StorageErrors,
-    TokenStatus,
-    no_loops,
-    no_storage_errors,
-)
+from flagsvc.proxy.api.sources import Loops, Sources, StorageErrors, no_loops, no_storage_errors
 from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
@@ -46,20 +37,15 @@ ENRICHER_SECONDS = 60.0
 
 
 class Surroundings(NamedTuple):
-    """What a service has to do with the rest of a process that has several.
+    """What a service has to do with the rest of its process. Each is None if there is nothing of the kind.
 
-    `counts` are the requests that are counted already. `environments` returns the sources of the metrics of each environment by its
-    name, `former` are counts of those that were replaced, and `pending` returns the names of those that are being replaced; these
-    are for the service of the process. `find_tokens` tells about the keys of the whole process, and `tokens` how many were
-    looked up. Each is None if there is nothing of the kind.
+    `counts` are the requests that are counted already. `find_tokens` tells about the keys of the whole process. `cache` keeps
+    answers of a service whose place this service takes.
     """
 
     counts: RouteCounts | None = None
-    environments: Callable[[], Mapping[str, Sources]] | None = None
     find_tokens: FindTokens | None = None
-    tokens: TokenStatus | None = None
-    former: Mapping[str, FormerCounts] = MappingProxyType({})
-    pending: Callable[[], Collection[str]] = tuple
+    cache: AnswerCache | None = None
 
 
 ALONE = Surroundings()
@@ -132,7 +118,7 @@ def build(
     cors = Cors(settings)
     counts = ports.surroundings.counts or RouteCounts()
     preflights, rest = counts.of("OPTIONS", "any"), count_unmatched(counts)
-    cache = AnswerCache(settings.answer_cache_bytes)
+    cache = ports.surroundings.cache or AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
     sources = Sources(
         ports.holder,
@@ -144,10 +130,6 @@ def build(
         reached=reached.counts,
         private=not settings.without_admin_address,
         storage_errors=ports.storage_errors,
-        environments=ports.surroundings.environments,
-        tokens=ports.surroundings.tokens,
-        former=ports.surroundings.former,
-        pending=ports.surroundings.pending,
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())

@@ -97,6 +97,12 @@ class AnswerCache:
             size += part.size
         return hits, misses, size
 
+    def successor(self) -> AnswerCache:
+        """Return an empty cache of the same size that counts on."""
+        made = AnswerCache(int(self.half) * 2)
+        made.hits, made.misses, _ = self.totals()
+        return made
+
     def use_snapshot(self, cache_keys: CacheKeys) -> None:
         """Cache answers of the snapshot of `cache_keys` from now on. The answers of another revision are dropped."""
         if self.cache_keys is cache_keys:

@@ -7,6 +7,7 @@ upstream knows: then the answer waits for the look-up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final, Protocol
 
@@ -21,14 +22,9 @@ from flagsvc.proxy.api.service import Service
 class KeyTable:
     """The services that keys open, by salted digests of the keys: listed keys, and tokens that were looked up."""
 
-    def __init__(self) -> None:
-        self.listed: dict[bytes, Service] = {}
+    def __init__(self, listed: Iterable[tuple[str, Service]]) -> None:
+        self.listed: Final = {salted(key.encode("utf-8", "surrogateescape")): service for key, service in listed}
         self.admitted: dict[bytes, Service] = {}
-
-    def replace(self, opened: list[tuple[str, Service]]) -> None:
-        """Know these keys, each with the service that it opens, and no others."""
-        self.listed = {salted(key.encode("utf-8", "surrogateescape")): service for key, service in opened}
-        self.admitted = {}
 
     def find(self, sent: bytes) -> Service | None:
         """Return the service that a key opens, as it came in the header: alone, or after `Bearer`."""
@@ -49,6 +45,35 @@ class KeyTable:
         return self.admitted.get(digest) if found is None else found
 
 
+class Entrance(Contract):
+    """Passes each request on to the contract that answers now. Another one takes its place between two requests."""
+
+    def __init__(self, current: Contract) -> None:
+        super().__init__(current.headers, current.header_limit, current.query_limit, current.reached, current.log)
+        self.current: Contract = current
+
+    def check_head(self, call: Call) -> Call | Response:
+        """Let the present contract check a call, and answer it."""
+        call.handler = self.current
+        return self.current.check_head(call)
+
+    def network(self, peer: str) -> bytes:
+        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
+        return self.current.network(peer)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to a request that is refused before it could be read."""
+        return self.current.early_refusal(status, crowded)
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
+        return self.current.tls_refusal()
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Return the 500 for an unexpected exception, and log where it was raised."""
+        return self.current.fail(call, error)
+
+
 class TokenFinder(Protocol):
     """Finds the services that tokens open which no option lists."""
 
@@ -62,14 +87,17 @@ class TokenFinder(Protocol):
 class Router(Contract):
     """The contract of a process whose keys open different services.
 
-    `process` is the service of the process itself. `finder` looks up tokens that no option lists; None if only listed keys count.
+    `process` is the service of the process itself. `opened` are the listed keys, each with the service that it opens. `finder`
+    looks up other tokens; None if only listed keys count.
     """
 
-    def __init__(self, process: Service, finder: TokenFinder | None = None) -> None:
+    def __init__(
+        self, process: Service, opened: Iterable[tuple[str, Service]], finder: TokenFinder | None = None
+    ) -> None:
         super().__init__(process.headers, process.header_limit, process.query_limit, process.reached, process.log)
-        self.process: Service = process
+        self.process: Final = process
         self.finder: Final = finder
-        self.table: Final = KeyTable()
+        self.table: Final = KeyTable(opened)
 
     def admit_token(self, token: str, service: Service) -> None:
         """Pass requests with this token on to a service, too."""
@@ -85,10 +113,6 @@ class Router(Contract):
         for digest in service.keys.either.added:
             if admitted.get(digest) is service:
                 del admitted[digest]
-
-    def use(self, opened: list[tuple[str, Service]]) -> None:
-        """Pass requests with these keys on to their services from now on."""
-        self.table.replace(opened)
 
     def find_service(self, call: Call) -> Service | None:
         """Return the service that answers a call; None if its key opens nothing."""

@@ -35,11 +35,13 @@ ENVIRONMENT = "environment"
 
 
 def read_environments(row: Row, sources: Sources) -> dict[Labels, float]:
-    """Return the numbers of a row in each environment, with the name of the environment as first label."""
+    """Return the numbers of a row in each environment, with its name as first label. The only environment has no label."""
     parts = {} if sources.environments is None else sources.environments()
     found = {name: add(row.read(part) or {}, of_former(sources, name, row)) for name, part in parts.items()}
     if row.place == BOTH:
-        found[""] = row.read(sources) or {}
+        found[""] = {**(row.read(sources) or {}), **found.get("", {})}
+    if "" in parts:
+        return dict(found[""])
     return {(name, *labels): value for name, values in found.items() for labels, value in values.items()}
 
 
@@ -54,13 +56,14 @@ def add(present: Mapping[Labels, float], former: Mapping[Labels, float]) -> Mapp
 
 
 def divided(rows: Sequence[Row], sources: Sources) -> list[Row]:
-    """Return the rows for these sources: with several environments, most of them have a label for the environment."""
+    """Return the rows for these sources. With several environments, most of them have a label for the environment."""
     if sources.environments is None:
         return list(rows)
+    label = () if "" in sources.environments() else (ENVIRONMENT,)
     return [
         row
         if row.place == PROCESS
-        else row._replace(labels=(ENVIRONMENT, *row.labels), read=partial(read_environments, row))
+        else row._replace(labels=(*label, *row.labels), read=partial(read_environments, row))
         for row in rows
     ]
 
@@ -111,7 +114,7 @@ def revision(sources: Sources) -> dict[Labels, float]:
 
 
 def pending(sources: Sources) -> dict[Labels, float]:
-    """Return for each environment whether another one is to take its place; nothing if there is a single environment."""
+    """Return for each environment whether another one is to take its place. The only environment has an empty name."""
     names = {} if sources.environments is None else sources.environments()
     found = sources.pending()
     return {(name,): float(name in found) for name in names}
@@ -358,7 +361,7 @@ def count_former(sources: Sources, before: FormerCounts) -> FormerCounts:
 
 def present(found: Readings, sources: Sources) -> Readings:
     """Return the readings of SERVED without those of environments that are gone."""
-    if sources.environments is None:
+    if sources.environments is None or "" in sources.environments():
         return found
     names, undivided = {"", *sources.environments()}, {row.name for row in SERVED if row.place == PROCESS}
     return {key: value for key, value in found.items() if key[0] in undivided or key[1] in names}

@@ -76,8 +76,9 @@ def no_loops() -> dict[str, int]:
 class Sources(NamedTuple):
     """The sources of the samples. `private` tells that callers cannot read the metrics.
 
-    `environments` returns the sources of each environment by its name, if there are several; the others are those of the process.
-    `former` are the counts of those that had their names before. `pending` returns the names of those that are being replaced.
+    `environments` returns the sources of each environment by its name; then the others are those of the process. The only
+    environment has an empty name. `former` are the counts of those that had their names before. `pending` returns the names of those that are
+    being replaced.
     """
 
     holder: ConfigurationHolder

@@ -88,7 +88,6 @@ class ParentLink(Generic[S]):
         self._command_queue: asyncio.Queue[Command] = asyncio.Queue()
         self.tokens = ParentTokens(self.channel.send, clock)
         self.on_revoke: Callable[[str], object] = lambda token: None
-        self.on_switch: Callable[[], object] = lambda: None
         self.count_answered: Callable[[], int] = itertools.count().__next__
         self._handlers: dict[type, Callable[[Any], object]] = {
             messages.Checked: self._note_check,
@@ -225,6 +224,7 @@ class ParentLink(Generic[S]):
             # The parent has checked the options. The files that they name may have changed since.
             self._give_up(error)
         else:
+            self._send_counts()  # the parent expects none of environments that have ended
             self.channel.send(messages.Reloaded(message.number))
 
     def _resolve_request(self, number: int, text: bytes) -> None:
@@ -272,7 +272,6 @@ class ParentLink(Generic[S]):
         prepared = environment.prepared.pop(message.number)
         counts = len(prepared.left_out), len(prepared.odd)
         environment.holder.replace(prepared.snapshot, prepared.document, *counts)
-        self.on_switch()
         self.channel.send(messages.Switched(message.number, message.environment))
         self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)
 

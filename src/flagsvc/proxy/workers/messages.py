@@ -28,14 +28,12 @@ class Message(msgspec.Struct, tag=True):
 class EnvironmentOptions(msgspec.Struct):
     """An environment: its number, which no other one of this parent ever has, its name, and its options by field.
 
-    With `is_current` it answers callers; without, it is made ready to take the place of another one of its name. If
-    `has_configuration` is set in a Welcome, a configuration follows immediately.
+    If `has_configuration` is set in a Welcome, a configuration follows immediately.
     """
 
     environment: int
     name: str
     options: dict[str, Any]
-    is_current: bool = True
     has_configuration: bool = False
 
     def __repr__(self) -> str:
@@ -46,12 +44,14 @@ class EnvironmentOptions(msgspec.Struct):
 class Welcome(Message):
     """The first message: which worker this is, its environments, and the groups of listening sockets by file descriptor.
 
-    The worker takes no connection before it has the configurations that follow. `options` are those of the process, if it has
-    several environments. `has_started` tells that each environment was tried once.
+    The worker takes no connection before it has the configurations that follow. `options` are those of the process. `former` are
+    environments that answer until those of the same names have a configuration. `has_started` tells that each environment was tried
+    once.
     """
 
     worker: int
     environments: list[EnvironmentOptions]
+    former: list[EnvironmentOptions] = msgspec.field(default_factory=list)
     sockets: list[list[int]] = msgspec.field(default_factory=list)
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     has_started: bool = False

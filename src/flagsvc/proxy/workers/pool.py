@@ -94,7 +94,7 @@ class WorkerPool:
         render_metrics: Callable[[], bytes],
         look_up: LookUpTokens,
         list_valid_tokens: Callable[[], Sequence[str]],
-        options: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
         has_started: Callable[[], bool],
         clock: Clock,
         log: Logger,
@@ -107,19 +107,20 @@ class WorkerPool:
         Each worker is sent `sockets`, which are groups of listening sockets by file descriptor. `render_metrics` returns the
         metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw` random
         numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options` are those
-        of the process, if it has several environments, and `has_started` tells whether each of these was tried once. Before the
+        of the process, and `has_started` tells whether each environment was tried once. Before the
         start, `add_environment` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()
         self._spawn = spawn
         self._served: list[messages.EnvironmentOptions] = []
+        self._former: list[messages.EnvironmentOptions] = []
         self._environments: dict[int, PooledEnvironment] = {}
         self._sockets = list(sockets)
         self._render_metrics = render_metrics
         self._look_up = look_up
         self._list_valid_tokens = list_valid_tokens
-        self._options = dict(options or {})
+        self._options = dict(options)
         self._has_started = has_started
         self._clock = clock
         self._log = log
@@ -214,9 +215,11 @@ class WorkerPool:
         for slot in self._slots:
             slot.forget(number)
 
-    def use_environments(self, served: Sequence[messages.EnvironmentOptions]) -> None:
-        """Have all workers serve these environments with these options."""
-        self._served = list(served)
+    def use_environments(
+        self, served: Sequence[messages.EnvironmentOptions], former: Sequence[messages.EnvironmentOptions] = ()
+    ) -> None:
+        """Have all workers serve these environments with these options. A new worker also gets the `former` ones."""
+        self._served, self._former = list(served), list(former)
         self._last_reload += 1
         for slot in self._slots:
             slot.send(messages.Reload(self._last_reload, self._served))
@@ -300,10 +303,11 @@ class WorkerPool:
         channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
         await connect_channel(here, channel)
         slot.open(channel)
-        served = [
-            msgspec.structs.replace(each, has_configuration=self._has_configuration(each)) for each in self._served
-        ]
-        slot.send(messages.Welcome(slot.number, served, self._sockets, self._options, self._has_started()))
+        served, former = (
+            [msgspec.structs.replace(each, has_configuration=self._has_configuration(each)) for each in listed]
+            for listed in (self._served, self._former)
+        )
+        slot.send(messages.Welcome(slot.number, served, former, self._sockets, self._options, self._has_started()))
         slot.send_valid_tokens(self._list_valid_tokens())
         slot.last_reload = self._last_reload
         for each in self._environments.values():

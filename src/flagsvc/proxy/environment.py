@@ -1,0 +1,242 @@
+"""One environment of a generation: its setup, its upstream side, and the service that answers its callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+from flagsvc.engine.compile import compile_document
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.call import RouteCounts
+from flagsvc.proxy.api.build import Surroundings
+from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.cors import ANY_ORIGIN
+from flagsvc.proxy.api.dialects.dialect import FindTokens
+from flagsvc.proxy.api.operations import ADMIN
+from flagsvc.proxy.api.prometheus import FetchMetrics
+from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.feed import Feed
+from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
+from flagsvc.proxy.scopes import ScopedHolder
+from flagsvc.proxy.setup import ProxySetup
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage.counters import UsageSums
+from flagsvc.settings.network import Origin
+from flagsvc.settings.rows.callers import LOOKED_UP
+
+
+@dataclass(frozen=True, eq=False)
+class Environment:
+    """One environment as callers meet it. When its keys or other options change, another one takes its place.
+
+    Two of them have the same `number` if they differ in nothing but their keys.
+    """
+
+    setup: ProxySetup
+    feed: Feed
+    service: Service
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Its name; empty for the only environment."""
+        return self.setup.name
+
+    @property
+    def holder(self) -> Holder[Snapshot]:
+        """The cell of its configuration."""
+        return self.feed.holder
+
+    @property
+    def looks_up_tokens(self) -> bool:
+        """Whether it accepts tokens that no option lists."""
+        return self.setup.options.token_validation == LOOKED_UP
+
+    def is_like(self, setup: ProxySetup) -> bool:
+        """Return whether an environment with this setup gives the callers who may ask the same answers."""
+        return (
+            without_keys(self.setup.service_settings) == without_keys(setup.service_settings)
+            and self.setup.enrichers is setup.enrichers
+        )
+
+
+def without_keys(settings: ServiceSettings) -> ServiceSettings:
+    """Return the settings of a service without listed keys."""
+    return replace(settings, client_keys=(), server_tokens=())
+
+
+class Services:
+    """Makes the services of the environments of one process. Requests are counted by the names of the environments.
+
+    `find_tokens` tells about the keys of the whole process. `fetch_metrics` returns the metrics of all environments, and of all
+    processes if there are several.
+    """
+
+    def __init__(self, fetch_metrics: FetchMetrics, find_tokens: FindTokens) -> None:
+        self.counts: dict[str, RouteCounts] = {}
+        self._fetch_metrics = fetch_metrics
+        self._find_tokens = find_tokens
+        self._numbers = count()
+
+    def make_environment(
+        self, setup: ProxySetup, feed: Feed, before: Environment | None, shared: Service | None
+    ) -> Environment:
+        """Return an environment. If `before` has the same feed, what that has counted and keeps is taken over.
+
+        The service limits callers together with `shared`.
+        """
+        cache = readiness = None
+        number = next(self._numbers)
+        if before is not None:
+            cache = before.service.sources.cache
+            if before.is_like(setup):
+                number, readiness = before.number, before.service.readiness
+            else:
+                cache = cache.successor()
+        return Environment(setup, feed, self.make(setup, feed, feed.holder, shared, cache, readiness), number)
+
+    def make_scoped(self, environment: Environment, holder: ScopedHolder) -> Service:
+        """Return a service for the part of an environment that is in `holder`."""
+        settings = environment.setup.service_settings
+        bytes_of_part = settings.answer_cache_bytes // SCOPED_CACHE_SHARE
+        settings = replace(without_keys(settings), answer_cache_bytes=bytes_of_part)
+        setup = replace(environment.setup, service_settings=settings)
+        return self.make(setup, environment.feed, holder, environment.service)
+
+    def make(
+        self,
+        setup: ProxySetup,
+        feed: Feed,
+        holder: Holder[Snapshot] | ScopedHolder,
+        shared: Service | None,
+        cache: AnswerCache | None = None,
+        readiness: Readiness | None = None,
+    ) -> Service:
+        """Return a service that answers from `holder`."""
+        return Service(
+            setup.service_settings,
+            holder=holder,
+            usage=feed.counters,
+            log=setup.service_log,
+            clock=setup.clock,
+            enrichers=setup.enrichers.functions,
+            fetch_metrics=self._fetch_metrics,
+            loops=feed.restarts,
+            storage_errors=feed.storage_errors,
+            shared=shared,
+            readiness=readiness,
+            surroundings=Surroundings(self.counts_of(setup.name), self._find_tokens, cache),
+        )
+
+    def make_for_process(
+        self, setup: ProxySetup, holder: Holder[Snapshot], readiness: Readiness, before: Service | None
+    ) -> Service:
+        """Return the service of a process with several environments, which may take the place of another one.
+
+        It has no keys: it answers what belongs to no environment. A path that any environment has is known.
+        """
+        parts = [each.service_settings for each in setup.environments]
+        settings = replace(
+            without_keys(setup.service_settings),
+            cors_origin=join_origins(each.cors_origin for each in parts),
+            enable_all_endpoint=any(each.enable_all_endpoint for each in parts),
+        )
+        if before is not None and before.settings == settings:
+            return before
+        return Service(
+            settings,
+            holder=holder,
+            usage=make_counters(setup, holder),
+            log=setup.service_log,
+            clock=setup.clock,
+            fetch_metrics=self._fetch_metrics,
+            shared=before,
+            readiness=readiness,
+            surroundings=Surroundings(self.counts_of(""), self._find_tokens),
+        )
+
+    def counts_of(self, name: str) -> RouteCounts:
+        """Return the counts of the requests to an environment; those that belong to no environment count under an empty name."""
+        return self.counts.setdefault(name, RouteCounts())
+
+
+class AnyHolder(Holder[Snapshot]):
+    """The holder of the process. While any environment has a configuration it has one, too: without a toggle."""
+
+    def __init__(self, setup: ProxySetup, list_holders: Callable[[], Iterable[Holder[Snapshot]]]) -> None:
+        self._empty = compile_document({"features": []}, setup.compile_options).snapshot
+        self._list_holders = list_holders
+        super().__init__()
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The empty configuration, or None while no environment has one."""
+        return self._empty if any(each.is_ready for each in self._list_holders()) else None
+
+    @current.setter
+    def current(self, snapshot: Snapshot | None) -> None:
+        """Do nothing: it follows from the environments."""
+
+
+def join_origins(origins: Iterable[Origin]) -> Origin:
+    """Return the origins that any environment allows. A preflight has no key, so it cannot tell which environment it is for."""
+    listed = {each for origin in origins for each in ((origin,) if isinstance(origin, str) else origin)}
+    return ANY_ORIGIN if ANY_ORIGIN in listed else tuple(sorted(listed))
+
+
+def make_admin_address_service(
+    setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics
+) -> Service:
+    """Return the HTTP service of the operators' address.
+
+    `readiness` is that of the callers' side, and `fetch_metrics` returns the metrics of all processes. There is no CORS, because
+    no browser uses this address.
+    """
+    callers = setup.service_settings
+    settings = ServiceSettings(
+        client_keys=(),
+        base_path=callers.base_path,
+        cors_origin=(),
+        cors_exposed_headers=(),
+        header_limit=callers.header_limit,
+        query_limit=callers.query_limit,
+        answer_cache_bytes=0,
+        access_log=callers.access_log,
+    )
+    return Service(
+        settings,
+        holder=sources.holder,
+        usage=sources.usage,
+        log=setup.service_log,
+        clock=setup.clock,
+        fetch_metrics=fetch_metrics,
+        rows=ADMIN,
+        dialects=(),
+        readiness=readiness,
+    )
+
+
+def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+    """Return usage counters for the toggles that are served."""
+    max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
+    return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
+
+
+def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+    """Return usage counters of the process that has the pages, which show their sums."""
+    made = make_counters(setup, holder)
+    if setup.has_pages:
+        made.sums = UsageSums()
+    return made
+
+
+def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
+    """Return the names of the served toggles, each with the names of its variants."""
+    snapshot = holder.current
+    return {} if snapshot is None else snapshot.names

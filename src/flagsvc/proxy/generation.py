@@ -1,0 +1,375 @@
+"""The life of the options of a process: each set of options makes a generation, and one pointer says which generation answers.
+
+    options ─→ setup ─→ the next generation ─→ entrance.current ←─ each request
+                              │
+              feeds: kept where the upstream side is the same, else new
+
+A generation never changes. The next one is made beside it and takes its place between two requests. Three rules hold
+(behaviour: Changes without a restart; Several environments):
+
+- Keys that are taken away open nothing from the moment the options are known, whatever else is waited for.
+- New keys never open the flags that an environment had before.
+- Options that are refused change nothing.
+
+An environment with another upstream side waits for its first configuration. Until then the environment of the generation before
+keeps its place, and only the keys that both list open it. So each first configuration makes a generation, too.
+
+The same class serves the only process, the parent of workers, and each worker. They differ in their feeds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+from flagsvc.core.background import wait_for_first
+from flagsvc.core.log import locate_error
+from flagsvc.http.contract import Contract
+from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
+from flagsvc.proxy.api.readiness import EnvironmentsReadiness
+from flagsvc.proxy.api.router import Entrance, Router
+from flagsvc.proxy.api.samples import count_former, readings
+from flagsvc.proxy.api.server_side import describe_listed
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.sources import FormerCounts, Loops, SingleProcess, Sources, TokenStatus, WorkerProcesses
+from flagsvc.proxy.environment import AnyHolder, Environment, Services, make_counters
+from flagsvc.proxy.feed import Feed
+from flagsvc.proxy.scoped_services import ScopedServices
+from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
+from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, with_keys_of_both
+from flagsvc.proxy.token_directory import Admission
+
+
+class Generation(NamedTuple):
+    """What answers callers: environments by name, and what passes requests on to them.
+
+    `waiting` are environments without a configuration, while others have their places. `service` answers what belongs to no
+    environment. Without a `router`, it is the service of the only environment and answers everything.
+    """
+
+    environments: Mapping[str, Environment]
+    waiting: Mapping[str, Environment]
+    service: Service
+    router: Router | None
+
+    @property
+    def contract(self) -> Contract:
+        """What answers callers."""
+        return self.router or self.service
+
+
+class Generations:
+    """The generations of one process in one event loop. `current` answers, and `wanted` is what the options say.
+
+    `entrance` answers callers through all generations. `sources` are those of the metrics, and `readiness` tells whether callers
+    should be sent here. `revocations` counts how often tokens were taken back, or are to be placed again.
+    """
+
+    def __init__(
+        self,
+        setup: ProxySetup,
+        make_feed: Callable[[ProxySetup], Feed],
+        *,
+        admit: AdmitToken | None = None,
+        tokens: TokenStatus | None = None,
+        fetch_metrics: FetchMetrics | None = None,
+        worker_pool: WorkerProcesses | None = None,
+        has_workers: Callable[[], bool] | None = None,
+        loops: Loops | None = None,
+        on_change: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Take the setup of the process, and what makes the upstream side of an environment. Raises what that raises.
+
+        `admit` looks up tokens; None in a process that answers no callers. `tokens` tells about them. `fetch_metrics` returns the
+        metrics of all processes, if there are several; `worker_pool` and `has_workers` tell about the workers. `loops` returns the
+        restarts of the loops of the process. `on_change` is called when environments have come or gone, or have other keys.
+        """
+        self.setup = setup
+        self.revocations = 0
+        self._make_feed = make_feed
+        self._on_change = on_change
+        self._finder = None if admit is None else ServiceFinder(self, admit)
+        self._services = Services(fetch_metrics or self.render_metrics, self._describe_tokens)
+        self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
+        self._former: dict[str, FormerCounts] = {}
+        self._feeds: dict[Feed, asyncio.Task[None] | None] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._is_running = False
+        self._changed = asyncio.Event()
+        self._holder = AnyHolder(setup, lambda: [each.holder for each in self])
+        self.readiness = EnvironmentsReadiness(
+            self._holder, setup.clock, lambda: [each.service.readiness for each in self], has_workers
+        )
+        self.wanted: list[Environment] = []
+        self._process = self._make_process_service(setup, None)
+        self.wanted = self._make_wanted(setup)
+        self.current = self._make_generation({})
+        self.entrance = Entrance(self.current.contract)
+        self.sources = Sources(
+            self._holder,
+            make_counters(setup, self._holder),
+            self._services.counts_of("").every,
+            setup.clock,
+            AnswerCache(0),
+            worker_pool or SingleProcess(),
+            loops=loops or partial(count_loop_restarts, setup),
+            reached=self.entrance.reached.counts,
+            private=not setup.service_settings.without_admin_address,
+            environments=lambda: {each.name: each.service.sources for each in self},
+            tokens=tokens,
+            former=self._former,
+            pending=lambda: self.current.waiting,
+        )
+
+    def __iter__(self) -> Iterator[Environment]:
+        """Return the environments that answer."""
+        return iter(self.current.environments.values())
+
+    @property
+    def feeds(self) -> list[Feed]:
+        """The upstream sides of those, and of those that wait for their places."""
+        return list(self._feeds)
+
+    @property
+    def looks_up_tokens(self) -> bool:
+        """Whether any environment accepts tokens that no option lists."""
+        return any(each.looks_up_tokens for each in (*self, *self.wanted))
+
+    # ---- the life of the process
+
+    def start(self) -> None:
+        """Start, in the running loop."""
+        self._is_running = True
+        self._start_feeds(is_first=True)
+
+    async def stop(self) -> None:
+        """Stop everything, and send the last usage metrics. Requests are still answered from memory."""
+        self._is_running = False
+        for task in self._feeds.values():
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*self._stopping, *map(stop_feed, self._feeds), return_exceptions=True)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether any environment has a configuration."""
+        return any(each.feed.is_ready for each in self)
+
+    async def wait_ready(self) -> None:
+        """Wait until each environment has a configuration or has failed to get one, and at least one has it.
+
+        Environments that come and go meanwhile count, too.
+        """
+        while not self.is_ready or not all(feed.holder.is_tried for feed in self._feeds):
+            self._changed.clear()
+            untried = [feed.holder.wait_tried() for feed in self._feeds if not feed.holder.is_tried]
+            await wait_for_first(self._changed.wait(), *(untried or [each.holder.wait_ready() for each in self]))
+
+    def drain(self) -> None:
+        """Fail readiness. Requests are still answered."""
+        self.readiness.is_draining = True
+        for each in (*self, *self.wanted):
+            each.service.readiness.is_draining = True
+
+    def poll_now(self) -> None:
+        """Poll every upstream now, also within a pause that it has asked for."""
+        for feed in self._feeds:
+            feed.poll_now()
+
+    def check_tokens(self) -> None:
+        """Ask every upstream again about the known tokens of callers."""
+        for feed in self._feeds:
+            feed.check_tokens()
+
+    async def render_metrics(self) -> bytes:
+        """Return the metrics of this process."""
+        return exposition(self.sources, readings(self.sources))
+
+    # ---- from one generation to the next
+
+    def use(self, setup: ProxySetup) -> None:
+        """Use other options of the process from now on. Raises what making an upstream side does, and changes nothing then."""
+        self.readiness.note_start()
+        wanted = self._make_wanted(setup)
+        self.setup, self.wanted = setup, wanted
+        self._process = self._make_process_service(setup, self._process)
+        for each in wanted:
+            each.feed.use_token(each.setup.options.flagsvc_api_token)
+        if self._is_running:
+            self._start_feeds()
+        self._swap()
+        self._on_change()
+
+    def _make_wanted(self, setup: ProxySetup) -> list[Environment]:
+        """Return the environments of a setup, with the feeds that there are, or new ones."""
+        made: list[Feed] = []
+        wanted: list[Environment] = []
+        try:
+            for part in setup.environments:
+                feed = self._find_feed(part)
+                if feed is None:
+                    feed = self._make_feed(part)
+                    made.append(feed)
+                wanted.append(self._make_environment(part, feed))
+        except BaseException:
+            for feed in made:
+                self._end_feed(feed)
+            raise
+        self._feeds |= dict.fromkeys(made)
+        return wanted
+
+    def _find_feed(self, part: ProxySetup) -> Feed | None:
+        """Return the feed for an environment, if there is one."""
+        return next((feed for feed in self._feeds if (feed.name, feed.setup.side) == (part.name, part.side)), None)
+
+    def _make_environment(self, part: ProxySetup, feed: Feed) -> Environment:
+        """Return an environment with this setup: one that there is, or a new one that goes on where one with its feed is."""
+        known: list[Environment] = []
+        if feed in self._feeds:
+            known = [each for each in (*self.wanted, *self) if each.feed is feed]
+        for each in known:
+            if each.setup is part:
+                return each
+        shared = self._process or (self.current.service if self._feeds else None)
+        made = self._services.make_environment(part, feed, known[0] if known else None, shared)
+        made.service.readiness.is_draining = self.readiness.is_draining
+        return made
+
+    def _make_process_service(self, setup: ProxySetup, before: Service | None) -> Service | None:
+        """Return the service of the process; None for a process with a single environment."""
+        if not setup.has_several:
+            return None
+        return self._services.make_for_process(setup, self._holder, self.readiness, before)
+
+    def _make_generation(self, former: Mapping[str, Environment]) -> Generation:
+        """Return the generation of what is wanted, as far as it has a configuration, after these environments."""
+        environments: dict[str, Environment] = {}
+        waiting: dict[str, Environment] = {}
+        for wanted in self.wanted:
+            before = former.get(wanted.name, wanted)
+            if before.feed is wanted.feed or wanted.feed.is_ready:
+                environments[wanted.name] = wanted
+            else:
+                waiting[wanted.name] = wanted
+                part = with_keys_of_both(before.setup, wanted.setup)
+                environments[wanted.name] = self._make_environment(part, before.feed)
+        service = self._process or next(iter(environments.values())).service
+        every = [*waiting.values(), *environments.values()]  # the last one opens a key that several list
+        if self._process is None and not waiting and not any(each.looks_up_tokens for each in every):
+            return Generation(environments, waiting, service, None)
+        listed = ((key, each.service) for each in every for key in each.setup.keys)
+        return Generation(environments, waiting, service, Router(service, listed, self._finder))
+
+    def _swap(self) -> None:
+        """Let the next generation answer, and end what only the generation before has used.
+
+        Tokens that were looked up are forgotten: another environment may be theirs now, or none.
+        """
+        former, self.current = self.current, self._make_generation(self.current.environments)
+        for name, before in former.environments.items():
+            present = self.current.environments.get(name, before)
+            if present.feed is not before.feed:
+                self._former[name] = count_former(before.service.sources, self._former.get(name, {}))
+        self.revocations += 1
+        self._scoped.keep(self)
+        for service in self._list_services():
+            service.keys.forget_added()
+        self.entrance.current = self.current.contract
+        self._changed.set()
+        used = {each.feed for each in (*self, *self.wanted)}
+        for feed in [feed for feed in self._feeds if feed not in used]:
+            self._end_feed(feed)
+
+    def _start_feeds(self, *, is_first: bool = False) -> None:
+        """Start the feeds that have not started."""
+        for feed, task in self._feeds.items():
+            if task is None:
+                feed.start()
+                self._feeds[feed] = asyncio.get_running_loop().create_task(self._await_first(feed, is_first=is_first))
+
+    async def _await_first(self, feed: Feed, *, is_first: bool) -> None:
+        """Make the generation that the first configuration of a feed allows for, and log what that means for its environment."""
+        await feed.holder.wait_tried()
+        if self._is_waiting(feed) and not feed.is_ready:
+            feed.setup.log.warn("an environment is not ready with its new options, the former one still answers")
+        await feed.holder.wait_ready()
+        was_waiting = self._is_waiting(feed)
+        self._swap()
+        if was_waiting:
+            feed.setup.log.info("an environment has other options now")
+            self._on_change()
+        elif not is_first:
+            feed.setup.log.info("flagsvc ready")
+
+    def _is_waiting(self, feed: Feed) -> bool:
+        """Return whether the environment of a feed waits for its place."""
+        return any(each.feed is feed for each in self.current.waiting.values())
+
+    def _end_feed(self, feed: Feed) -> None:
+        """Stop a feed in the background."""
+        task = self._feeds.pop(feed, None)
+        if task is not None:
+            task.cancel()
+        if self._is_running:
+            stopping = asyncio.get_running_loop().create_task(stop_feed(feed))
+            self._stopping.add(stopping)
+            stopping.add_done_callback(self._stopping.discard)
+
+    # ---- tokens that were looked up
+
+    def _list_services(self) -> Iterator[Service]:
+        """Yield the services that tokens may open: of environments, and of projects."""
+        return chain((each.service for each in self), self._scoped)
+
+    def admit(self, token: str, admission: Admission) -> Service | None:
+        """Return the service that a token opens, and pass its requests on to it from now on.
+
+        Returns None if the environment is no longer there, also if another one has its name now.
+        """
+        environment = next((each for each in self if each.feed.number == admission.environment), None)
+        if environment is None or self.current.router is None:
+            return None
+        service = environment.service
+        if admission.projects is not None:
+            service = self._scoped.find(environment, admission.projects)
+        service.keys.add(token.encode("utf-8", "surrogateescape"), admission.is_server)
+        self.current.router.admit_token(token, service)
+        return service
+
+    def revoke(self, token: str) -> None:
+        """Accept a token no longer that was looked up."""
+        self.revocations += 1
+        if self.current.router is not None:
+            self.current.router.revoke_token(token)
+        for service in self._list_services():
+            service.keys.remove(token.encode("utf-8", "surrogateescape"))
+
+    def _end_service(self, service: Service) -> None:
+        """Pass requests on to a service no longer. Its tokens open another one when they are used again."""
+        if self.current.router is not None:
+            self.current.router.forget_service(service)
+
+    async def _describe_tokens(self, tokens: list[str], network: bytes) -> list[dict[str, Any]]:
+        """Return what each of these tokens opens, in the words of the real server. Raises HttpError (503)."""
+        listed = {token: told for token in tokens if (told := self._describe_listed(token)) is not None}
+        others = [token for token in tokens if token not in listed]
+        found = [] if self._finder is None else await self._finder.describe(others, network)
+        return [*listed.values(), *found]
+
+    def _describe_listed(self, token: str) -> dict[str, Any] | None:
+        """Return what a listed key opens; None if it is none."""
+        services = (each.service for each in chain(self, self.current.waiting.values()))
+        told = (describe_listed(each.keys, token, each.settings.upstream_environment) for each in services)
+        return next((each for each in told if each is not None), None)
+
+
+async def stop_feed(feed: Feed) -> None:
+    """Stop a feed. A failure is logged, because no caller waits for it."""
+    try:
+        await feed.stop()
+    except Exception as error:  # the others must stop as well
+        feed.setup.log.error("stopping failed", error=locate_error(error))
