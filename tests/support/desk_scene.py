@@ -11,12 +11,14 @@ from urllib.parse import urlencode
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import ConfigurationDocument, State
-from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
+from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.upstream_sync import UpstreamSync
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import Resolved
 from flagsvc.testing import FakeClock
 from support.apps_options import options
+from support.environments import feeds, only
 
 LOCAL = "127.0.0.1:9090"
 ELSEWHERE = "10.0.0.5:9090"
@@ -78,15 +80,14 @@ class DeskScene:
         parts = tuple(replace(each, clock=self.clock) for each in setup.environments)
         self.runtime = ProxyRuntime(replace(setup, clock=self.clock, environments=parts))
         self.desk = self.runtime.desk
-        for each in self.runtime.environments:
+        for each in feeds(self.runtime).values():
             if document is not None:
                 serve(each, document)
 
     @property
-    def only(self) -> EnvironmentRuntime:
-        """The environment of a process that has a single one."""
-        [found] = self.runtime.environments
-        return found
+    def only(self) -> UpstreamSync:
+        """The upstream side of a process with a single environment."""
+        return only(self.runtime)
 
     async def ask(
         self,
@@ -123,7 +124,7 @@ class DeskScene:
         return json.loads(await self.text(target, **more))
 
 
-def serve(environment: EnvironmentRuntime, document: Any) -> None:
+def serve(environment: UpstreamSync, document: Any) -> None:
     """Serve a document as if the upstream had sent it."""
     compiled = compile_document(document, environment.setup.compile_options)
     body = json.dumps(document).encode()

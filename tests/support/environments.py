@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from flagsvc import ProxyApp
-from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.upstream_sync import UpstreamSync
 
 
-def only(running: ProxyRuntime | ProxyApp) -> EnvironmentRuntime:
-    """Return the environment of a runtime, or of an application, that has a single one."""
+def feeds(running: ProxyRuntime | ProxyApp) -> dict[str, UpstreamSync]:
+    """Return the upstream sides of the environments that answer, by name."""
     runtime = running._runtime if isinstance(running, ProxyApp) else running
-    [environment] = runtime.environments
-    return environment
+    return {each.name: each.feed for each in runtime.generations if isinstance(each.feed, UpstreamSync)}
+
+
+def only(running: ProxyRuntime | ProxyApp) -> UpstreamSync:
+    """Return the upstream side of a runtime, or of an application, that has a single environment."""
+    [feed] = feeds(running).values()
+    return feed

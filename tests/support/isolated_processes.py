@@ -21,12 +21,13 @@ from flagsvc.core.log import EventLogger, Secrets, build_logger
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.process.serve_workers import ParentProcess
-from flagsvc.process.worker import WorkerEnvironments, process_options
+from flagsvc.process.worker import ToldGenerations
+from flagsvc.process.worker_start import read_portable
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import readings
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
+from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
 from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
@@ -112,12 +113,12 @@ class OneProcess(Walked, Asked):
 
     async def start(self) -> None:
         """Start, and wait until every environment was tried."""
-        self.runtime.start()
-        await asyncio.wait_for(self.runtime.environments.wait_ready(), 20)
+        self.runtime.generations.start()
+        await asyncio.wait_for(self.runtime.generations.wait_ready(), 20)
 
     async def stop(self) -> None:
         """Stop."""
-        await self.runtime.stop()
+        await self.runtime.generations.stop()
 
     async def draw(self, random: Random) -> Asked:
         """Return the process."""
@@ -125,24 +126,24 @@ class OneProcess(Walked, Asked):
 
     def views(self) -> list[View]:
         """Return the environments."""
-        return [View(self.tables, {name: each.setup for name, each in self.runtime.environments.current.items()})]
+        return [View(self.tables, {each.name: each.setup for each in self.runtime.generations})]
 
     async def reload(self, tables: Tables) -> None:
         """Use other environments."""
         self.tables = tables
-        self.setup = renew_setup(self.setup, self.options())
-        self.runtime.renew(self.setup)
+        self.setup = next_setup(self.setup, self.options())
+        self.runtime.generations.use(self.setup)
 
     def poll_now(self) -> None:
         """Poll every upstream now."""
-        self.runtime.poll_now()
+        self.runtime.generations.poll_now()
 
     def disturb(self, random: Random) -> None:
         """Do nothing."""
 
     async def metrics(self) -> str:
         """Return the metrics."""
-        sources = self.runtime.sources
+        sources = self.runtime.generations.sources
         return exposition(sources, readings(sources), ()).decode()
 
 
@@ -153,7 +154,7 @@ class JoinedWorker:
 
     def __init__(self, end: socket.socket) -> None:
         self.pid = next(self.numbers)
-        self.environments: WorkerEnvironments | None = None
+        self.environments: ToldGenerations | None = None
         self.error: Exception | None = None
         self.is_killed = False
         self._leaving = asyncio.Event()
@@ -173,14 +174,15 @@ class JoinedWorker:
 
     async def _serve(self, end: socket.socket) -> None:
         welcome = await read_welcome(end)
-        setup = make_setup(process_options(welcome), is_worker=True)
+        setup = make_setup(read_portable(welcome.options), is_worker=True)
         link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
-        self.environments = WorkerEnvironments(setup, link, welcome.environments)
-        self.environments.callers.readiness.has_started = welcome.has_started
+        self.environments = ToldGenerations(setup, link, welcome)
+        generations = self.environments.generations
         await connect_channel(end, link.channel)
-        link.start(self.environments.callers.sources, self)
+        generations.start()
+        link.start(generations.sources, self)
         try:
-            configured = self.environments.wait_configured(welcome.environments)
+            configured = self.environments.wait_configured(welcome)
             await wait_for_first(configured, link.channel.closed.wait())
             link.report_serving()
             await self._leaving.wait()
@@ -247,15 +249,15 @@ async def receive(end: socket.socket, size: int) -> bytes:
 class AskedWorker(Asked):
     """A worker that is asked."""
 
-    def __init__(self, around: WithWorkers, number: int, environments: WorkerEnvironments) -> None:
+    def __init__(self, around: WithWorkers, number: int, environments: ToldGenerations) -> None:
         self._around = around
         self._number = number
-        self._environments = environments
-        self.contract = environments.callers.contract
+        self._generations = environments.generations
+        self.contract = self._generations.entrance
 
     def views(self) -> list[View]:
         """Return what the worker may know: the environments that it has acknowledged, and those that it was sent since then."""
-        served = {name: each.setup for name, each in self._environments._served.items()}
+        served = {each.name: each.setup for each in self._generations}
         return [View(tables, served) for tables in self._around.tables_since(self._number)]
 
 
@@ -308,15 +310,15 @@ class WithWorkers(Walked):
     async def start(self) -> None:
         """Start, and wait until every environment was tried."""
         self.pool.start()
-        self.parent.environments.start()
+        self.parent.generations.start()
         await asyncio.wait_for(self.pool.wait_started(), 20)
-        await asyncio.wait_for(self.parent.environments.wait_ready(), 20)
+        await asyncio.wait_for(self.parent.generations.wait_ready(), 20)
 
     async def stop(self) -> None:
         """Stop. No worker has failed."""
         await self._wait_applied()
         await self.pool.stop()
-        await self.parent.environments.stop()
+        await self.parent.generations.stop()
         assert [each.error for each in self.made if each.error is not None] == []
         assert "a worker gives up" not in self.log.at("error")
 
@@ -353,7 +355,7 @@ class WithWorkers(Walked):
 
     def poll_now(self) -> None:
         """Poll every upstream now."""
-        self.parent.poll_now()
+        self.parent.generations.poll_now()
 
     async def metrics(self) -> str:
         """Return the metrics of all processes."""

@@ -75,7 +75,7 @@ class WorkerListeners:
     def reload(self, environments: list[messages.EnvironmentOptions]) -> None:
         """Serve these environments with these keys and tokens. Without any, reload the server's files."""
         if environments:
-            self._worker.use(environments)
+            self._worker.told.use(environments)
         else:
             self._server.handle_hangup()
 
@@ -138,6 +138,42 @@ def to_admission(opened: messages.TokenOpened) -> Admission:
     return Admission(opened.environment, opened.is_server, scope, opened.is_whole)
 
 
+class ToldGenerations:
+    """The generations of a worker: as the parent tells them."""
+
+    def __init__(self, setup: ProxySetup, link: ParentLink[Snapshot], welcome: messages.Welcome) -> None:
+        self._link = link
+        first = {each.name: each for each in (*welcome.environments, *welcome.former)}
+        self.generations = Generations(
+            next_setup_of(setup, first.values()),
+            self._make_feed,
+            admit=AdmitByParent(link.tokens, lambda: self.generations.looks_up_tokens),
+            fetch_metrics=link.fetch_metrics,
+            is_quiet=True,
+        )
+        if welcome.former:
+            self.use(welcome.environments)
+        self.generations.readiness.has_started = welcome.has_started
+        link.on_revoke = self.generations.revoke
+
+    def _make_feed(self, part: ProxySetup) -> WorkerFeed:
+        """Return what the parent fills for an environment, by the number of the parent's feed."""
+        assert isinstance(part.side, int)
+        return WorkerFeed(part, part.side, self._link)
+
+    def use(self, environments: Iterable[messages.EnvironmentOptions]) -> None:
+        """Serve these environments. Raises FlagsvcError if files cannot be used."""
+        self._link.tokens.forget_refused()
+        self.generations.use(next_setup_of(self.generations.setup, environments))
+
+    async def wait_configured(self, welcome: messages.Welcome) -> None:
+        """Wait for the configurations that the parent has, as long as it has them."""
+        numbers = {each.environment for each in (*welcome.environments, *welcome.former) if each.has_configuration}
+        for feed in self.generations.feeds:
+            if isinstance(feed, WorkerFeed) and feed.number in numbers:
+                await wait_for_first(feed.holder.wait_ready(), feed.ended.wait())
+
+
 class Worker:
     """The parts of a worker: the environments that answer requests, and the link to the parent."""
 
@@ -145,17 +181,8 @@ class Worker:
         self.setup = setup
         self.welcome = welcome
         self.link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
-        first = {each.name: each for each in (*welcome.environments, *welcome.former)}
-        self.generations = Generations(
-            next_setup_of(setup, first.values()),
-            self.make_feed,
-            admit=AdmitByParent(self.link.tokens, lambda: self.generations.looks_up_tokens),
-            fetch_metrics=self.link.fetch_metrics,
-        )
-        if welcome.former:
-            self.use(welcome.environments)
-        self.generations.readiness.has_started = welcome.has_started
-        self.link.on_revoke = self.generations.revoke
+        self.told = ToldGenerations(setup, self.link, welcome)
+        self.generations = self.told.generations
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
             setup.loops["tls"] = self.tls
@@ -165,22 +192,12 @@ class Worker:
         self.server = make_server(setup.options, contract, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
-    def make_feed(self, part: ProxySetup) -> WorkerFeed:
-        """Return what the parent fills for an environment, by the number of the parent's feed."""
-        assert isinstance(part.side, int)
-        return WorkerFeed(part, part.side, self.link)
-
-    def use(self, environments: Iterable[messages.EnvironmentOptions]) -> None:
-        """Serve these environments. Raises FlagsvcError if files cannot be used."""
-        self.link.tokens.forget_refused()
-        self.generations.use(next_setup_of(self.generations.setup, environments))
-
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
         await connect_channel(end, self.link.channel)
         self.generations.start()
         self.link.start(self.generations.sources, WorkerListeners(self))
-        await wait_for_first(self.wait_configured(), self.link.channel.closed.wait())
+        await wait_for_first(self.told.wait_configured(self.welcome), self.link.channel.closed.wait())
         reporting = asyncio.create_task(self.report_serving())
         try:
             async with self.tls or contextlib.nullcontext():
@@ -189,15 +206,6 @@ class Worker:
             reporting.cancel()
             await asyncio.wait([reporting])
             await self.link.stop()
-
-    async def wait_configured(self) -> None:
-        """Wait for the configurations that the parent has, as long as it has them."""
-        numbers = {
-            each.environment for each in (*self.welcome.environments, *self.welcome.former) if each.has_configuration
-        }
-        for feed in self.generations.feeds:
-            if isinstance(feed, WorkerFeed) and feed.number in numbers:
-                await wait_for_first(feed.holder.wait_ready(), feed.ended.wait())
 
     async def report_serving(self) -> None:
         """Tell the parent when the worker takes connections."""

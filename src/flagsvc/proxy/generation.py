@@ -81,17 +81,20 @@ class Generations:
         has_workers: Callable[[], bool] | None = None,
         loops: Loops | None = None,
         on_change: Callable[[], object] = lambda: None,
+        is_quiet: bool = False,
     ) -> None:
         """Take the setup of the process, and what makes the upstream side of an environment. Raises what that raises.
 
         `admit` looks up tokens; None in a process that answers no callers. `tokens` tells about them. `fetch_metrics` returns the
         metrics of all processes, if there are several; `worker_pool` and `has_workers` tell about the workers. `loops` returns the
         restarts of the loops of the process. `on_change` is called when environments have come or gone, or have other keys.
+        With `is_quiet`, another process logs that.
         """
         self.setup = setup
         self.revocations = 0
         self._make_feed = make_feed
         self._on_change = on_change
+        self._is_quiet = is_quiet
         self._finder = None if admit is None else ServiceFinder(self, admit)
         self._services = Services(fetch_metrics or self.render_metrics, self._describe_tokens)
         self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
@@ -294,16 +297,15 @@ class Generations:
     async def _await_first(self, feed: Feed, *, is_first: bool) -> None:
         """Make the generation that the first configuration of a feed allows for, and log what that means for its environment."""
         await feed.holder.wait_tried()
-        if self._is_waiting(feed) and not feed.is_ready:
+        if self._is_waiting(feed) and not feed.is_ready and not self._is_quiet:
             feed.setup.log.warn("an environment is not ready with its new options, the former one still answers")
         await feed.holder.wait_ready()
         was_waiting = self._is_waiting(feed)
         self._swap()
         if was_waiting:
-            feed.setup.log.info("an environment has other options now")
             self._on_change()
-        elif not is_first:
-            feed.setup.log.info("flagsvc ready")
+        if not self._is_quiet and (was_waiting or not is_first):
+            feed.setup.log.info("an environment has other options now" if was_waiting else "flagsvc ready")
 
     def _is_waiting(self, feed: Feed) -> bool:
         """Return whether the environment of a feed waits for its place."""

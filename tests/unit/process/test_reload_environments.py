@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flagsvc.core.errors import ExtensionError
-from flagsvc.process.reload import with_keys
-from flagsvc.proxy.changes import keys_of
+from flagsvc.process.reload import keys_of, with_keys
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
 from support.aio import asynchronous, until

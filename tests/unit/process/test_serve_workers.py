@@ -36,7 +36,7 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
     """The parent keeps its options and keys, tells the workers nothing, and forgets what it has made for the reload."""
     before = make_setup(options(a={}))
     parent = ParentProcess(before, [], None)
-    parent.environments.start()
+    parent.generations.start()
     pool = parent.worker_pool
     forgotten: list[int] = []
     told: list[object] = []
@@ -46,7 +46,7 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
         forgotten.append(number)
         forget(number)
 
-    monkeypatch.setattr(pool, "use_environments", told.append)
+    monkeypatch.setattr(pool, "use_environments", lambda *wanted: told.append(wanted))
     monkeypatch.setattr(pool, "forget_environment", note)
 
     def store(given: ProxyOptions) -> NoStore:
@@ -57,9 +57,9 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("flagsvc.proxy.upstream_sync.make_storage", store)
     with pytest.raises(ConfigurationError, match="no storage"):
         await parent.apply_options(options(a={"client_keys": "new"}, b={}, c={"refresh_interval": 1}))
-    assert parent.setup is before and told == []
-    assert [each.setup for each in parent.environments] == list(before.environments)
-    await parent.environments.stop()
+    assert parent.generations.setup is before and told == []
+    assert [each.setup for each in parent.generations] == list(before.environments)
+    await parent.generations.stop()
     assert sorted(forgotten) == [0, 1, 2]
 
 
@@ -92,6 +92,6 @@ async def test_all_workers_learn_of_stored_tokens(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("flagsvc.proxy.token_lookups.make_token_store", lambda setup: stored)
     monkeypatch.setattr(WorkerPool, "tell_valid_tokens", lambda pool, digests: told.append(digests))
     parent = ParentProcess(make_setup(options(a={"token_validation": "upstream"})), [], None)
-    parent.environments.start()
+    parent.generations.start()
     await until(lambda: told == [[digest_of("known")]])
-    await parent.environments.stop()
+    await parent.generations.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
-from flagsvc.process.worker import WorkerEnvironments, process_options
+from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import portable_options
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.setup import make_setup
@@ -24,37 +24,39 @@ from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 
 
-def told(number: int, name: str, *, current: bool = True, ready: bool = False, **given: Any) -> EnvironmentOptions:
+def told(number: int, name: str, *, ready: bool = False, **given: Any) -> EnvironmentOptions:
     """Return what the parent tells of an environment."""
     made = ProxyOptions(
         **{"flagsvc_url": "file:///f.json", "client_keys": f"key-{name}", "log_level": "fatal", **given}
     )
-    return EnvironmentOptions(number, name, portable_options(made), current, ready)
+    return EnvironmentOptions(number, name, portable_options(made), ready)
 
 
 class Beginning:
     """The environments of a worker that has got its first message."""
 
-    def __init__(self, *first: EnvironmentOptions) -> None:
+    def __init__(self, *first: EnvironmentOptions, former: Sequence[EnvironmentOptions] = ()) -> None:
         self.log = RecordingLog()
         setup = make_setup(ProxyOptions(**first[0].options), is_worker=True)
         self.link: ParentLink[Snapshot] = ParentLink(worker=0, log=self.log, clock=setup.clock)
-        self.environments = WorkerEnvironments(setup, self.link, list(first))
+        self.welcome = Welcome(0, list(first), list(former))
+        self.told = ToldGenerations(setup, self.link, self.welcome)
+        self.generations = self.told.generations
 
     def use(self, *environments: EnvironmentOptions) -> None:
         """Serve these environments."""
-        self.environments.use(list(environments))
+        self.told.use(environments)
 
     def serve(self, number: int, *toggles: str) -> None:
         """Serve toggles in an environment."""
         features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in toggles]
-        known = self.environments._known[number]
-        compiled = compile_document({"features": features}, known.setup.compile_options)
-        known.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"t"'), 0)
+        feed = next(each for each in self.generations.feeds if each.number == number)
+        compiled = compile_document({"features": features}, feed.setup.compile_options)
+        feed.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"t"'), 0)
 
     def ask(self, key: str) -> tuple[int, list[str]]:
         """Return the status for a key, and the toggles that it sees."""
-        contract = self.environments.callers.contract
+        contract = self.generations.entrance
         admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", key.encode())], peer="192.0.2.1"))
         answer = admitted if isinstance(admitted, Response) else contract.answer(admitted, b"")
         assert not isinstance(answer, Awaitable)
@@ -62,10 +64,15 @@ class Beginning:
         return answer.status, [each["name"] for each in found]
 
 
+def numbers(worker: Beginning) -> list[int]:
+    """Return the numbers of the feeds that there are."""
+    return sorted(each.number for each in worker.generations.feeds)
+
+
 def test_a_single_environment() -> None:
     """It has no name, and no router; other keys take the place of those that it had."""
     worker = Beginning(told(0, ""))
-    assert worker.environments.callers.router is None
+    assert worker.generations.current.router is None
     worker.serve(0, "one")
     assert worker.ask("key-") == (200, ["one"])
     worker.use(told(0, "", client_keys="new"))
@@ -86,66 +93,72 @@ def test_environments_that_come_and_go() -> None:
     worker.serve(1, "of-b")
     worker.serve(2, "of-c")
     assert [worker.ask(key) for key in ("key-a", "key-b", "key-c")] == [(401, []), (200, ["of-b"]), (200, ["of-c"])]
-    assert list(worker.environments._known) == [1, 2]
+    assert numbers(worker) == [1, 2]
 
 
-def test_an_environment_that_takes_the_place_of_another() -> None:
-    """It can be prepared before it answers. Its options are its own, and the former one has the new keys meanwhile."""
-    worker = Beginning(told(0, "a"), told(1, "b"))
-    worker.serve(0, "x.former", "former")
-    coming = told(2, "a", current=False, client_keys="new", name_prefix="x.")
-    worker.use(told(0, "a", client_keys="new"), told(1, "b"), coming)
-    worker.serve(2, "x.present")
-    assert [worker.ask(key) for key in ("key-a", "new")] == [(401, []), (200, ["x.former", "former"])]
-    worker.use(told(2, "a", client_keys="new", name_prefix="x."), told(1, "b"))
-    assert worker.ask("new") == (200, ["x.present"])
-    assert worker.environments._known[2].setup.compile_options.name_prefix == "x."
-
-
-def late() -> Beginning:
-    """Return a worker that is told that an environment with other flags answers, and has no configuration of it yet."""
+async def late() -> Beginning:
+    """Return a running worker that is told other options of an environment, and has no configuration with them yet."""
     worker = Beginning(told(0, "a", client_keys="both,ended"), told(1, "b"))
+    worker.generations.start()
     worker.serve(0, "former")
     worker.serve(1, "of-b")
+    await turns()
     worker.use(told(2, "a", client_keys="both,new", name_prefix="x."), told(1, "b"))
     return worker
 
 
-def test_a_replacement_whose_configuration_is_late() -> None:
-    """The former one answers until then, for keys of both alone. Afterwards it is forgotten."""
-    worker = late()
+@asynchronous
+async def test_an_environment_that_takes_the_place_of_another() -> None:
+    """It answers when its configuration has come, and not before. Until then only keys of both open the environment before."""
+    worker = await late()
     assert [worker.ask(key) for key in ("both", "new", "ended")] == [(200, ["former"]), (503, []), (401, [])]
-    worker.link.on_switch()
-    assert worker.ask("both") == (200, ["former"]) and list(worker.environments._known) == [0, 1, 2]
-    sources = worker.environments.callers.sources
-    assert dict(sources.former) == {}
-    misses = worker.environments._served["a"].service.sources.cache.misses
+    await turns()
+    assert worker.ask("both") == (200, ["former"]) and numbers(worker) == [0, 1, 2]
     worker.serve(2, "x.present")
-    worker.link.on_switch()
-    assert sources.former["a"]["flagsvc_answer_cache_misses"] == {(): misses} and misses > 0, "its counters go on"
+    await turns()
     assert [worker.ask(key) for key in ("both", "new", "ended")] == [*[(200, ["x.present"])] * 2, (401, [])]
-    assert worker.ask("key-b") == (200, ["of-b"]) and list(worker.environments._known) == [1, 2]
+    assert worker.ask("key-b") == (200, ["of-b"]) and numbers(worker) == [1, 2]
+    assert worker.generations.current.environments["a"].setup.compile_options.name_prefix == "x."
+    assert worker.log.lines == [], "the parent logs that"
 
 
-def test_another_replacement_while_one_is_late() -> None:
-    """The former one answers on, and its keys only become fewer. The one in between is forgotten."""
-    worker = late()
+@asynchronous
+async def test_another_replacement_while_one_is_late() -> None:
+    """The environment before answers on, and its keys only become fewer. The environment in between is forgotten."""
+    worker = await late()
     worker.use(told(3, "a", client_keys="both,ended,new", name_prefix="y."), told(1, "b"))
     assert [worker.ask(key) for key in ("both", "new", "ended")] == [(200, ["former"]), (503, []), (503, [])]
-    assert sorted(worker.environments._known) == [0, 1, 3]
+    assert numbers(worker) == [0, 1, 3]
     worker.use(told(1, "b"))
     assert [worker.ask(key) for key in ("both", "new")] == [(401, [])] * 2, "it was removed"
-    assert list(worker.environments._known) == [1]
+    assert numbers(worker) == [1]
+
+
+@asynchronous
+async def test_a_worker_that_starts_while_an_environment_waits() -> None:
+    """It serves what the parent serves meanwhile: the environment before, with the keys that open it now."""
+    wanted = told(2, "a", client_keys="both,new", name_prefix="x.")
+    worker = Beginning(wanted, told(1, "b"), former=[told(0, "a", client_keys="both", ready=True)])
+    worker.generations.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
+    await turns()
+    assert not waiting.done()
+    worker.serve(0, "former")
+    await waiting
+    assert [worker.ask(key) for key in ("both", "new")] == [(200, ["former"]), (503, [])]
+    worker.serve(2, "x.present")
+    await turns()
+    assert [worker.ask(key) for key in ("both", "new")] == [(200, ["x.present"])] * 2 and numbers(worker) == [1, 2]
 
 
 def test_a_new_environment_does_not_change_the_readiness() -> None:
     """Also if no probe has asked for it before: each environment was tried once by then."""
     worker = Beginning(told(0, "a"), told(1, "b"))
     worker.serve(0, "one")
-    assert worker.environments.callers.readiness.find_objection() == "cold"
+    assert worker.generations.readiness.find_objection() == "cold"
     worker.serve(1, "two")
     worker.use(told(0, "a"), told(1, "b"), told(2, "c"))
-    assert worker.environments.callers.readiness.find_objection() == ""
+    assert worker.generations.readiness.find_objection() == ""
 
 
 def test_code_that_cannot_be_used_any_more() -> None:
@@ -158,20 +171,13 @@ def test_code_that_cannot_be_used_any_more() -> None:
 # ---- the start
 
 
-def test_the_options_of_the_process() -> None:
-    """The process has its own, and not those of the first environment. The only environment has those of the process."""
-    of_a = told(0, "a", enable_all_endpoint=True)
-    own = portable_options(ProxyOptions(flagsvc_url="file:///f.json", client_keys="own"))
-    assert not process_options(Welcome(0, [of_a, told(1, "b")], [], own)).enable_all_endpoint
-    assert process_options(Welcome(0, [of_a])).enable_all_endpoint
-
-
 @asynchronous
 async def test_a_start_waits_for_configurations_that_follow() -> None:
     """For all that the parent has; one that it does not have is not waited for."""
     first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]
     worker = Beginning(*first)
-    waiting = asyncio.ensure_future(worker.environments.wait_configured(first))
+    worker.generations.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
     await turns()
     worker.serve(0, "of-a")
     await turns()
@@ -187,7 +193,8 @@ async def test_an_environment_that_goes_during_the_start(gone: int, early: bool)
     """The start does not wait for its configuration, which never comes. It waits for the others."""
     first = [told(0, "a", ready=True), told(1, "b", ready=True)]
     worker = Beginning(*first)
-    waiting = asyncio.ensure_future(worker.environments.wait_configured(first))
+    worker.generations.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
     if not early:
         await turns()
     worker.use(first[1 - gone])

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from flagsvc.http.messages import Request, Response
-from flagsvc.process.worker import WorkerEnvironments
+from flagsvc.process.worker import ToldGenerations
+from flagsvc.proxy.service_finder import MAX_TRIES
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
+from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from unit.process.test_worker import Beginning, told
 
@@ -25,8 +27,8 @@ PRODUCTION: dict[str, Any] = {**LOOKS_UP, "flagsvc_api_token": "*:production.s"}
 class Commands:
     """Carries out the parent's commands about environments."""
 
-    def __init__(self, environments: WorkerEnvironments) -> None:
-        self.reload = environments.use
+    def __init__(self, told: ToldGenerations) -> None:
+        self.reload = told.use
 
     def leave(self) -> None:
         """Do nothing: nothing else runs."""
@@ -57,7 +59,7 @@ class Worker(Beginning):
 
     async def request(self) -> tuple[int, list[str]]:
         """Return the status for the token, and the flags that it sees."""
-        contract = self.environments.callers.contract
+        contract = self.generations.entrance
         admitted = contract.admit(
             Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
         )
@@ -74,7 +76,8 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
     here, there = socket.socketpair()
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
-    made.link.start(made.environments.callers.sources, Commands(made.environments))  # type: ignore[arg-type]
+    made.generations.start()
+    made.link.start(made.generations.sources, Commands(made.told))  # type: ignore[arg-type]
     try:
         yield made
     finally:
@@ -96,14 +99,14 @@ async def replaced(
 
     Yield the worker, the answer to the caller, and the second question of the worker.
     """
-    former, other = told(0, "x", **DEVELOPMENT), told(1, "other")
-    async with worker(former, other) as made:
+    other = told(1, "other")
+    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
-        made.use(former, other, told(2, name, current=False, **present))
-        made.serve(2, flag)
+        await turns()
         asking = asyncio.ensure_future(made.request())
-        question = await made.question()
-        made.say(opened(question, 0), messages.Reload(1, [told(2, name, **present), other]))
+        made.say(opened(await made.question(), 0))
+        made.use(told(2, name, **present), other)
+        made.serve(2, flag)
         yield made, asking, await made.question(2)
         assert len(made.questions) == 2
 
@@ -130,17 +133,17 @@ async def test_an_environment_that_gets_its_first_configuration() -> None:
     """The token may open it now, so the parent is asked again. Later configurations ask no question."""
     async with worker(told(0, "x", **DEVELOPMENT), told(1, "narrower", **DEVELOPMENT)) as made:
         made.serve(0, "dev-flag")
-        made.link.on_switch()
+        await turns()
         asking = asyncio.ensure_future(made.request())
         made.say(opened(await made.question(), 0))
         assert await asking == await made.request() == (200, ["dev-flag"]) and len(made.questions) == 1
         made.serve(1, "narrow-flag")
-        made.link.on_switch()
+        await turns()
         asking = asyncio.ensure_future(made.request())
         made.say(opened(await made.question(2), 1))
         assert await asking == (200, ["narrow-flag"])
         made.serve(0, "other-flag")
-        made.link.on_switch()
+        await turns()
         assert await made.request() == (200, ["narrow-flag"]) and len(made.questions) == 2
 
 
@@ -159,45 +162,48 @@ async def test_keys_that_change_meanwhile() -> None:
 
 @asynchronous
 async def test_a_configuration_that_is_late() -> None:
-    """The former environment answers for the coming one, also callers with looked-up tokens, if the flags are the same."""
+    """A token of the environment that has no configuration here yet opens nothing: the caller is told to wait."""
     other = told(1, "other")
     async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
-        made.use(told(2, "x", refresh_interval=1, **DEVELOPMENT), other)
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(), 2))
-        assert await asking == await made.request() == (200, ["dev-flag"])
-        assert len(made.questions) == 1
-        made.serve(2, "present-flag")
-        made.link.on_switch()
-        asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(2), 2))
-        assert await asking == (200, ["present-flag"])
-
-
-@asynchronous
-async def test_other_flags_that_are_late() -> None:
-    """A token of the new flags does not open the former ones. The parent is asked once: another answer would be the same."""
-    other = told(1, "other")
-    async with worker(told(0, "x", **DEVELOPMENT), other) as made:
-        made.serve(0, "dev-flag")
+        await turns()
         made.use(told(2, "x", **PRODUCTION), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(opened(await made.question(), 2))
+        for number in range(1, MAX_TRIES + 1):
+            made.say(opened(await made.question(number), 2))
         assert await asking == (503, [])
-        assert len(made.questions) == 1
+        made.serve(2, "present-flag")
+        await turns()
+        asking = asyncio.ensure_future(made.request())
+        made.say(opened(await made.question(MAX_TRIES + 1), 2))
+        assert await asking == await made.request() == (200, ["present-flag"])
 
 
 @asynchronous
-async def test_a_token_that_a_coming_environment_may_open() -> None:
-    """The parent is asked again after a reload, also if only the coming environment looks up tokens. It says that callers wait."""
+async def test_a_token_that_a_waiting_environment_may_open() -> None:
+    """Only that one looks up tokens. The parent is asked, and says that callers wait."""
+    other = told(1, "other")
+    async with worker(told(0, "x", flagsvc_api_token="t"), other) as made:
+        made.serve(0, "dev-flag")
+        await turns()
+        assert await made.request() == (401, []) and made.questions == []
+        made.use(told(2, "x", **DEVELOPMENT), other)
+        asking = asyncio.ensure_future(made.request())
+        made.say(messages.TokenAnswer((await made.question()).number, retry_s=1.0))
+        assert await asking == (503, [])
+
+
+@asynchronous
+async def test_a_refusal_is_forgotten_at_a_reload() -> None:
+    """There may be other environments now."""
     other = told(1, "other")
     async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
+        await turns()
         asking = asyncio.ensure_future(made.request())
         made.say(messages.TokenAnswer((await made.question()).number, [None]))
-        assert await asking == await made.request() == (401, [])
-        made.use(told(0, "x", flagsvc_api_token="t"), other, told(2, "x", current=False, **DEVELOPMENT))
+        assert await asking == await made.request() == (401, []) and len(made.questions) == 1
+        made.use(told(0, "x", **DEVELOPMENT), other)
         asking = asyncio.ensure_future(made.request())
-        made.say(messages.TokenAnswer((await made.question(2)).number, retry_s=1.0))
-        assert await asking == (503, [])
+        made.say(opened(await made.question(2), 0))
+        assert await asking == (200, ["dev-flag"])

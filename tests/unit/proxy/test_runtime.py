@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from flagsvc.http.metrics import measure
 from flagsvc.proxy import upstream_sync as module
+from flagsvc.proxy.api.samples import KEPT, divided
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.sources import BootstrapSource
 from flagsvc.proxy.configuration.stores import FileStore, NoStore
 from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup, renew_setup
+from flagsvc.proxy.setup import make_setup, next_setup
 from flagsvc.proxy.upstream_sync import make_bootstrap, make_storage, make_storage_key
 from flagsvc.proxy.usage import Reporter
 from flagsvc.testing import MemoryStore, RecordingLog
@@ -41,10 +43,10 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
     made = ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri(), **given)))
 
     async def main() -> None:
-        made.start()
+        made.generations.start()
         async with asyncio.timeout(20):
             await only(made).holder.wait_ready()
-        await made.stop()
+        await made.generations.stop()
 
     asyncio.run(main())
     return made
@@ -106,19 +108,20 @@ def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
     old, new = only(former), only(ProxyRuntime(make_setup(options()), former))
     assert old.holder.checked_at is not None
     assert (new.holder.checked_at, new.holder.last_fetch_ms) == (old.holder.checked_at, old.holder.last_fetch_ms)
-    assert new.service.readiness.age_s is not None
+    assert new.holder.checked_at is not None
 
 
 def test_every_loop_is_counted(document: Path) -> None:
     """What faces the upstream tells how often it failed, and the metrics have it; a file has no one to report to."""
     made = only(ProxyRuntime(make_setup(options())))
     assert made.restarts() == {"polling": 0, "usage": 0}
-    assert made.service.sources.loops() == made.restarts()
     setup = make_setup(options(flagsvc_url=document.as_uri()))
-    alone = only(ProxyRuntime(setup))
-    assert alone.restarts() == {"polling": 0}
     setup.loops["reload"] = Beside()
-    assert alone.service.sources.loops() == {"polling": 0, "reload": 3}
+    alone = ProxyRuntime(setup)
+    assert only(alone).restarts() == {"polling": 0}
+    restarts = next(row for row in KEPT if row.name == "flagsvc_loop_restarts")
+    [measured] = measure(divided([restarts], alone.generations.sources), alone.generations.sources)
+    assert measured.values == {("polling",): 0, ("reload",): 3}
 
 
 class Beside:
@@ -127,27 +130,15 @@ class Beside:
     restarts = 3
 
 
-@pytest.mark.parametrize(
-    ("new", "taken"),
-    [
-        ("shop:production.new", True),
-        ("shop:production.old", False),
-        ("shop:development.new", False),
-        ("*:production.new", False),
-        ("opaque", True),
-    ],
-)
-def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
-    """Counts belong to the environment of the start. A token without an environment is accepted."""
-    log = RecordingLog()
-    made = only(ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old", logger=log))))
-    before = made.upstream._headers if made.upstream else None
-    made.renew_token(options(flagsvc_api_token=new))
-    assert made.upstream is not None and (made.upstream._headers != before) is taken
-    scoped = new.startswith("shop:production.") or new == "opaque"
-    assert log.at("warn") == (
-        [] if scoped else ["flagsvcApiToken is of another project or environment now and needs a restart"]
-    )
+@pytest.mark.parametrize("token", ["shop:production.new", "shop:production.old"])
+def test_another_token_of_the_same_scope(token: str) -> None:
+    """The upstream side uses it at once, also for usage metrics: the counts belong to its environment."""
+    made = ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old")))
+    feed = only(made)
+    assert feed.upstream is not None
+    before = feed.upstream._headers
+    made.generations.use(next_setup(made.generations.setup, options(flagsvc_api_token=token)))
+    assert only(made) is feed and (feed.upstream._headers != before) is token.endswith("new")
 
 
 def test_a_new_world_after_a_cold_one() -> None:
@@ -239,7 +230,7 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> None:
         async with asyncio.timeout(20):
-            await made.stop()
+            await made.generations.stop()
 
     asyncio.run(main())
     assert closed == [True]
@@ -248,27 +239,27 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_keys() -> None:
-    """A renew_setup world opens to new keys and tokens alone, and asks the upstream with its new token."""
-    before = make_setup(options(storage_provider=MemoryStore()))
+    """A world with another setup opens to new keys and tokens alone, and asks the upstream with its new token."""
+    before = make_setup(options(storage_provider=MemoryStore(), flagsvc_api_token="*:a.token"))
     made = ProxyRuntime(before)
     fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
-    made.renew(renew_setup(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
-    keys = only(made).service.keys
+    made.generations.use(next_setup(before, dataclasses.replace(fresh, flagsvc_api_token="*:a.other")))
+    [environment] = made.generations
+    keys = environment.service.keys
     assert [ring.contains(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
     assert [ring.contains(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
     assert not keys.either.contains(b"key")
     upstream = only(made).upstream
-    assert upstream is not None and not upstream.renew("other-token"), "it has that one"
+    assert upstream is not None and not upstream.renew("*:a.other"), "it has that one"
 
 
 def test_other_keys_without_an_upstream(document: Path) -> None:
     """With a file as upstream there is no token to renew."""
     before = make_setup(options(flagsvc_url=document.as_uri()))
     made = ProxyRuntime(before)
-    made.renew(
-        renew_setup(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other"))
-    )
-    assert only(made).service.keys.client.contains(b"other-key")
+    made.generations.use(next_setup(before, dataclasses.replace(before.options, client_keys="other-key")))
+    [environment] = made.generations
+    assert environment.service.keys.client.contains(b"other-key")
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
@@ -281,9 +272,9 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
     made = only(ProxyRuntime(make_setup(options(storage=folder.as_uri(), logger=log))))
 
     async def main() -> None:
-        made.start()
+        made.generations.start()
         await until(lambda: made.folder_check is None or made.folder_check.done())
-        await made.stop()
+        await made.generations.stop()
 
     asyncio.run(main())
     lines = [line for line in log.lines if "open to others" in line.event]
@@ -300,8 +291,8 @@ def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
     made = ProxyRuntime(make_setup(options(storage=tmp_path.as_uri())))
 
     async def main() -> None:
-        made.start()
-        await made.stop()
+        made.generations.start()
+        await made.generations.stop()
 
     asyncio.run(main())
     assert not hanging.is_set()

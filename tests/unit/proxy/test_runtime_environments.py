@@ -11,14 +11,14 @@ from typing import Any, NoReturn
 import pytest
 
 from flagsvc import ConfigurationError, ExtensionError, create_app
-from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
-from flagsvc.proxy.setup import make_setup, renew_setup
-from flagsvc.proxy.upstream_sync import make_storage_key
+from flagsvc.proxy.runtime import ProxyRuntime, list_notices
+from flagsvc.proxy.setup import make_setup, next_setup
+from flagsvc.proxy.upstream_sync import UpstreamSync, make_storage_key
 from flagsvc.proxy.usage_storage import make_usage_key
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
 from support.aio import asynchronous, until
-from support.environments import only
+from support.environments import feeds, only
 
 
 def write(folder: Path, name: str, *toggles: str) -> str:
@@ -45,19 +45,17 @@ def runtime(options: ProxyOptions, previous: ProxyRuntime | None = None) -> Prox
 
 def renew(made: ProxyRuntime, options: ProxyOptions) -> None:
     """Use other options."""
-    made.renew(renew_setup(made.setup, options))
+    made.generations.use(next_setup(made.generations.setup, options))
 
 
-def toggles(environment: EnvironmentRuntime) -> list[str]:
+def accepts(made: ProxyRuntime, name: str, key: str) -> bool:
+    """Return whether a client key opens an environment."""
+    return made.generations.current.environments[name].service.keys.client.contains(key.encode())
+
+
+def toggles(environment: UpstreamSync) -> list[str]:
     """Return the toggles that an environment serves."""
     return [] if environment.holder.current is None else list(environment.holder.current.names)
-
-
-def test_a_single_environment_is_the_process(tmp_path: Path) -> None:
-    """What answers callers is the service of that environment; its notice has no name."""
-    made = runtime(ProxyOptions(flagsvc_url="file:///f.json", client_keys="k", log_level="fatal"))
-    assert made.service is only(made).service and made.sources is only(made).service.sources
-    assert made.greeting() == []
 
 
 @asynchronous
@@ -65,17 +63,15 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
     """Each serves its toggles. The notices name them, and one without a configuration has none."""
     given = {"a": {}, "b": {}, "none": {"flagsvc_url": (tmp_path / "missing.json").as_uri()}}
     made = runtime(options(tmp_path, given))
-    made.start()
-    await made.environments.wait_ready()
-    await until(
-        lambda: made.environments.current["b"].holder.is_ready and made.environments.current["a"].holder.is_ready
-    )
-    assert [toggles(each) for each in made.environments] == [["toggle-a"], ["toggle-b"], []]
-    assert [notice.event for notice in made.greeting()] == [
+    made.generations.start()
+    await made.generations.wait_ready()
+    await until(lambda: feeds(made)["b"].is_ready and feeds(made)["a"].is_ready)
+    assert [toggles(each) for each in feeds(made).values()] == [["toggle-a"], ["toggle-b"], []]
+    assert [notice.event for notice in list_notices(made.generations)] == [
         f"flagsvc ready: {name}: 1 toggle from {(tmp_path / name).as_uri()}.json" for name in "ab"
     ]
-    assert made.callers.readiness.find_objection() == ""
-    await made.stop()
+    assert made.generations.readiness.find_objection() == ""
+    await made.generations.stop()
 
 
 def test_loops_of_the_process_and_of_environments(tmp_path: Path) -> None:
@@ -84,12 +80,12 @@ def test_loops_of_the_process_and_of_environments(tmp_path: Path) -> None:
     setup = make_setup(options(tmp_path, given))
     setup.loops["reload"] = Beside()
     made = ProxyRuntime(setup)
-    assert made.sources.environments is not None
-    assert {name: part.loops() for name, part in made.sources.environments().items()} == {
+    assert made.generations.sources.environments is not None
+    assert {name: part.loops() for name, part in made.generations.sources.environments().items()} == {
         "a": {"polling": 0},
         "b": {"polling": 0, "usage": 0},
     }
-    assert made.sources.loops() == {"reload": 3}
+    assert made.generations.sources.loops() == {"reload": 3}
 
 
 class Beside:
@@ -102,10 +98,11 @@ def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
     """Two environments with the same upstream and token have different keys; one without a name has the key that it always had."""
     upstream = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}
     made = runtime(options(tmp_path, {"a": upstream, "b": upstream}, storage=tmp_path.as_uri()))
-    [alone] = runtime(options(tmp_path, {}, client_keys="k", storage=tmp_path.as_uri(), **upstream)).environments
-    keys = [each.storage_key for each in (alone, *made.environments)]
+    alone = only(runtime(options(tmp_path, {}, client_keys="k", storage=tmp_path.as_uri(), **upstream)))
+    every = [alone, *feeds(made).values()]
+    keys = [each.storage_key for each in every]
     assert len(set(keys)) == 3 and keys[0] == make_storage_key(alone.setup.options)
-    usage = [make_usage_key(each.setup.options, each.setup.name) for each in (alone, *made.environments)]
+    usage = [make_usage_key(each.setup.options, each.setup.name) for each in every]
     assert len(set(usage)) == 3 and usage[0] == make_usage_key(alone.setup.options)
 
 
@@ -113,36 +110,36 @@ def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
 async def test_a_new_loop_inherits_by_name(tmp_path: Path) -> None:
     """Each environment has the configuration and the unsent counts of the former one of its name."""
     former = runtime(options(tmp_path, {"a": {}, "b": {}}))
-    former.start()
-    await former.environments.wait_ready()
-    await former.stop()
-    for name, environment in former.environments.current.items():
-        environment.counters.count(f"toggle-{name}", True)
+    former.generations.start()
+    await former.generations.wait_ready()
+    await former.generations.stop()
+    for name, feed in feeds(former).items():
+        feed.counters.count(f"toggle-{name}", True)
     made = runtime(options(tmp_path, {"b": {}, "c": {}}), former)
-    second, third = made.environments
+    second, third = feeds(made).values()
     assert (toggles(second), toggles(third)) == (["toggle-b"], [])
     bucket = second.counters.drain()
     assert bucket is not None and list(bucket.toggles) == ["toggle-b"]
     assert third.counters.drain() is None
-    assert second.service.readiness.age_s is not None
+    assert made.generations.current.environments["b"].service.readiness.age_s is not None
 
 
 @asynchronous
 async def test_changes_of_a_running_proxy(tmp_path: Path) -> None:
     """Keys, additions and removals hold at once, a replacement when it has read its file. Nothing restarts that has not changed."""
     made = runtime(options(tmp_path, {"a": {}, "b": {}, "c": {}}))
-    made.start()
-    await made.environments.wait_ready()
-    first, second, _ = made.environments
+    made.generations.start()
+    await made.generations.wait_ready()
+    first, second, _ = feeds(made).values()
     renew(made, options(tmp_path, {"a": {"client_keys": "new"}, "b": {"name_prefix": "none"}, "d": {}}))
-    assert list(made.environments.current) == ["a", "b", "d"] and list(made.environments.coming) == ["b"]
-    assert made.environments.current["a"] is first and first.service.keys.client.contains(b"new")
-    assert made.environments.current["b"] is second and toggles(second) == ["toggle-b"]
-    await until(lambda: not made.environments.coming)
-    assert made.environments.current["b"] is not second and toggles(made.environments.current["b"]) == []
-    await until(lambda: toggles(made.environments.current["d"]) == ["toggle-d"])
-    made.poll_now()
-    await made.stop()
+    assert list(feeds(made)) == ["a", "b", "d"] and list(made.generations.current.waiting) == ["b"]
+    assert feeds(made)["a"] is first and accepts(made, "a", "new")
+    assert feeds(made)["b"] is second and toggles(second) == ["toggle-b"]
+    await until(lambda: not made.generations.current.waiting)
+    assert feeds(made)["b"] is not second and toggles(feeds(made)["b"]) == []
+    await until(lambda: toggles(feeds(made)["d"]) == ["toggle-d"])
+    made.generations.poll_now()
+    await made.generations.stop()
 
 
 @asynchronous
@@ -154,10 +151,10 @@ async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path) -> None:
     log = RecordingLog()
     given = {name: {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"} for name in "abc"}
     made = runtime(options(tmp_path, given, storage=folder.as_uri(), logger=log, log_level="warn"))
-    made.start()
-    checks = [each.folder_check for each in made.environments if each.folder_check is not None]
+    made.generations.start()
+    checks = [each.folder_check for each in feeds(made).values() if each.folder_check is not None]
     await asyncio.gather(*checks)
-    await made.stop()
+    await made.generations.stop()
     assert log.at("warn").count("the storage folder is open to others") == 1
 
 
@@ -169,11 +166,10 @@ async def test_wrong_custom_code_changes_nothing(tmp_path: Path) -> None:
         await app.ready(20)
         with pytest.raises(ExtensionError, match="does not exist"):
             app.renew(options(tmp_path, {"a": {"client_keys": "new"}, "b": {"custom_strategies": "none.py"}}))
-        [(name, environment)] = app._runtime.environments.current.items()
-        assert name == "a" and environment.service.keys.client.contains(b"key-a")
+        assert list(feeds(app)) == ["a"] and accepts(app._runtime, "a", "key-a")
         assert [each.name for each in app.options.environments] == ["a"]
         app.renew(options(tmp_path, {"a": {}, "b": {}}))
-        assert list(app._runtime.environments.current) == ["a", "b"]
+        assert list(feeds(app)) == ["a", "b"]
 
 
 @asynchronous
@@ -187,14 +183,11 @@ async def test_an_environment_that_cannot_be_made(tmp_path: Path, monkeypatch: p
         given = {"a": {"client_keys": "new"}, "b": {}}
         with pytest.raises(ConfigurationError, match="no storage"):
             app.renew(options(tmp_path, given))
-        [(name, environment)] = app._runtime.environments.current.items()
-        assert name == "a" and app.options is before is app._runtime.setup.options
-        assert [environment.service.keys.client.contains(key) for key in (b"key-a", b"new")] == [True, False]
+        assert list(feeds(app)) == ["a"] and app.options is before is app._runtime.generations.setup.options
+        assert [accepts(app._runtime, "a", key) for key in ("key-a", "new")] == [True, False]
         monkeypatch.undo()
         app.renew(options(tmp_path, given))
-        assert list(app._runtime.environments.current) == ["a", "b"] and environment.service.keys.client.contains(
-            b"new"
-        )
+        assert list(feeds(app)) == ["a", "b"] and accepts(app._runtime, "a", "new")
 
 
 def refuse(given: ProxyOptions) -> NoReturn:
@@ -207,7 +200,7 @@ async def test_a_stop_that_fails_in_one_environment(tmp_path: Path, monkeypatch:
     """The others stop, and the log names the failure with its environment's part alone."""
     log = RecordingLog()
     made = runtime(options(tmp_path, {"a": {}, "b": {}}, logger=log))
-    first, second = made.environments
+    first, second = feeds(made).values()
     stopped: list[str] = []
 
     async def fail() -> None:
@@ -218,7 +211,7 @@ async def test_a_stop_that_fails_in_one_environment(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(first.poller, "stop", fail)
     monkeypatch.setattr(second.poller, "stop", stop)
-    await asyncio.wait_for(made.stop(), 20)
+    await asyncio.wait_for(made.generations.stop(), 20)
     [line] = [line for line in log.lines if line.level == "error"]
     assert (line.event, line.fields["environment"], stopped) == ("stopping failed", "a", ["b"])
     assert "some-person" not in repr(log.lines)

@@ -7,12 +7,14 @@ from typing import Any
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import GET, Request, Response
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.runtime import EnvironmentRuntime, ProxyRuntime
-from flagsvc.proxy.setup import make_setup, renew_setup
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.setup import make_setup, next_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenScope
+from flagsvc.proxy.upstream_sync import UpstreamSync
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
 from support.aio import asynchronous
+from support.environments import feeds
 
 TOKEN = "shop:development.caller"
 UP = "*:development.up"
@@ -30,7 +32,7 @@ def options(**tables: dict[str, Any]) -> ProxyOptions:
     )
 
 
-def fill(environment: EnvironmentRuntime, toggle: str) -> None:
+def fill(environment: UpstreamSync, toggle: str) -> None:
     """Give an environment a configuration."""
     feature = {"name": toggle, "project": "shop", "enabled": True, "strategies": []}
     compiled = compile_document({"version": 2, "features": [feature]}, environment.setup.compile_options)
@@ -51,18 +53,18 @@ async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
 async def test_a_narrower_environment_is_added() -> None:
     """It takes no token away from the one that works until it has a configuration, and then it takes it over."""
     runtime = ProxyRuntime(make_setup(options(wide={})))
-    runtime.start()
-    wide = runtime.environments.current["wide"]
+    runtime.generations.start()
+    wide = feeds(runtime)["wide"]
     fill(wide, "of-wide")
     assert wide.tokens is not None
     wide.tokens.book.add(TOKEN, TokenGrant(False, TokenScope("development", frozenset({"shop"}))), 1e12)
     status, body = await ask(runtime)
     assert status == 200 and "of-wide" in body
-    runtime.renew(renew_setup(runtime.setup, options(wide={}, narrow={"project_name": "shop"})))
+    runtime.generations.use(next_setup(runtime.generations.setup, options(wide={}, narrow={"project_name": "shop"})))
     for _ in range(2):
         assert await ask(runtime) == (status, body)
-    fill(runtime.environments.current["narrow"], "of-narrow")
+    fill(feeds(runtime)["narrow"], "of-narrow")
     await turns()
     status, body = await ask(runtime)
     assert status == 200 and "of-narrow" in body
-    await runtime.stop()
+    await runtime.generations.stop()

@@ -13,9 +13,9 @@ from flagsvc.proxy import scoped_services
 from flagsvc.proxy.api.samples import readings
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.environment import make_counters
 from flagsvc.proxy.scoped_services import ScopedServices
 from flagsvc.proxy.scopes import ScopedHolder
-from flagsvc.proxy.services import make_counters
 from flagsvc.proxy.setup import make_setup
 from support.aio import asynchronous
 from support.apps_options import options

@@ -10,7 +10,14 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError, ExtensionError
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.setup import RENAMED, make_setup, renew_setup
+from flagsvc.proxy.setup import (
+    RENAMED,
+    make_setup,
+    next_setup,
+    what_decides_flags,
+    what_decides_the_side,
+    with_keys_of_both,
+)
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
 from support.apps_options import options
@@ -167,11 +174,11 @@ def test_two_plans_share_nothing(tmp_path: Path) -> None:
 
 
 def test_other_keys() -> None:
-    """A renew_setup setup has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
+    """The next setup has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
     log = RecordingLog()
     before = make_setup(replace(options(logger=log), client_keys="former-key"))
     present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")
-    after = renew_setup(before, present)
+    after = next_setup(before, present)
     assert after.service_settings.client_keys == ("present-key",) and after.service_settings.server_tokens == (
         "a-server-token",
     )
@@ -192,7 +199,7 @@ def test_setups_of_environments() -> None:
     log = RecordingLog()
     made = make_setup(divided(logger=log, b={"name_prefix": "x", "flagsvc_app_name": "app-b"}))
     first, second = made.environments
-    assert (made.name, first.name, second.name) == ("", "a", "b") and made.parts == made.environments
+    assert (made.name, first.name, second.name) == ("", "a", "b") and made.has_several
     assert (first.service_settings.client_keys, second.service_settings.client_keys) == (
         ("client-key-a",),
         ("client-key-b",),
@@ -209,11 +216,13 @@ def test_setups_of_environments() -> None:
 
 
 def test_a_single_environment_has_no_name_in_the_log() -> None:
-    """Its setup is that of the process."""
+    """It is an environment like others, of the options of the process."""
     log = RecordingLog()
     made = make_setup(options(logger=log))
-    made.log.info("event")
-    assert made.parts == (made,) and [line.fields for line in log.lines] == [{}]
+    [only] = made.environments
+    only.log.info("event")
+    assert (only.name, only.options, made.has_several) == ("", made.options, False)
+    assert [line.fields for line in log.lines] == [{}]
 
 
 def test_custom_code_of_environments(tmp_path: Path) -> None:
@@ -253,27 +262,88 @@ def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> No
 
 
 def test_renewed_setups_of_environments() -> None:
-    """One that has not changed is the same, one with other keys is renewed, and any other is made again; new secrets are masked.
-
-    With a token of another project or environment it is another one.
-    """
+    """The setup that has not changed is the same. With other keys it has the same upstream side; new secrets are masked."""
     log = RecordingLog()
     before = make_setup(divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
-    same = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
+    same = next_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former"}))
     assert same.environments[0] is before.environments[0] and same.environments[1] is before.environments[1]
-    keyed = renew_setup(
+    keyed = next_setup(
         before, divided(logger=log, b={"client_keys": "present-key", "flagsvc_api_token": "*:a.present"})
     )
     first, second = keyed.environments
     assert first is before.environments[0] and second is not before.environments[1]
-    assert second.compile_options is before.environments[1].compile_options
+    assert second.side == before.environments[1].side and second.strategies is before.environments[1].strategies
     assert (second.service_settings.client_keys, second.options.flagsvc_api_token) == (
         ("present-key",),
         "*:a.present",
     )
-    other = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former", "refresh_interval": 1}))
-    assert other.environments[1].compile_options is not before.environments[1].compile_options
-    moved = renew_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:production.former"}))
-    assert moved.environments[1].compile_options is not before.environments[1].compile_options
+    other = next_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:a.former", "refresh_interval": 1}))
+    assert other.environments[1].side != before.environments[1].side
+    moved = next_setup(before, divided(logger=log, b={"flagsvc_api_token": "*:production.former"}))
+    assert moved.environments[1].side != before.environments[1].side
     before.log.warn("*:a.former present-key *:a.present")
     assert [line.event for line in log.lines] == ["*** *** ***"]
+
+
+# ---- what decides
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_other"),
+    [
+        ("*:a.1", "*:a.2", False),
+        ("*:a.1", "*:b.1", True),
+        ("*:a.1", "p:a.1", True),
+        ("*:a.1", "*:a.1", False),
+        ("one", "one", False),
+        ("one", "two", True),
+        ("[]:a.1", "[]:a.1", False),
+        ("[]:a.1", "[]:a.2", True),
+        ("one", "*:a.1", True),
+        ("*:a.1", "one", True),
+    ],
+)
+def test_tokens_of_other_environments(old: str, new: str, is_other: bool) -> None:
+    """Two tokens that name the same scope are for the same flags. In doubt an environment is replaced, which is always right."""
+    former, present = options(flagsvc_api_token=old), options(flagsvc_api_token=new)
+    assert (what_decides_flags(former) != what_decides_flags(present)) is is_other
+    assert (what_decides_the_side(former) != what_decides_the_side(present)) is is_other
+
+
+@pytest.mark.parametrize(
+    ("more", "flags", "side"),
+    [
+        ({}, False, False),
+        ({"client_keys": "new", "exp_server_side_sdk_config_tokens": "new"}, False, False),
+        ({"cors_origin": "https://a", "max_staleness": 1, "enable_all_endpoint": True}, False, False),
+        ({"refresh_interval": 1}, False, True),
+        ({"flagsvc_app_name": "x", "flagsvc_instance_id": "y"}, False, True),
+        ({"answer_cache_bytes": 7}, False, True),
+        ({"hash_encoding": "latin-1"}, False, True),
+        ({"flagsvc_url": "http://other/api", "tags": "a:b"}, True, True),
+        ({"project_name": "p", "name_prefix": "n"}, True, True),
+        ({"upstream_headers": "X-Tenant: a"}, True, True),
+        ({"environment": "e"}, True, True),
+    ],
+)
+def test_options_that_decide(more: dict[str, Any], flags: bool, side: bool) -> None:
+    """Some decide which flags a key opens, and more of them what the upstream side is."""
+    former, present = options(), options(**more)
+    assert (what_decides_flags(former) != what_decides_flags(present)) is flags
+    assert (what_decides_the_side(former) != what_decides_the_side(present)) is side
+
+
+def test_names_that_decide_at_gitlab() -> None:
+    """GitLab knows its callers by the instance id, and the environment by a name."""
+    url = "https://gitlab.example/api/v4/feature_flags/unleash/7"
+    one, two = (options(flagsvc_url=url, flagsvc_instance_id=each) for each in ("one", "two"))
+    assert what_decides_flags(one) != what_decides_flags(two)
+
+
+def test_keys_that_two_setups_list() -> None:
+    """A key of another kind now is none of them. Everything else is that of the first setup."""
+    former = make_setup(options(client_keys="both,old", exp_server_side_sdk_config_tokens="sdk")).environments[0]
+    given = {"client_keys": "both,new,sdk", "exp_server_side_sdk_config_tokens": "", "name_prefix": "x"}
+    found = with_keys_of_both(former, make_setup(options(**given)).environments[0])
+    assert found.keys == ("both",) and found.options.name_prefix is None and found.side == former.side
+    assert with_keys_of_both(former, former) is former

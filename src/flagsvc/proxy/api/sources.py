@@ -77,8 +77,8 @@ class Sources(NamedTuple):
     """The sources of the samples. `private` tells that callers cannot read the metrics.
 
     `environments` returns the sources of each environment by its name; then the others are those of the process. The only
-    environment has an empty name. `former` are the counts of those that had their names before. `pending` returns the names of those that are
-    being replaced.
+    environment has an empty name. `former` are the counts of those that had their names before. `pending` returns the names of
+    those that are being replaced.
     """
 
     holder: ConfigurationHolder

@@ -79,6 +79,6 @@ async def test_the_process_drains() -> None:
     """Readiness says why callers should go elsewhere."""
     desk = DeskScene()
     assert (await desk.data("/ui/status.json"))["process"]["ready"] is True
-    desk.runtime.drain()
+    desk.runtime.generations.drain()
     process = (await desk.data("/ui/status.json"))["process"]
     assert (process["ready"], process["readiness"]) == (False, "the process is about to end")

@@ -1,9 +1,8 @@
-"""The callers' side of tokens that are looked up: which service each opens, and how it is taken back."""
+"""Tokens that are looked up: which service each opens, how it is taken back, and what a next generation does to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import count
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from flagsvc.http.messages import HttpError
 from flagsvc.proxy import scoped_services
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.service_finder import MAX_TRIES, ServiceFinder
-from flagsvc.proxy.services import CallersSide
-from flagsvc.proxy.setup import ProxySetup, make_setup
 from flagsvc.proxy.token_directory import Admission
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.apps_options import options
 from support.evaluating import feature
-from support.served import Served
+from support.generation_scene import FakeFeed, GenerationScene
 
 ALL = Admission(0, False, TokenScope("production", None), True)
 OF_A = Admission(0, False, TokenScope("production", frozenset("a")), False)
@@ -33,7 +30,7 @@ class FakeAdmit:
     def __init__(self) -> None:
         self.opened: dict[str, Admission] = {}
         self.fault: Exception | None = None
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.meanwhile: Callable[[], Awaitable[None]] = no_more
         self.asked: list[str] = []
         self.deadlines: list[float] = []
 
@@ -46,34 +43,23 @@ class FakeAdmit:
         self.asked += tokens
         self.deadlines.append(deadline)
         found = {token: self.opened[token] for token in tokens if token in self.opened}
-        self.meanwhile()
+        await self.meanwhile()
         if self.fault is not None:
             raise self.fault
         return found
 
 
-class Scene:
+class Scene(GenerationScene):
     """A process with these environments, or with a single one without a name."""
 
     def __init__(self, *names: str) -> None:
-        tables: dict[str, Any] = {name: {"client_keys": f"key-{name}", "flagsvc_api_token": name} for name in names}
-        given = {"client_keys": None, "flagsvc_api_token": None, "environments": tables} if names else {}
-        setup = make_setup(options(**given))
-        self.served: dict[str, Served] = {}
         self.admit = FakeAdmit()
-        origins = ["*"] if names else []
-        self.callers = CallersSide(setup, lambda: self.served, origins, admit=self.admit)
-        self.numbers = count()
-        for part in setup.parts:
-            self.serve(part)
-        self.callers.refresh()
-        self.finder = ServiceFinder(self.callers, self.admit)
-
-    def serve(self, setup: ProxySetup) -> Served:
-        """Serve an environment, which may take the place of another one of its name."""
-        made = self.served[setup.name] = Served(next(self.numbers), setup, self.callers)
-        made.serve(DOCUMENT)
-        return made
+        single = {} if names else {"client_keys": "key", "flagsvc_api_token": "t"}
+        given: dict[str, Any] = {name: {} for name in names}
+        super().__init__(given, admit=self.admit, token_validation="upstream", **single)
+        self.finder = ServiceFinder(self.generations, self.admit)
+        for feed in self.made:
+            feed.serve_document(DOCUMENT)
 
     async def find(self, token: str) -> Service | None:
         """Return the service that a token opens."""
@@ -81,9 +67,22 @@ class Scene:
 
     def opens(self, token: str) -> Service | None:
         """Return the service that gets the requests with a token, if it accepts them."""
-        assert self.callers.router is not None
-        found = self.callers.router.table.find(token.encode())
+        router = self.generations.current.router
+        assert router is not None
+        found = router.table.find(token.encode())
         return found if found is not None and found.keys.either.contains(token.encode()) else None
+
+    def replace(self, name: str) -> FakeFeed:
+        """Have an environment with another upstream side take the place of the one of this name."""
+        given: dict[str, Any] = {each.name: {} for each in self.generations if each.name}
+        if name:
+            given[name] = {"refresh_interval": 1}
+        else:
+            self.more["refresh_interval"] = 1
+        self.use(given)
+        self.made[-1].serve_document(DOCUMENT)
+        self.use(given)
+        return self.made[-1]
 
 
 @asynchronous
@@ -92,9 +91,9 @@ async def test_the_service_of_the_environment() -> None:
     scene = Scene()
     scene.admit.opened["token"] = ALL
     assert scene.opens("token") is None
-    assert await scene.find("token") is scene.served[""].service is scene.opens("token")
-    assert scene.served[""].service.keys.client.contains(b"token")
-    assert not scene.served[""].service.keys.server.contains(b"token")
+    assert await scene.find("token") is scene.environment().service is scene.opens("token")
+    assert scene.environment().service.keys.client.contains(b"token")
+    assert not scene.environment().service.keys.server.contains(b"token")
 
 
 @asynchronous
@@ -103,34 +102,42 @@ async def test_a_service_for_some_projects() -> None:
     scene = Scene()
     scene.admit.opened |= {"one": OF_A, "two": OF_A, "server": SERVER_OF_A}
     service = await scene.find("one")
-    assert service is not None and service is not scene.served[""].service
+    assert service is not None and service is not scene.environment().service
     assert await scene.find("two") is await scene.find("server") is service
     assert service.holder.current is not None and list(service.holder.current.names) == ["of-a"]
-    assert service.sources.usage is scene.served[""].counters
-    assert service.rates is scene.served[""].service.rates and service.reached is scene.served[""].service.reached
+    assert service.sources.usage is scene.made[-1].counters
+    assert service.rates is scene.environment().service.rates and service.reached is scene.environment().service.reached
     assert [service.keys.server.contains(key) for key in (b"one", b"server", b"key")] == [False, True, False]
     other = Admission(0, False, TokenScope("production", frozenset("b")), False)
     scene.admit.opened["three"] = other
-    assert await scene.find("three") not in (service, scene.served[""].service, None)
+    assert await scene.find("three") not in (service, scene.environment().service, None)
 
 
 @asynchronous
 async def test_tokens_are_placed_again() -> None:
     """An environment that has its first configuration may be theirs now, also if that comes in the middle of an answer."""
-    scene = Scene("a", "b")
+    scene = Scene("a")
+    scene.generations.start()
+    await turns()
     scene.admit.opened["token"] = ALL
-    assert await scene.find("token") is scene.served["a"].service
-    scene.callers.reroute_tokens()
+    assert await scene.find("token") is scene.environment("a").service is scene.opens("token")
+    scene.use({"a": {}, "b": {}})
+    assert await scene.find("token") is scene.environment("a").service
+
+    async def get_ready() -> None:
+        scene.admit.meanwhile = no_more
+        scene.made[1].serve_document(DOCUMENT)
+        await turns()
+        scene.admit.opened["token"] = ALL._replace(environment=1)
+
+    scene.use({"a": {}, "b": {}})
     assert scene.opens("token") is None
-
-    def get_ready() -> None:
-        if len(scene.admit.asked) == 2:
-            scene.admit.opened["token"] = ALL._replace(environment=1)
-            scene.callers.reroute_tokens()
-
     scene.admit.meanwhile = get_ready
-    assert await scene.find("token") is scene.served["b"].service is scene.opens("token")
-    assert len(scene.admit.asked) == 3
+    assert await scene.find("token") is scene.environment("b").service is scene.opens("token")
+
+
+async def no_more() -> None:
+    """Do nothing."""
 
 
 @asynchronous
@@ -154,14 +161,14 @@ async def test_environments() -> None:
     """A token opens the service of its environment. One whose environment is not there cannot be looked up now."""
     scene = Scene("x", "y")
     scene.admit.opened |= {"x": ALL, "y": OF_A._replace(environment=1), "z": ALL._replace(environment=2)}
-    assert await scene.find("x") is scene.served["x"].service
+    assert await scene.find("x") is scene.environment("x").service
     of_y = await scene.find("y")
-    assert of_y is not None and of_y.sources.usage is scene.served["y"].counters
+    assert of_y is not None and of_y.sources.usage is scene.made[1].counters
     scene.admit.asked.clear()
     with pytest.raises(HttpError) as caught:
         await scene.find("z")
     assert caught.value.status == 503 and scene.opens("z") is None and scene.admit.asked == ["z"] * MAX_TRIES
-    assert scene.opens("key-x") is scene.served["x"].service
+    assert scene.opens("key-x") is scene.environment("x").service
 
 
 @asynchronous
@@ -184,19 +191,19 @@ async def test_a_token_that_is_taken_back() -> None:
     for token in ("whole", "part", "stays"):
         await scene.find(token)
     for token in ("whole", "part", "nobody", "key"):
-        scene.callers.revoke(token)
+        scene.generations.revoke(token)
     assert [scene.opens(token) for token in ("whole", "part")] == [None, None]
-    assert scene.opens("stays") is not None and scene.opens("key") is scene.served[""].service
+    assert scene.opens("stays") is not None and scene.opens("key") is scene.environment().service
 
 
 @pytest.mark.parametrize("names", [(), ("x",)])
 @asynchronous
-async def test_a_reload_forgets_tokens(names: tuple[str, ...]) -> None:
+async def test_a_generation_forgets_tokens(names: tuple[str, ...]) -> None:
     """No service accepts one until it is looked up again: also not that of the only environment, which gets unknown keys, too."""
     scene = Scene(*names)
     scene.admit.opened |= {"whole": ALL, "part": OF_A, "server": ALL._replace(is_server=True)}
     services = [await scene.find(token) for token in scene.admit.opened]
-    scene.callers.refresh()
+    scene.use({name: {} for name in names})
     for token, service in zip(scene.admit.opened, services, strict=True):
         assert service is not None and scene.opens(token) is None
         keys = service.keys
@@ -207,14 +214,26 @@ async def test_a_reload_forgets_tokens(names: tuple[str, ...]) -> None:
 
 
 @asynchronous
+async def test_services_for_some_projects_outlive_other_keys() -> None:
+    """They have no listed keys, so what they have cached goes on. With other settings they are made again."""
+    scene = Scene("x")
+    scene.admit.opened["token"] = OF_A
+    service = await scene.find("token")
+    scene.use({"x": {"client_keys": "new"}})
+    assert scene.opens("token") is None and await scene.find("token") is service
+    scene.use({"x": {"client_keys": "new", "cors_origin": "https://a"}})
+    assert await scene.find("token") is not service
+
+
+@asynchronous
 async def test_a_token_that_is_taken_back_while_it_is_looked_up() -> None:
     """The answer about it may be older than the revocation: it is asked about again, and not admitted."""
     scene = Scene()
     scene.admit.opened["token"] = ALL
 
-    def revoke_once() -> None:
+    async def revoke_once() -> None:
         if scene.admit.opened.pop("token", None):
-            scene.callers.revoke("token")
+            scene.generations.revoke("token")
 
     scene.admit.meanwhile = revoke_once
     assert await scene.find("token") is None
@@ -226,13 +245,17 @@ async def test_tokens_are_taken_back_all_the_time() -> None:
     """The caller is told to try again after some tries, and nothing is admitted."""
     scene = Scene()
     scene.admit.opened["token"] = ALL
-    scene.admit.meanwhile = lambda: scene.callers.revoke("another")
+
+    async def revoke_another() -> None:
+        scene.generations.revoke("another")
+
+    scene.admit.meanwhile = revoke_another
     with pytest.raises(HttpError) as caught:
         await scene.find("token")
     assert caught.value.status == 503 and scene.opens("token") is None
     assert len(scene.admit.asked) == MAX_TRIES
-    scene.admit.meanwhile = lambda: None
-    assert await scene.find("token") is scene.served[""].service
+    scene.admit.meanwhile = no_more
+    assert await scene.find("token") is scene.environment().service
 
 
 @asynchronous
@@ -241,12 +264,11 @@ async def test_an_environment_that_is_replaced() -> None:
     scene = Scene()
     scene.admit.opened["token"] = OF_A
     former = await scene.find("token")
-    replacement = scene.serve(scene.served[""].setup)
-    scene.callers.refresh()
+    replacement = scene.replace("")
     assert scene.opens("token") is None
     scene.admit.opened["token"] = OF_A._replace(environment=replacement.number)
     made = await scene.find("token")
-    assert made is not None and made is not former and made.sources.usage is scene.served[""].counters
+    assert made is not None and made is not former and made.sources.usage is scene.made[-1].counters
 
 
 @asynchronous
@@ -255,13 +277,15 @@ async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
     scene = Scene("x", "y")
     scene.admit.opened["token"] = ALL
 
-    def replace_once() -> None:
-        scene.admit.meanwhile = lambda: scene.admit.opened.update(token=ALL._replace(environment=made.number))
-        made = scene.serve(scene.served["x"].setup)
-        scene.callers.refresh()
+    async def replace_once() -> None:
+        async def answer_anew() -> None:
+            scene.admit.opened["token"] = ALL._replace(environment=made.number)
+
+        scene.admit.meanwhile = answer_anew
+        made = scene.replace("x")
 
     scene.admit.meanwhile = replace_once
-    assert await scene.find("token") is scene.served["x"].service is scene.opens("token")
+    assert await scene.find("token") is scene.environment("x").service is scene.opens("token")
     assert len(scene.admit.asked) == 3, "the second answer was made before it was known"
     scene.admit.opened["other"] = ALL
     with pytest.raises(HttpError):
