@@ -123,7 +123,7 @@ class PoolScene:
             render_metrics=lambda: b"the metrics",
             look_up=self.look_up,
             list_valid_tokens=lambda: self.valid,
-            options={"port": 3000} if len(names) > 1 else None,
+            options={"port": 3000},
             has_started=lambda: self.has_started,
             clock=self.clock,
             log=self.log,

@@ -30,7 +30,7 @@ from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import present, readings
-from flagsvc.proxy.environment import Environment, make_admin_address_service, make_shown_counters
+from flagsvc.proxy.environment import Environment, make_shown_counters
 from flagsvc.proxy.generation import Generations
 from flagsvc.proxy.runtime import list_notices, make_directory
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
@@ -146,14 +146,10 @@ class ParentProcess:
 
     @cached_property
     def desk(self) -> Contract:
-        """What answers at the operators' address: their service, and pages."""
+        """What answers at the operators' address: their service, and pages. The parent does, so that no worker is needed."""
         from flagsvc.proxy.desk import make_desk  # most proxies have no such address
 
-        generations = self.generations
-        setup, sources = generations.setup, generations.sources
-        # The parent answers operators itself, so that this does not depend on the workers.
-        operators = make_admin_address_service(setup, sources, generations.readiness, self.gather_metrics)
-        return make_desk(setup, operators, sources, generations, self.gather_counts)
+        return make_desk(self.generations, self.gather_counts)
 
     async def gather_counts(self) -> Readings:
         """Return the present counters of all processes together."""

@@ -5,15 +5,11 @@ Only a proxy with `adminAddress` imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from flagsvc.http.client.addresses import shown
 from flagsvc.http.contract import Contract
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.sign_in_tries import SignInTries
-from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.api.sources import Sources
-from flagsvc.proxy.environment import Environment
+from flagsvc.proxy.generation import Generations
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.desk import PagesContract
 from flagsvc.proxy.pages.page import TEMPLATES
@@ -24,13 +20,12 @@ from flagsvc.proxy.setup import ProxySetup
 from flagsvc.proxy.upstream_sync import UpstreamSync
 
 
-def make_desk(
-    setup: ProxySetup, service: Service, sources: Sources, environments: Iterable[Environment], read_counts: ReadCounts
-) -> Contract:
+def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
     """Return the contract of the operators' address: the service for operators, and pages unless the option is off.
 
-    `environments` gives those that answer at the moment. `read_counts` returns the counters of all processes that answer callers.
+    `read_counts` returns the counters of all processes that answer callers.
     """
+    setup, service = generations.setup, generations.operators
     options = setup.options
     if options.admin_address is None or not options.admin_pages:
         return service
@@ -43,9 +38,9 @@ def make_desk(
         log=setup.service_log,
         secrets=setup.secrets,
         readiness=service.readiness,
-        workers=sources.worker_pool,
+        workers=generations.sources.worker_pool,
         list_environments=lambda: {
-            each.name: show(each.setup, each.feed) for each in environments if isinstance(each.feed, UpstreamSync)
+            each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },
         read_counts=read_counts,
         resolved=setup.resolved,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ from flagsvc.proxy.api.samples import count_former, readings
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import FormerCounts, Loops, SingleProcess, Sources, TokenStatus, WorkerProcesses
-from flagsvc.proxy.environment import AnyHolder, Environment, Services, make_counters
+from flagsvc.proxy.environment import AnyHolder, Environment, Services, make_admin_address_service, make_counters
 from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.scoped_services import ScopedServices
 from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
@@ -96,7 +96,8 @@ class Generations:
         self._on_change = on_change
         self._is_quiet = is_quiet
         self._finder = None if admit is None else ServiceFinder(self, admit)
-        self._services = Services(fetch_metrics or self.render_metrics, self._describe_tokens)
+        self._fetch_metrics = fetch_metrics or self.render_metrics
+        self._services = Services(self._fetch_metrics, self._describe_tokens)
         self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
         self._former: dict[str, FormerCounts] = {}
         self._feeds: dict[Feed, asyncio.Task[None] | None] = {}
@@ -141,6 +142,11 @@ class Generations:
     def looks_up_tokens(self) -> bool:
         """Whether any environment accepts tokens that no option lists."""
         return any(each.looks_up_tokens for each in (*self, *self.wanted))
+
+    @cached_property
+    def operators(self) -> Service:
+        """The HTTP service of the operators' address."""
+        return make_admin_address_service(self.setup, self.sources, self.readiness, self._fetch_metrics)
 
     # ---- the life of the process
 

@@ -20,7 +20,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import readings
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.environment import Environment, make_admin_address_service, make_shown_counters
+from flagsvc.proxy.environment import Environment, make_shown_counters
 from flagsvc.proxy.generation import Generations
 from flagsvc.proxy.setup import ProxySetup
 from flagsvc.proxy.token_directory import TokenDirectory
@@ -57,13 +57,10 @@ class ProxyRuntime:
 
     @cached_property
     def desk(self) -> Contract:
-        """What answers at the operators' address: a service for them, and pages."""
+        """What answers at the operators' address: their service, and pages."""
         from flagsvc.proxy.desk import make_desk  # most proxies have no such address
 
-        generations = self.generations
-        setup, sources = generations.setup, generations.sources
-        operators = make_admin_address_service(setup, sources, generations.readiness, generations.render_metrics)
-        return make_desk(setup, operators, sources, generations, self.read_counts)
+        return make_desk(self.generations, self.read_counts)
 
     async def read_counts(self) -> Readings:
         """Return the present counters."""

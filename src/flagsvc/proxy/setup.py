@@ -92,7 +92,7 @@ class ProxySetup:
     own_secrets: OwnSecrets
     loops: dict[str, RestartCounter] = field(default_factory=dict)
     name: str = ""
-    side: object = None
+    side: object = field(default=None, repr=False)
     environments: tuple[ProxySetup, ...] = ()
     checked_folders: set[str] = field(default_factory=set)
     resolved: Resolved | None = field(default=None, repr=False)

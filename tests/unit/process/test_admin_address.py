@@ -15,12 +15,12 @@ from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
 from flagsvc.process.admin_address import listening_notices, make_admin_address_server
+from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.application import create_app
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup
 from support.aio import asynchronous
 from support.apps_options import options
-from support.environments import only
 
 HOST = "127.0.0.1"
 METRICS = "/proxy/internal-backstage/prometheus"
@@ -52,7 +52,7 @@ async def test_what_operators_get() -> None:
     """Liveness and metrics answer before there is a configuration, health and readiness say that there is none."""
     made = proxy_setup(admin_address=f"{HOST}:0", proxy_base_path="/base")
     world = ProxyRuntime(made)
-    admin_address_server = make_admin_address_server(made.options, lambda: world.operators, ())
+    admin_address_server = make_admin_address_server(made.options, lambda: world.generations.operators, ())
     assert admin_address_server is not None
     port = int(admin_address_server.line.rpartition(":")[2])
     assert admin_address_server.line == f"flagsvc admin on http://{HOST}:{port}"
@@ -76,22 +76,29 @@ async def test_what_operators_get() -> None:
         await asked(port, "GET /livez HTTP/1.1")
 
 
+def service_of(world: ProxyRuntime) -> Service:
+    """Return the service of the only environment."""
+    return world.generations.current.service
+
+
 @asynchronous
 async def test_the_callers_side_has_no_metrics() -> None:
     """With an own address, operators get no answer elsewhere. Without one, and mounted, they do."""
     apart, together = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0")), ProxyRuntime(proxy_setup())
-    assert METRICS.encode() not in only(apart).service.resources
-    assert METRICS.encode() in only(together).service.resources
+    assert METRICS.encode() not in service_of(apart).resources
+    assert METRICS.encode() in service_of(together).resources
     mounted = create_app(proxy_setup(admin_address=f"{HOST}:0").options)
-    assert METRICS.encode() in only(mounted).service.resources
-    assert b"/proxy" in only(apart).service.resources and b"/proxy" not in apart.operators.resources
+    assert METRICS.encode() in service_of(mounted._runtime).resources
+    assert b"/proxy" in service_of(apart).resources and b"/proxy" not in apart.generations.operators.resources
 
 
 @asynchronous
 async def test_both_sides_know_that_the_process_ends() -> None:
-    """There is one readiness."""
+    """Readiness fails in both."""
     world = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0"))
-    assert world.operators.readiness is only(world).service.readiness
+    world.generations.drain()
+    for service in (world.generations.operators, service_of(world)):
+        assert service.readiness.find_objection() == "draining"
 
 
 @asynchronous
@@ -99,7 +106,7 @@ async def test_the_end(tmp_path: Path) -> None:
     """A kept connection is closed, one that says nothing is cut off; the socket's file is gone."""
     made = proxy_setup(admin_address=f"unix:{tmp_path}/a.sock", socket_mode="600")
     world = ProxyRuntime(made)
-    admin_address_server = make_admin_address_server(made.options, lambda: world.operators, ())
+    admin_address_server = make_admin_address_server(made.options, lambda: world.generations.operators, ())
     assert admin_address_server is not None
     async with admin_address_server:
         assert admin_address_server.line == f"flagsvc admin on http://unix:{tmp_path}/a.sock:"
@@ -122,17 +129,17 @@ def test_an_address_that_cannot_be_had() -> None:
         made = proxy_setup(admin_address=f"{HOST}:{taken.getsockname()[1]}")
         world = ProxyRuntime(made)
         with pytest.raises(ListenError, match="another program is listening there"):
-            make_admin_address_server(made.options, lambda: world.operators, [callers])
+            make_admin_address_server(made.options, lambda: world.generations.operators, [callers])
         assert callers.fileno() == -1
 
 
 def test_none_is_the_default() -> None:
     """There are one or two lines to print."""
     made = proxy_setup()
-    assert make_admin_address_server(made.options, lambda: ProxyRuntime(made).operators, ()) is None
+    assert make_admin_address_server(made.options, lambda: ProxyRuntime(made).generations.operators, ()) is None
     assert listening_notices("http://a", None) == [Notice(f"flagsvc {version_text()} listening on http://a")]
     other = make_admin_address_server(
-        proxy_setup(admin_address=f"{HOST}:0").options, lambda: ProxyRuntime(made).operators, ()
+        proxy_setup(admin_address=f"{HOST}:0").options, lambda: ProxyRuntime(made).generations.operators, ()
     )
     assert other is not None
     assert listening_notices("http://a", other) == [

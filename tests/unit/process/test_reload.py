@@ -211,63 +211,41 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_keys_that_come_with_other_flags(tmp_path: Path) -> None:
-    """They wait for the restart that the other option needs, and so does the token: nothing is applied by halves."""
+    """They are applied with everything else. Former keys do not open other flags: there is no overlap."""
     async with scene(tmp_path) as around:
         around.environment |= {"FLAGSVC_PROJECT_NAME": "other"}
         around.write("keys", "second-key")
-        around.write("token", "api-token-two")
+        around.write("token", "*:development.two")
         await around.look()
-        assert around.applied == [] and around.reload.options.client_keys == ("first-key",)
-        told = [
-            ("warn", "these options have changed and need a restart"),
-            ("warn", "new keys and tokens wait for the restart that these options need"),
-        ]
-        assert around.events == told and around.log.lines[1].fields == {"options": "projectName"}
-        around.reload.request_reload()
-        await until(lambda: len(around.events) == 3)
-        assert around.events[2] == ("info", "the configuration was read again, nothing has changed")
-        del around.environment["FLAGSVC_PROJECT_NAME"]
-        around.reload.request_reload()
-        await until(lambda: around.applied)
-        assert around.applied[0].client_keys == ("second-key", "first-key"), (
-            "now they are for the flags that are served"
-        )
-        assert around.applied[0].flagsvc_api_token == "api-token-two"
-
-
-@asynchronous
-async def test_a_key_that_is_taken_away_while_others_wait(tmp_path: Path) -> None:
-    """It ends at once."""
-    async with scene(tmp_path) as around:
-        around.write("keys", "first-key,leaked-key")
+        [applied] = around.applied
+        assert (applied.project_name, applied.client_keys) == ("other", ("second-key",))
+        assert around.events == [("info", "options have changed")]
+        assert around.log.lines[0].fields == {"options": "flagsvcApiToken, projectName, clientKeys"}
+        around.write("keys", "third-key")
+        around.environment |= {"FLAGSVC_FETCH_INTERVAL": "7000"}
         await around.look()
-        around.environment |= {"FLAGSVC_URL": "http://127.0.0.1:2/api"}
-        around.write("keys", "first-key")
-        await around.look()
-        assert [each.client_keys for each in around.applied] == [("first-key", "leaked-key"), ("first-key",)]
-        assert around.applied[1].flagsvc_url == URL
-        assert around.log.at("warn") == ["these options have changed and need a restart"]
+        assert around.applied[1].client_keys == ("third-key", "second-key"), "the flags are the same"
+        assert around.applied[1].refresh_interval == 7000
 
 
 @asynchronous
 async def test_a_token_of_another_environment(tmp_path: Path) -> None:
-    """It needs a restart, which is told, and the keys that come with it wait. One of the same environment is used at once."""
+    """It is applied as well, without an overlap of keys; a token of the same scope has one."""
     async with scene(tmp_path) as around:
         around.write("token", "*:development.one")
         await around.look()
         around.write("token", "*:production.two")
         around.write("keys", "second-key")
         await around.look()
-        assert [each.flagsvc_api_token for each in around.applied] == ["*:development.one"]
-        assert around.applied[0].client_keys == ("first-key",)
-        assert around.log.at("warn") == [
-            "flagsvcApiToken is of another project or environment now and needs a restart",
-            "new keys and tokens wait for the restart that these options need",
-        ]
-        around.write("token", "*:development.three")
+        around.write("token", "*:production.three")
+        around.write("keys", "third-key")
         await around.look()
-        assert around.applied[-1].flagsvc_api_token == "*:development.three"
-        assert around.applied[-1].client_keys == ("second-key", "first-key")
+        assert [(each.flagsvc_api_token, each.client_keys) for each in around.applied] == [
+            ("*:development.one", ("first-key",)),
+            ("*:production.two", ("second-key",)),
+            ("*:production.three", ("third-key", "second-key")),
+        ]
+        assert around.log.at("warn") == []
 
 
 @asynchronous

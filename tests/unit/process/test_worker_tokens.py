@@ -149,15 +149,17 @@ async def test_an_environment_that_gets_its_first_configuration() -> None:
 
 @asynchronous
 async def test_keys_that_change_meanwhile() -> None:
-    """The environment is the same, so the answer counts."""
+    """The next generation has the same environment, so the second answer is like the first one."""
     other = told(1, "other")
     async with worker(told(0, "x", **DEVELOPMENT), other) as made:
         made.serve(0, "dev-flag")
+        await turns()
         asking = asyncio.ensure_future(made.request())
         question = await made.question()
         made.say(opened(question, 0), messages.Reload(1, [told(0, "x", client_keys="new", **DEVELOPMENT), other]))
+        made.say(opened(await made.question(2), 0))
         assert await asking == await made.request() == (200, ["dev-flag"])
-        assert len(made.questions) == 1
+        assert len(made.questions) == 2
 
 
 @asynchronous

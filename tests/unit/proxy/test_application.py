@@ -14,7 +14,6 @@ import pytest
 
 import flagsvc
 from flagsvc import ExtensionError, ProxyApp, ProxyOptions, create_app
-from support.environments import only
 
 
 @pytest.fixture
@@ -67,17 +66,18 @@ def test_ready_has_a_time_limit(tmp_path: Path) -> None:
 
 
 def test_other_keys(app: ProxyApp) -> None:
-    """They are used at once. With options for other flags they wait, and only keys that are taken away end."""
+    """They are used at once. New keys that come with other flags open nothing yet, and keys that are taken away end."""
 
     def opened(**given: str) -> str:
         app.renew(dataclasses.replace(app.options, **given))  # type: ignore[arg-type]
-        keys = only(app).service.keys.client
+        [environment] = app._runtime.generations
+        keys = environment.service.keys.client
         return " ".join(key for key in ("key", "new", "newer") if keys.contains(key.encode()))
 
     assert opened(client_keys="key,new") == "key new"
-    assert opened(client_keys="newer", name_prefix="x") == "key new"
-    assert opened(client_keys="new", name_prefix="x") == "new"
-    assert opened(client_keys="newer") == "newer" and app.options.name_prefix is None
+    assert opened(client_keys="newer,new", name_prefix="x") == "new"
+    assert opened(client_keys="key,newer", port="1") == "" and app.options.port == 3000
+    assert opened(client_keys="key,newer", name_prefix="") == "key newer" and app.options.name_prefix is None
 
 
 def test_closing_in_another_loop(app: ProxyApp) -> None:

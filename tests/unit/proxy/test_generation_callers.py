@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.environment import AnyHolder, join_origins, make_admin_address_service
+from flagsvc.proxy.environment import AnyHolder, join_origins
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.generation_scene import GenerationScene, Given, ask, running, validate
@@ -234,7 +233,7 @@ async def test_the_operators_address() -> None:
     """It has the metrics of all environments, and the readiness of the process; it has no keys and no CORS."""
     scene = serving({"a": {}, "b": {}}, admin_address="127.0.0.1:9")
     around = scene.generations
-    service = make_admin_address_service(around.setup, around.sources, around.readiness, around.render_metrics)
+    service = around.operators
     text = await metrics(service)
     assert [name for name in "ab" if f'flagsvc_usage_waiting{{environment="{name}"}} 0.0' in text] == ["a", "b"]
     assert ask(service, "/readyz").status == 200 and ask(service, "/proxy", "key-a").status == 404
@@ -249,7 +248,7 @@ async def test_the_metrics_of_a_single_environment() -> None:
     scene = await running({}, client_keys="key", flagsvc_api_token="t")
     scene.open("key", "no")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
-    assert 'flagsvc_requests_total{method="GET",route="/proxy",status="200"} 1.0' in text
+    assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 1.0' in text
     assert "flagsvc_answer_cache_misses_total 1.0" in text and "environment=" not in text.replace('environment=""', "")
     scene.more["refresh_interval"] = 1
     scene.use({})
@@ -260,6 +259,5 @@ async def test_the_metrics_of_a_single_environment() -> None:
     await turns()
     scene.open("key")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
-    assert 'flagsvc_requests_total{method="GET",route="/proxy",status="200"} 2.0' in text
+    assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 2.0' in text
     assert "flagsvc_answer_cache_misses_total 2.0" in text and 'flagsvc_environment_pending{environment=""} 0.0' in text
-    assert isinstance(scene.generations.render_metrics(), Awaitable)

@@ -269,11 +269,11 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
     folder.mkdir()
     folder.chmod(mode)
     log = RecordingLog()
-    made = only(ProxyRuntime(make_setup(options(storage=folder.as_uri(), logger=log))))
+    made = ProxyRuntime(make_setup(options(storage=folder.as_uri(), logger=log)))
 
     async def main() -> None:
         made.generations.start()
-        await until(lambda: made.folder_check is None or made.folder_check.done())
+        await until(lambda: (check := only(made).folder_check) is None or check.done())
         await made.generations.stop()
 
     asyncio.run(main())

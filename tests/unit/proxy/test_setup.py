@@ -319,7 +319,7 @@ def test_tokens_of_other_environments(old: str, new: str, is_other: bool) -> Non
         ({"refresh_interval": 1}, False, True),
         ({"flagsvc_app_name": "x", "flagsvc_instance_id": "y"}, False, True),
         ({"answer_cache_bytes": 7}, False, True),
-        ({"hash_encoding": "latin-1"}, False, True),
+        ({"hash_encoding": "utf8"}, False, True),
         ({"flagsvc_url": "http://other/api", "tags": "a:b"}, True, True),
         ({"project_name": "p", "name_prefix": "n"}, True, True),
         ({"upstream_headers": "X-Tenant: a"}, True, True),

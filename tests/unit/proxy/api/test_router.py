@@ -10,7 +10,7 @@ import pytest
 from flagsvc.http.call import Call
 from flagsvc.http.keys import salted
 from flagsvc.http.messages import Headers, Request, Response
-from flagsvc.proxy.api.router import KeyTable, Router
+from flagsvc.proxy.api.router import Entrance, KeyTable, Router
 from flagsvc.proxy.api.service import Service
 from support.serving import FakeSnapshot, Serving
 
@@ -28,13 +28,9 @@ class Routed:
         self.b = Serving(
             FakeSnapshot(b"b"), client_keys=("key-b",), server_tokens=(), cors_origin=("https://b.example",), **settings
         )
-        self.router = Router(self.process.service)
-        self.use(self.a, self.b)
-
-    def use(self, *environments: Serving) -> None:
-        """Route to these environments by their keys."""
-        settings = [(each.service, each.service.settings) for each in environments]
-        self.router.use([(key, each) for each, of in settings for key in (*of.client_keys, *of.server_tokens)])
+        settings = [(each.service, each.service.settings) for each in (self.a, self.b)]
+        listed = [(key, each) for each, of in settings for key in (*of.client_keys, *of.server_tokens)]
+        self.router = Router(self.process.service, listed)
 
     def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:
         """Return the answer to a request."""
@@ -64,19 +60,17 @@ def total(service: Service) -> int:
 
 
 def test_keys_and_their_services() -> None:
-    """A key opens the service that it was put in with, and nothing once others have replaced it."""
-    table, one, other = KeyTable(), Serving().service, Serving().service
-    table.replace([("k1", one), ("k2", one), ("k3", other)])
-    assert [table.find(key) for key in (b"k1", b"k2", b"k3", b"k4", b"")] == [one, one, other, None, None]
-    table.replace([("k2", other)])
-    assert [table.find(key) for key in (b"k1", b"k2", b"k3")] == [None, other, None]
+    """A key opens the service that it was put in with, the last one if there are several."""
+    one, other = Serving().service, Serving().service
+    table = KeyTable([("k1", one), ("k2", one), ("k3", other), ("k1", other)])
+    assert [table.find(key) for key in (b"k1", b"k2", b"k3", b"k4", b"")] == [other, one, other, None, None]
 
 
 @pytest.mark.parametrize("sent", [b"key", b" key\t", b"Bearer key", b"bearer   key ", b"BEARER key"])
 def test_how_a_key_is_sent(sent: bytes) -> None:
     """Alone or after `Bearer`, with blanks around it."""
-    table, service = KeyTable(), Serving().service
-    table.replace([("key", service)])
+    service = Serving().service
+    table = KeyTable([("key", service)])
     assert table.find(sent) is service
 
 
@@ -85,22 +79,20 @@ def test_how_a_key_is_sent(sent: bytes) -> None:
 )
 def test_what_is_no_key(sent: bytes) -> None:
     """Nothing else opens a service."""
-    table = KeyTable()
-    table.replace([("key", Serving().service)])
+    table = KeyTable([("key", Serving().service)])
     assert table.find(sent) is None
 
 
 def test_a_key_that_begins_with_the_word() -> None:
     """Such a key opens as it is, and after the word."""
-    table, service = KeyTable(), Serving().service
-    table.replace([("Bearer x", service)])
+    service = Serving().service
+    table = KeyTable([("Bearer x", service)])
     assert table.find(b"Bearer x") is service and table.find(b"Bearer Bearer x") is service and table.find(b"x") is None
 
 
 def test_no_key_is_kept() -> None:
     """The table has only salted digests."""
-    table = KeyTable()
-    table.replace([("key", Serving().service)])
+    table = KeyTable([("key", Serving().service)])
     assert list(table.listed) == [salted(b"key")]
 
 
@@ -229,13 +221,15 @@ def test_an_environment_without_a_configuration() -> None:
 def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
     """Keys that change between the head and the body of a request do not matter to it."""
     routed = Routed()
+    entrance = Entrance(routed.router)
     headers: Headers = [(b"authorization", b"key-a"), *FORM]
-    admitted = routed.router.admit(Request(b"POST", b"/proxy", b"", headers, peer="192.0.2.1"))
+    admitted = entrance.admit(Request(b"POST", b"/proxy", b"", headers, peer="192.0.2.1"))
     assert isinstance(admitted, Call) and admitted.limit == routed.a.service.settings.body_limit
-    routed.use(routed.b)
-    answer = routed.router.answer(admitted, b"{}")
+    entrance.current = Router(routed.process.service, [("key-b", routed.b.service)])
+    answer = entrance.answer(admitted, b"{}")
     assert isinstance(answer, Response) and (answer.status, answer.body) == (200, b"a")
-    assert routed.get(b"/proxy", b"key-a").status == 401
+    refused = entrance.admit(Request(b"GET", b"/proxy", b"", headers))
+    assert isinstance(refused, Response) and refused.status == 401
 
 
 def test_a_call_that_nobody_admitted() -> None:
@@ -272,9 +266,18 @@ def test_a_head_that_makes_a_check_raise() -> None:
     assert isinstance(answer, Response) and answer.status == 500
 
 
-def test_another_service_of_the_process() -> None:
-    """It may be replaced while the router is in use."""
+def test_another_contract() -> None:
+    """It answers the next request on every connection, and everything else that a transport asks. A call keeps who admitted it."""
     routed = Routed()
-    routed.router.process = Serving(FakeSnapshot(b"other"), client_keys=(), server_tokens=()).service
-    assert routed.get(b"/proxy", b"key-a").status == 200 and routed.get(b"/proxy").status == 401
-    assert routed.answered() == ["a"]
+    entrance = Entrance(routed.router)
+    begun = entrance.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", b"key-a")]))
+    assert isinstance(begun, Call)
+    other = Serving(FakeSnapshot(b"other"), client_keys=("key-a",))
+    entrance.current = other.service
+    again = entrance.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", b"key-a")]))
+    assert isinstance(again, Call)
+    answers = [entrance.answer(call, b"") for call in (begun, again)]
+    assert [each.body for each in answers if isinstance(each, Response)] == [b"a", b"other"]
+    assert entrance.network("192.0.2.1") == other.service.network("192.0.2.1")
+    assert [entrance.early_refusal(status).status for status in (400, 431, 503)] == [400, 431, 503]
+    assert entrance.tls_refusal().status == 400 and entrance.fail(again, ValueError()).status == 500

@@ -245,18 +245,6 @@ async def test_keys_before_the_start() -> None:
 
 
 @asynchronous
-async def test_a_switch_is_told() -> None:
-    """After the holder has the configuration, and before the parent knows."""
-    async with pair() as both:
-        seen: list[object] = []
-        both.link.on_switch = lambda: seen.append((both.holder.current, both.of(messages.Switched)))
-        both.parent.send(messages.Prepare(1), document("a"))
-        both.parent.send(messages.Switch(1))
-        await until(lambda: both.of(messages.Switched))
-        assert seen == [(both.holder.current, [])] and both.holder.current is not None
-
-
-@asynchronous
 async def test_tokens() -> None:
     """Questions about tokens go to the parent, and its answers to those who wait. A token that is taken back is passed on."""
     revoked: list[str] = []

@@ -13,11 +13,11 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
 
 ENVIRONMENTS = [
-    messages.EnvironmentOptions(3, "a", {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, True, True),
-    messages.EnvironmentOptions(4, "b", {}, False, False),
+    messages.EnvironmentOptions(3, "a", {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, True),
+    messages.EnvironmentOptions(4, "b", {}, False),
 ]
 DOWN: list[messages.Message] = [
-    messages.Welcome(1, ENVIRONMENTS, [[3], [4, 5]], {"port": 3000}, True),
+    messages.Welcome(1, ENVIRONMENTS, ENVIRONMENTS, [[3], [4, 5]], {"port": 3000}, True),
     messages.Prepare(1, 3),
     messages.Switch(2, 3),
     messages.Checked(2.5, 3),
@@ -84,7 +84,7 @@ def test_no_kind_is_left_out() -> None:
 def test_options_are_not_shown() -> None:
     """The repr of Welcome and of Reload shows no options."""
     environments = [messages.EnvironmentOptions(3, "a", {"flagsvc_api_token": "secret"})]
-    welcome = messages.Welcome(3, environments, [[5]], {"flagsvc_api_token": "secret"})
+    welcome = messages.Welcome(3, environments, environments, [[5]], {"flagsvc_api_token": "secret"})
     assert repr(welcome) == f"Welcome(3, {environments!r}, [[5]])" and "secret" not in repr(welcome)
     assert "secret" not in repr(messages.Reload(4, environments))
     assert repr(environments) == "[EnvironmentOptions(3, 'a')]"

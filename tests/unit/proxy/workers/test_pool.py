@@ -21,7 +21,7 @@ async def test_all_are_welcomed() -> None:
     async with pool_scene(3) as scene:
         welcomes = [worker.received[0] for worker in scene.made]
         assert sorted(each.worker for each in welcomes if isinstance(each, messages.Welcome)) == [0, 1, 2]
-        assert welcomes[0] == messages.Welcome(0, [served()], [[0], [1], [2]])
+        assert welcomes[0] == messages.Welcome(0, [served()], [], [[0], [1], [2]], {"port": 3000})
         assert scene.worker_pool.workers == 3
         assert scene.worker_pool.pids() == [worker.pid for worker in scene.made]
     assert scene.worker_pool.pids() == []
@@ -266,7 +266,7 @@ async def test_other_options() -> None:
         assert [worker.received_of(messages.Reload) for worker in scene.made] == [[messages.Reload(2, [sent])]] * 2
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
-        assert scene.made[2].received[0] == messages.Welcome(0, [sent], [[0], [1]])
+        assert scene.made[2].received[0] == messages.Welcome(0, [sent], [], [[0], [1]], {"port": 3000})
         assert scene.log.at("warn") == []
 
 

@@ -37,7 +37,7 @@ async def test_a_worker_is_told_all_environments() -> None:
     """
     async with pool_scene(1, names=NAMES) as scene:
         assert scene.made[0].received[0] == messages.Welcome(
-            0, [served(0, "a"), served(1, "b")], [[0]], {"port": 3000}, False
+            0, [served(0, "a"), served(1, "b")], [], [[0]], {"port": 3000}, False
         )
         scene.has_started = True
         key = object()
@@ -115,22 +115,21 @@ async def test_counts_of_an_environment_that_is_gone() -> None:
 
 @asynchronous
 async def test_an_environment_that_takes_the_place_of_another() -> None:
-    """All workers are told both until the change, and then only the new one; a worker that starts later knows no other."""
+    """All workers are told the new one. A worker that starts before the change is told both, and a later one no other."""
     async with pool_scene(2, names=NAMES) as scene:
         number = scene.add()
-        coming = served(number, "a", client_keys=["k"])
-        coming.is_current = False
-        await scene.reload(served(0, "a"), served(1, "b"), coming)
-        sent = [worker.received_of(messages.Reload)[-1] for worker in scene.made]
-        assert sent == [messages.Reload(2, [served(0, "a"), served(1, "b"), coming])] * 2
-        assert [each.is_current for each in sent[0].environments] == [True, True, False]
-        await scene.reload(served(number, "a"), served(1, "b"))
-        scene.worker_pool.forget_environment(0)
+        wanted, former = [served(number, "a"), served(1, "b")], served(0, "a", client_keys=["k"])
+        scene.worker_pool.use_environments(wanted, [former])
+        await scene.worker_pool.wait_reloaded()
+        assert [worker.received_of(messages.Reload)[-1] for worker in scene.made] == [messages.Reload(2, wanted)] * 2
         scene.made[0].end(1)
         await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
-        assert scene.made[2].received[0] == messages.Welcome(
-            0, [served(number, "a"), served(1, "b")], [[0], [1]], {"port": 3000}
-        )
+        assert scene.made[2].received[0] == messages.Welcome(0, wanted, [former], [[0], [1]], {"port": 3000})
+        await scene.reload(*wanted)
+        scene.worker_pool.forget_environment(0)
+        scene.made[1].end(1)
+        await scene.until(lambda: len(scene.made) == 4 and scene.made[3].received)
+        assert scene.made[3].received[0] == messages.Welcome(1, wanted, [], [[0], [1]], {"port": 3000})
         assert scene.log.at("warn") == []
 
 
