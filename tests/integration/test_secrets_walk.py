@@ -325,7 +325,9 @@ def test_objects_show_none() -> None:
     setup = make_setup(options)
     runtime = ProxyRuntime(setup)
     world = only(runtime)
-    for each in (options, setup, create_app(options), runtime, world, world.service, world.upstream, world.poller):
+    [environment] = generations = runtime.generations
+    made = (runtime, generations, generations.current, environment, environment.service)
+    for each in (options, setup, create_app(options), *made, world, world.upstream, world.poller):
         outputs.take(type(each).__name__, repr(each) + str(each) + f"{each}")
         for name, part in getattr(each, "__dict__", {}).items():
             if not isinstance(part, str | tuple | list):

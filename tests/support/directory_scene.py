@@ -7,6 +7,7 @@ from typing import cast
 
 from flagsvc import ProxyOptions
 from flagsvc.core.throttle import Throttle
+from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.token_directory import Admission, TokenDirectory
 from flagsvc.proxy.tokens import OwnSecrets, TokenGrant, TokenLookup, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.bounds import answer_deadline
@@ -101,7 +102,11 @@ class DirectoryScene:
             ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed")
         )
         self.directory = TokenDirectory(
-            lambda: self.places, self.secrets, self.log, Throttle(self.clock, 600), lambda: self.coming
+            lambda: cast("dict[str, Feed]", self.places),
+            self.secrets,
+            self.log,
+            Throttle(self.clock, 600),
+            lambda: cast("list[Feed]", self.coming),
         )
 
     async def look_up(self, token: str) -> Admission | None:

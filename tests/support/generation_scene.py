@@ -90,7 +90,7 @@ class GenerationScene:
             for name, each in given.items()
         }
         usual = {"flagsvc_url": "http://127.0.0.1:1/api", "logger": self.log, "storage": "none"}
-        return ProxyOptions(**{**usual, "environments": environments, **self.more})  # type: ignore[arg-type]
+        return ProxyOptions(**{**usual, "environments": environments, **self.more})
 
     def make(self, setup: ProxySetup) -> FakeFeed:
         """Make a feed, or fail."""

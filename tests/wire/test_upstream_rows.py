@@ -182,7 +182,7 @@ async def test_metrics_say_what_was_asked_by_name(tmp_path: Path) -> None:
             assert await proxy.named("on") == [True]
             assert await proxy.names() == ["on"]
             assert await next_metrics(around) == METRICS_S
-            assert only(proxy.app).service.sources.usage.unknown == 1
+            assert only(proxy.app).counters.unknown == 1
     [sent] = around.bodies("metrics")
     assert uuid.UUID(sent.pop("connectionId"))  # type: ignore[truthy-bool]
     assert sent == {
