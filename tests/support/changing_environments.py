@@ -11,7 +11,7 @@ from flagsvc.proxy.environments import Environments
 from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog, turns
-from support.tiny_engine import TinySnapshot
+from support.polling import snapshot_of
 
 Given = Mapping[str, Mapping[str, object]]
 """Options by name of environment."""
@@ -22,7 +22,7 @@ class FakeEnvironment:
 
     def __init__(self, setup: ProxySetup) -> None:
         self.setup = setup
-        self.holder: Holder[TinySnapshot] = Holder()
+        self.holder = Holder()
         self.calls: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -51,7 +51,7 @@ class FakeEnvironment:
 
     def get_ready(self) -> None:
         """Have a configuration."""
-        self.holder.replace(TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"'), 0)
+        self.holder.replace(snapshot_of(), ConfigurationDocument(b"{}", '"tag"'), 0)
 
     def fail(self) -> None:
         """Fail to get a configuration."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from random import Random
 
 from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.services import CallersSide, make_counters
@@ -20,7 +19,7 @@ class Served:
     def __init__(self, number: int, setup: ProxySetup, callers: CallersSide) -> None:
         self.number = number
         self.setup = setup
-        self.holder: Holder[Snapshot] = Holder()
+        self.holder = Holder()
         self.counters = make_counters(setup, self.holder)
         self.service: Service = callers.make_service(setup, self.holder, self.counters, Random(1))
 

@@ -18,7 +18,6 @@ from types import FrameType
 
 from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.process import process
@@ -56,7 +55,7 @@ class ParentEnvironment(UpstreamSync):
     """The upstream side of one environment in the parent. Its `number` is never that of another environment."""
 
     def __init__(self, setup: ProxySetup, number: int, worker_pool: WorkerPool, lookups: TokenLookups) -> None:
-        holder: SharedHolder[Snapshot] = SharedHolder()
+        holder = SharedHolder()
         counters = make_shown_counters(setup, holder)
         self.number = number
         self.setup = setup

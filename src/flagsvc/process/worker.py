@@ -22,7 +22,6 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Secrets
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
@@ -112,12 +111,12 @@ class WorkerListeners:
 class WorkerEnvironment:
     """One environment of a worker: its callers' side, which the parent fills. Its `number` is the parent's."""
 
-    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide, link: ParentLink[Snapshot]) -> None:
+    def __init__(self, number: int, setup: ProxySetup, callers: CallersSide, link: ParentLink) -> None:
         """Make the parts. The metrics of all processes come from the parent."""
         self.number = number
         self.setup = setup
         self.removed = asyncio.Event()
-        self.holder: Holder[Snapshot] = Holder()
+        self.holder = Holder()
         self.counters = make_counters(setup, self.holder)
         loops = partial(count_loop_restarts, setup)
         self.service = callers.make_service(setup, self.holder, self.counters, Random(), link.fetch_metrics, loops)
@@ -131,7 +130,7 @@ class WorkerEnvironment:
 class WorkerEnvironments:
     """The environments of a worker by the parent's numbers."""
 
-    def __init__(self, setup: ProxySetup, link: ParentLink[Snapshot], first: list[messages.EnvironmentOptions]) -> None:
+    def __init__(self, setup: ProxySetup, link: ParentLink, first: list[messages.EnvironmentOptions]) -> None:
         self._setup = setup
         self._link = link
         self._known: dict[int, WorkerEnvironment] = {}
@@ -277,7 +276,7 @@ class Worker:
     def __init__(self, setup: ProxySetup, welcome: messages.Welcome) -> None:
         self.setup = setup
         self.welcome = welcome
-        self.link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
+        self.link = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
         self.environments = WorkerEnvironments(setup, self.link, welcome.environments)
         self.environments.callers.readiness.has_started = welcome.has_started
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.log import Logger, locate_error
@@ -20,7 +20,7 @@ class RunningEnvironment(Protocol):
         """The setup that it runs with."""
 
     @property
-    def holder(self) -> Holder[Any]:
+    def holder(self) -> Holder:
         """The cell of its configuration."""
 
     def start(self) -> None:

@@ -15,7 +15,6 @@ from random import Random
 
 from flagsvc.core.notices import Notice
 from flagsvc.core.throttle import Throttle
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import readings
@@ -39,7 +38,7 @@ class EnvironmentRuntime(UpstreamSync):
 
     def __init__(self, setup: ProxySetup, number: int, callers: CallersSide, lookups: TokenLookups) -> None:
         """Make the parts. `callers` makes the service, and `lookups` what looks up tokens."""
-        holder: Holder[Snapshot] = Holder()
+        holder = Holder()
         super().__init__(setup, holder, make_shown_counters(setup, holder), Random(), tokens=lookups.find(setup))
         self.number = number
         self.setup = setup

@@ -55,7 +55,7 @@ class ServedEnvironment(Protocol):
         """Its setup."""
 
     @property
-    def holder(self) -> Holder[Snapshot]:
+    def holder(self) -> Holder:
         """The cell of its configuration."""
 
     @property
@@ -260,7 +260,7 @@ class CallersSide:
     def make_service(
         self,
         setup: ProxySetup,
-        holder: Holder[Snapshot] | ScopedHolder,
+        holder: Holder | ScopedHolder,
         counters: UsageCounters,
         random: Random,
         fetch_metrics: FetchMetrics | None = None,
@@ -299,10 +299,10 @@ def list_keys(environments: Iterable[ServedEnvironment]) -> Iterator[tuple[str, 
             yield key, environment.service
 
 
-class AnyHolder(Holder[Snapshot]):
+class AnyHolder(Holder):
     """The holder of the process. While any environment has a configuration it has one, too: without a toggle."""
 
-    def __init__(self, setup: ProxySetup, list_holders: Callable[[], Iterable[Holder[Snapshot]]]) -> None:
+    def __init__(self, setup: ProxySetup, list_holders: Callable[[], Iterable[Holder]]) -> None:
         self._empty = compile_document({"features": []}, setup.compile_options).snapshot
         self._list_holders = list_holders
         super().__init__()
@@ -317,13 +317,13 @@ class AnyHolder(Holder[Snapshot]):
         """Do nothing: it follows from the environments."""
 
 
-def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+def make_counters(setup: ProxySetup, holder: Holder) -> UsageCounters:
     """Return usage counters for the toggles that are served."""
     max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
     return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
 
 
-def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+def make_shown_counters(setup: ProxySetup, holder: Holder) -> UsageCounters:
     """Return usage counters of the process that has the pages, which show their sums."""
     made = make_counters(setup, holder)
     if setup.has_pages:
@@ -331,7 +331,7 @@ def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCou
     return made
 
 
-def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
+def served_names(holder: Holder) -> dict[str, frozenset[str]]:
     """Return the names of the served toggles, each with the names of its variants."""
     snapshot = holder.current
     return {} if snapshot is None else snapshot.names

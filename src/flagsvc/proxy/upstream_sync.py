@@ -17,7 +17,6 @@ from random import Random
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import is_included
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.changes import has_other_scope
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
@@ -60,10 +59,10 @@ class UpstreamSync:
     def __init__(
         self,
         setup: ProxySetup,
-        holder: Holder[Snapshot],
+        holder: Holder,
         counters: UsageCounters,
         random: Random,
-        prepare: Preparer[Snapshot] | None = None,
+        prepare: Preparer | None = None,
         tokens: TokenLookup | None = None,
     ) -> None:
         """Take the holder to fill and the counters to send.
@@ -185,7 +184,7 @@ class UpstreamSync:
         origin = ORIGINS.get(self.holder.state) or shown(self.options.flagsvc_url)
         return f"{count} toggle{'' if count == 1 else 's'} from {origin}"
 
-    def make_poller(self, setup: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
+    def make_poller(self, setup: ProxySetup, prepare: Preparer) -> Poller:
         """Return the loop that keeps the configuration current."""
         options = setup.options
         return Poller(
@@ -226,7 +225,7 @@ async def warn_if_exposed(store: FileStore, log: Logger) -> None:
         log.warn("the storage folder is open to others", folder=str(store.folder), mode=f"{mode:04o}", remedy=remedy)
 
 
-def make_preparer(setup: ProxySetup) -> Preparer[Snapshot]:
+def make_preparer(setup: ProxySetup) -> Preparer:
     """Return the preparer, which compiles documents."""
     return Preparer(Compiler(setup.compile_options), make_feature_filter(setup.options))
 

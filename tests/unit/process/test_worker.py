@@ -11,7 +11,6 @@ import pytest
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
 from flagsvc.process.worker import WorkerEnvironments, process_options
 from flagsvc.process.worker_start import portable_options
@@ -38,7 +37,7 @@ class Beginning:
     def __init__(self, *first: EnvironmentOptions) -> None:
         self.log = RecordingLog()
         setup = make_setup(ProxyOptions(**first[0].options), is_worker=True)
-        self.link: ParentLink[Snapshot] = ParentLink(worker=0, log=self.log, clock=setup.clock)
+        self.link = ParentLink(worker=0, log=self.log, clock=setup.clock)
         self.environments = WorkerEnvironments(setup, self.link, list(first))
 
     def use(self, *environments: EnvironmentOptions) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api.readiness import EnvironmentsReadiness
@@ -248,7 +247,7 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
 # ---- the holder of the process
 
 
-def shown(holder: Holder[Snapshot]) -> list[str] | None:
+def shown(holder: Holder) -> list[str] | None:
     """Return the toggles of a configuration, or None without one."""
     return None if holder.current is None else list(holder.current.names)
 
@@ -256,7 +255,7 @@ def shown(holder: Holder[Snapshot]) -> list[str] | None:
 def test_the_holder_of_the_process() -> None:
     """It has a configuration without a toggle while any environment has one."""
     side = Side({"a": {}, "b": {}})
-    holders: list[Holder[Snapshot]] = [Holder(), side.served["b"].holder]
+    holders: list[Holder] = [Holder(), side.served["b"].holder]
     held = AnyHolder(side.setup, lambda: holders)
     assert held.is_ready and shown(held) == []
     held.current = side.served["b"].holder.current
