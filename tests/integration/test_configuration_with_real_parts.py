@@ -161,17 +161,18 @@ async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anyb
 async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> None:
     """The event loop runs while thousands of toggles are compiled. The filter also applies to SDKs."""
     path = tmp_path / "flags.json"
-    path.write_bytes(document(*(f"flag-{number}" for number in range(3000))))
+    path.write_bytes(document("other", *(f"flag-{number}" for number in range(3000))))
     clock, log, holder = SystemClock(), RecordingLog(), Holder()
-    prepare = Preparer(Compiler(OPTIONS), lambda feature: is_included(feature, "p", "flag-29"))
+    options = CompileOptions(project="p", name_prefix="flag")
+    prepare = Preparer(Compiler(options), lambda feature: is_included(feature, "p", "flag"))
     source = FileSource(path, clock=clock, refresh_ms=50)
     document_storage = DocumentStorage(FileStore(tmp_path / "store"), "0123", log)
     poller = Poller(source, holder, prepare, document_storage, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)
     poller.start()
     await holder.wait_ready()
     assert holder.current is not None and len(holder.current.names) == 3000
-    assert holder.document is not None and len(json.loads(holder.document.body)["features"]) == 111
-    path.write_bytes(document("few"))
-    await until(lambda: holder.current is not None and list(holder.current.names) == ["few"])
+    assert holder.document is not None and len(json.loads(holder.document.body)["features"]) == 3000
+    path.write_bytes(document("flag"))
+    await until(lambda: holder.current is not None and list(holder.current.names) == ["flag"])
     await poller.stop()
     assert log.at("error") == []
