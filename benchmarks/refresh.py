@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import documents
 import engine_cases
 from flagsvc.engine.compile import CompileOptions, Compiler
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Preparer
 
 USERS = 5_000
@@ -37,13 +36,13 @@ def altered(document: dict[str, Any], count: int, version: int, rng: random.Rand
     return document | {"features": features}
 
 
-async def refresh(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> None:
+async def refresh(prepare: Preparer, holder: Holder, body: bytes) -> None:
     """Serve another document, as the poller does."""
     prepared = await prepare(body, holder.current)
     holder.replace(prepared.snapshot, prepared.document, len(prepared.left_out), len(prepared.odd))
 
 
-async def watched(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> list[float]:
+async def watched(prepare: Preparer, holder: Holder, body: bytes) -> list[float]:
     """Return the milliseconds of processor time of every turn of the loop during a refresh and after it."""
     turns: list[float] = []
     task = asyncio.ensure_future(refresh(prepare, holder, body))
@@ -61,7 +60,7 @@ async def watched(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: b
 
 async def measure(flags: int) -> None:
     """Print a row for each refresh."""
-    prepare, holder = Preparer(Compiler(CompileOptions())), Holder[Snapshot]()
+    prepare, holder = Preparer(Compiler(CompileOptions())), Holder()
     rng = random.Random(1)
     document = documents.document(flags)
     contexts = [engine_cases.context(at) for at in range(USERS)]

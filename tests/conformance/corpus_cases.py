@@ -9,18 +9,18 @@ where the answer is random, all of which must occur.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.usage import UsageCounters
 from flagsvc.testing import FakeClock, RecordingLog
 
 Json = dict[str, Any]
@@ -93,44 +93,21 @@ def cases() -> list[Case]:
     return [case for group in groups() for case in group]
 
 
-class Cell:
-    """A holder with one snapshot, and counters that count nothing."""
-
-    document = None
-    last_fetch_ms = last_update_ms = 0.0
-    state = "fresh"
-    problems = failures = 0
-    entries = unknown = full = refused = 0
-    checked = None
-    events: Mapping[str, int] = {}
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.current: Snapshot | None = snapshot
-
-    def count_all(self, names: list[str], states: list[bool]) -> None:
-        """Take a look-up."""
-
-    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
-        """Take a report."""
-
-    def finish_report(self) -> None:
-        """Accept that the report is complete."""
-
-
 class Ours:
     """Our service on one document, asked without a socket: the same checks, context and engine as behind one."""
 
     def __init__(self, document: Json, options: Json) -> None:
         compiled = compile_document(document, CompileOptions(hostname=HOST_NAME, **options))
         assert compiled.problems == []
-        cell = Cell(compiled.snapshot)
+        clock, holder = FakeClock(), Holder()
+        holder.replace(compiled.snapshot, ConfigurationDocument(b"", ""), 0)
         given: dict[str, Any] = {"app_name": APP_NAME, "enable_all_endpoint": True, "context_value_limit": 100_000}
         settings = ServiceSettings(client_keys=(KEY,), **given)
         parts: dict[str, Any] = {
-            "holder": cell,
-            "usage": cell,
+            "holder": holder,
+            "usage": UsageCounters(dict, clock.now),
             "log": RecordingLog(),
-            "clock": FakeClock(),
+            "clock": clock,
             "random": Random(1),
         }
         self.service = Service(settings, **parts)

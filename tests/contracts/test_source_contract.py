@@ -18,7 +18,7 @@ from flagsvc.proxy.upstream import Identity, Upstream, UpstreamSettings
 from flagsvc.testing import FakeSource, RecordingLog, RecordingUpstream
 from support.aio import asynchronous
 from support.loopback import Loopback, Request, loopback, reply
-from support.tiny_engine import document
+from support.polling import document
 
 Put = Callable[[bytes | None], None]
 """Makes the source give a document from now on, or fail (None)."""

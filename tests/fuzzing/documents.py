@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flagsvc.engine import operators
-from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
+from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
@@ -210,11 +210,11 @@ class World:
         self.source = FakeSource(*script)
         self.store = MemoryStore()
         self.clock, self.log = FakeClock(), RecordingLog()
-        self.holder: Holder[Snapshot] = Holder()
-        self.poller: Poller[Snapshot] = Poller(
+        self.holder = Holder()
+        self.poller = Poller(
             self.source,
             self.holder,
-            Preparer(compiled),
+            Preparer(Compiler(CompileOptions())),
             DocumentStorage(self.store, "key", self.log),
             clock=self.clock,
             log=self.log,
@@ -228,11 +228,6 @@ class World:
             await self.clock.advance(await asyncio.wait_for(self.clock.next_sleep(), 20))
         assert self.poller.restarts == 0, self.log.lines
         assert not self.log.at("error", "fatal"), self.log.lines
-
-
-def compiled(document: object, previous: Snapshot | None) -> Compiled:
-    """Compile a document as the proxy does."""
-    return compile_document(document, CompileOptions(), previous)
 
 
 async def polled(body: bytes) -> World:

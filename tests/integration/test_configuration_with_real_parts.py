@@ -12,10 +12,9 @@ from random import Random
 from typing import Any
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
+from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.parse import is_included
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.sources import FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore
@@ -52,17 +51,12 @@ def document(*names: str) -> bytes:
     return json.dumps({"version": 2, "features": features}).encode()
 
 
-def compiled(raw: object, previous: Snapshot | None) -> Compiled:
-    """Compile with the real engine."""
-    return compile_document(raw, OPTIONS, previous)
-
-
 @dataclass
 class Proxy:
     """A proxy without its front."""
 
-    holder: Holder[Snapshot]
-    poller: Poller[Snapshot]
+    holder: Holder
+    poller: Poller
     counters: UsageCounters
     reporter: Reporter
 
@@ -77,14 +71,16 @@ class Proxy:
 @asynccontextmanager
 async def proxy(url: str, folder: Path, interval_ms: int = 20, limits: Limits = LONG) -> AsyncIterator[Proxy]:
     """Run everything against an upstream."""
-    clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
+    clock, log, holder = SystemClock(), RecordingLog(), Holder()
     identity = Identity("some-app", "some-instance")
     options = UpstreamSettings(url, "some-token", identity, interval_ms, interval_ms, limits=limits)
     upstream = Upstream(options, clock=clock, log=log)
     draw = Random(1).random
     document_storage = DocumentStorage(FileStore(folder), "0123", log)
     ports: dict[str, Any] = {"clock": clock, "log": log, "draw": draw}
-    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), document_storage, **ports, refresh_ms=interval_ms)
+    poller = Poller(
+        HttpSource(upstream), holder, Preparer(Compiler(OPTIONS)), document_storage, **ports, refresh_ms=interval_ms
+    )
     counters = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     reporter = Reporter(
         counters, upstream, identity, **ports, interval_ms=interval_ms, synchronised=holder.wait_synchronised
@@ -165,17 +161,18 @@ async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anyb
 async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> None:
     """The event loop runs while thousands of toggles are compiled. The filter also applies to SDKs."""
     path = tmp_path / "flags.json"
-    path.write_bytes(document(*(f"flag-{number}" for number in range(3000))))
-    clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
-    prepare = Preparer(compiled, lambda feature: is_included(feature, "p", "flag-29"))
+    path.write_bytes(document("other", *(f"flag-{number}" for number in range(3000))))
+    clock, log, holder = SystemClock(), RecordingLog(), Holder()
+    options = CompileOptions(project="p", name_prefix="flag")
+    prepare = Preparer(Compiler(options), lambda feature: is_included(feature, "p", "flag"))
     source = FileSource(path, clock=clock, refresh_ms=50)
     document_storage = DocumentStorage(FileStore(tmp_path / "store"), "0123", log)
     poller = Poller(source, holder, prepare, document_storage, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)
     poller.start()
     await holder.wait_ready()
     assert holder.current is not None and len(holder.current.names) == 3000
-    assert holder.document is not None and len(json.loads(holder.document.body)["features"]) == 111
-    path.write_bytes(document("few"))
-    await until(lambda: holder.current is not None and list(holder.current.names) == ["few"])
+    assert holder.document is not None and len(json.loads(holder.document.body)["features"]) == 3000
+    path.write_bytes(document("flag"))
+    await until(lambda: holder.current is not None and list(holder.current.names) == ["flag"])
     await poller.stop()
     assert log.at("error") == []

@@ -11,8 +11,7 @@ from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Limits
 from support.aio import asynchronous
 from support.loopback import Answer, drip, reply, silence, then_close, then_reset
-from support.polling import ONE, TWO, PollerScene, stored
-from support.tiny_engine import document
+from support.polling import ONE, TWO, PollerScene, document, stored
 from support.upstream_session import LIMITS, session
 
 SLOW = {"silence": Limits(step_s=0.5, total_s=1.0), "a slow drip": Limits(step_s=0.5, total_s=1.0)}
@@ -77,7 +76,7 @@ async def test_what_follows_from_an_answer(name: str) -> None:
     answer, event, state, pause = LIFE[name]
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(reply(200, ONE, etag='"one"'), answer)
-        world = PollerScene(HttpSource(upstream))  # type: ignore[arg-type]
+        world = PollerScene(HttpSource(upstream))
         world.poller.start()
         await world.clock.advance(await polled(world))
         assert (await polled(world), world.holder.state) == (pause, state)
@@ -100,7 +99,7 @@ async def test_who_starts_first_does_not_matter(name: str, warm: bool) -> None:
     async with session(limits=SLOW.get(name, LIMITS)) as (server, upstream):
         server.script(answer)
         given: dict[str, Any] = {"store": stored(ONE, None)} if warm else {}
-        world = PollerScene(HttpSource(upstream), **given)  # type: ignore[arg-type]
+        world = PollerScene(HttpSource(upstream), **given)
         world.poller.start()
         pause = await polled(world)
         assert pause == (wish if warm else 1 if wish in (5, 25) else min(wish, 60))

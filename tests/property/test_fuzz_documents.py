@@ -17,7 +17,6 @@ from fuzzing.documents import (
     acceptable,
     assert_bystanders,
     assert_evaluates,
-    compiled,
     polled,
     with_edge,
 )
@@ -60,7 +59,7 @@ def test_every_edge_at_every_kind_of_place(kind: tuple[str, ...]) -> None:
         document = with_edge(kind, edge)
         if not isinstance(document["features"], list) or not isinstance(document["segments"], list | None):
             with pytest.raises(DocumentError):
-                compiled(document, None)
+                compile_document(document, CompileOptions())
             continue
         with no_hang():
             for options in (CompileOptions(), CompileOptions(hash_encoding="utf8", fold=False)):

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.compile import Compilation, Compiled, CompileOptions, Compiler
+from flagsvc.engine.compile import Compilation, Compiled, CompileOptions, Compiler, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Preparer
-from flagsvc.proxy.configuration.prepare import PreparedDocument
+from flagsvc.proxy.configuration.prepare import PreparedDocument, decode
 from support.evaluating import constraint, feature, rollout, strategy
 
 NAMES = ["a", "b", "c", "d", "e", "Ω"]
@@ -201,14 +201,13 @@ BITS = [
 cuts = st.tuples(st.floats(0, 1), st.integers(0, 4), st.sampled_from([b"", *BITS]))
 
 
-def outcome(prepare: Callable[[], PreparedDocument[Snapshot]]) -> object:
-    """Return what preparing a document gives, as something to compare; or why it is refused."""
+def outcome(compiled: Callable[[], Compiled | PreparedDocument]) -> object:
+    """Return what compiling a document gives, as something to compare; or why it is refused."""
     try:
-        prepared = prepare()
+        made = compiled()
     except DocumentError as error:
         return str(error)
-    snapshot = prepared.snapshot
-    return (snapshot.revision, snapshot.all(Context()), [str(each) for each in prepared.problems], prepared.document)
+    return (made.snapshot.revision, made.snapshot.all(Context()), [str(each) for each in made.problems])
 
 
 @given(text=st.sampled_from(SPELLINGS), cuts=st.lists(cuts, max_size=3))
@@ -220,10 +219,10 @@ def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(
     for share, gone, put in cuts:
         at = int(share * len(text))
         text = text[:at] + put + text[at + gone :]
-    preparer = Preparer(Compiler(CompileOptions()))
-    assert outcome(lambda: asyncio.run(as_served(preparer, text))) == outcome(lambda: preparer.prepare(text, None))
+    in_slices = outcome(lambda: asyncio.run(as_served(text)))
+    assert in_slices == outcome(lambda: compile_document(decode(text), CompileOptions()))
 
 
-async def as_served(preparer: Preparer[Snapshot], text: bytes) -> PreparedDocument[Snapshot]:
+async def as_served(text: bytes) -> PreparedDocument:
     """Prepare a document as the poller does."""
-    return await preparer(text, None)
+    return await Preparer(Compiler(CompileOptions()))(text, None)

@@ -15,7 +15,7 @@ from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
 from flagsvc.proxy.usage.record import unpack
 from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
-from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog
+from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, RecordingUpstream
 
 NAMES = ("a", "b", "c")
 EVERY_MS = 1000
@@ -27,15 +27,13 @@ FAULTS = [
 TOO_LARGE = UpstreamError("unexpected", "x", status=413)
 
 
-class Upstream:
+class Upstream(RecordingUpstream):
     """Takes posts, or fails as told: `outcomes` are used up one a post, then all is well. `taken` is what it knows."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.taken: Counter[str] = Counter()
         self.outcomes: list[str] = []
-
-    async def register(self, payload: Mapping[str, object]) -> None:
-        """Take a registration."""
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Take a post, or do not."""

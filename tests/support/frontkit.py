@@ -233,7 +233,7 @@ class Serving:
 
     service: Service
     log: RecordingLog
-    holder: Holder[Any]
+    holder: Holder
     gate: asyncio.Event | None = None
     waiting: int = 0
     left: int = 0
@@ -262,7 +262,7 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
 
     With `slow` its evaluations wait at a gate, which is closed; with `turns` each takes some turns of the loop.
     """
-    holder: Holder[Any] = Holder()
+    holder = Holder()
     compiled = compile_document(DOCUMENT if document is None else document, CompileOptions())
     holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
     log, clock = RecordingLog(), FakeClock()

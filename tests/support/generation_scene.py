@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
@@ -29,7 +28,7 @@ class FakeFeed(Feed):
     """An upstream side. `calls` are the calls of its methods; a stop waits for `gate`, and fails with `error`."""
 
     def __init__(self, setup: ProxySetup, number: int) -> None:
-        holder: Holder[Snapshot] = Holder()
+        holder = Holder()
         super().__init__(setup, number, holder, make_counters(setup, holder))
         self.calls: list[str] = []
         self.gate = asyncio.Event()

@@ -18,6 +18,7 @@ import pytest
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import EventLogger, Secrets, build_logger
+from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.process.serve_workers import ParentProcess
@@ -25,14 +26,14 @@ from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import read_portable
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
-from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS
-from flagsvc.proxy.workers.link import ParentLink, PrepareDocument
+from flagsvc.proxy.workers.link import ParentLink
 from flagsvc.proxy.workers.pool import PoolTimeouts
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
@@ -147,7 +148,7 @@ class OneProcess(Walked, Asked):
         return exposition(sources, readings(sources), ()).decode()
 
 
-class JoinedWorker:
+class JoinedWorker(subprocess.Popen[bytes]):
     """A worker without a process and without sockets: its environments and its link, in the parent's loop."""
 
     numbers = itertools.count(10**8)
@@ -175,7 +176,7 @@ class JoinedWorker:
     async def _serve(self, end: socket.socket) -> None:
         welcome = await read_welcome(end)
         setup = make_setup(read_portable(welcome.options), is_worker=True)
-        link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
+        link: ParentLink = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
         self.environments = ToldGenerations(setup, link, welcome)
         generations = self.environments.generations
         await connect_channel(end, link.channel)
@@ -261,6 +262,19 @@ class AskedWorker(Asked):
         return [View(tables, served) for tables in self._around.tables_since(self._number)]
 
 
+class LatePreparer(Preparer):
+    """Prepares the documents of a worker, which takes as long as `around` says."""
+
+    def __init__(self, around: WithWorkers, setup: ProxySetup) -> None:
+        super().__init__(Compiler(setup.compile_options), make_feature_filter(setup.options))
+        self._around = around
+
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
+        """Wait, and prepare a document."""
+        await asyncio.sleep(self._around.late_s)  # no wait for a condition: a worker that takes so long
+        return await super().__call__(body, previous)
+
+
 class WithWorkers(Walked):
     """A parent, and workers that are joined to it. They are killed now and then, and may prepare a document too late.
 
@@ -292,15 +306,9 @@ class WithWorkers(Walked):
         """Return the options."""
         return options_of(tables, self.store, workers=WORKERS)
 
-    def make_preparer(self, setup: ProxySetup) -> PrepareDocument[Snapshot]:
+    def make_preparer(self, setup: ProxySetup) -> LatePreparer:
         """Return what prepares the documents of a worker."""
-        prepare = make_preparer(setup)
-
-        async def take_time(body: bytes, previous: Snapshot | None) -> PreparedDocument[Snapshot]:
-            await asyncio.sleep(self.late_s)  # no wait for a condition: a worker that takes so long
-            return await prepare(body, previous)
-
-        return take_time
+        return LatePreparer(self, setup)
 
     def spawn(self, end: socket.socket) -> JoinedWorker:
         """Start a worker."""

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import StatusCounts
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.sources import Sources
-from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
 from flagsvc.testing import FakeClock, RecordingLog
-from support.tiny_engine import TinySnapshot, tiny_compile
 
 ENVIRONMENTS = [messages.EnvironmentOptions(0, "", {"client_keys": ["a"]})]
 
 
-async def prepare(body: bytes, previous: TinySnapshot | None) -> PreparedDocument[TinySnapshot]:
-    """Prepare a document, asynchronously."""
-    await asyncio.sleep(0)  # as the slices of a large one do, it lets other tasks run
-    compiled = tiny_compile(json.loads(body), previous)
-    return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(body, '"tag"'), compiled.problems)
+class SlowPreparer(Preparer):
+    """Prepares every document as a large one: other tasks run meanwhile."""
+
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
+        """Prepare a document."""
+        await asyncio.sleep(0)
+        return await super().__call__(body, previous)
+
+
+PREPARE = SlowPreparer(Compiler(CompileOptions()))
 
 
 class RecordingCommands:
@@ -68,26 +73,26 @@ class Pair:
 
     def __init__(self) -> None:
         self.clock, self.log, self.commands = FakeClock(), RecordingLog(), RecordingCommands()
-        self.holder: Holder[TinySnapshot] = Holder()
+        self.holder = Holder()
         self.counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
         self.tally = StatusCounts("GET", "/proxy")
-        self.link: ParentLink[TinySnapshot] = ParentLink(worker=1, log=self.log, clock=self.clock)
-        self.link.add_environment(0, LinkedEnvironment(self.holder, self.counters, prepare))
+        self.link = ParentLink(worker=1, log=self.log, clock=self.clock)
+        self.link.add_environment(0, LinkedEnvironment(self.holder, self.counters, PREPARE))
         self.received: list[messages.Message] = []
         self.parent: Channel[messages.WorkerMessage] = Channel(
             messages.decode_worker_message, lambda message, _: self.received.append(message)
         )
 
-    def add(self, number: int) -> LinkedEnvironment[TinySnapshot]:
+    def add(self, number: int) -> LinkedEnvironment:
         """Add another environment to the link."""
         counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
-        made: LinkedEnvironment[TinySnapshot] = LinkedEnvironment(Holder(), counters, prepare)
+        made = LinkedEnvironment(Holder(), counters, PREPARE)
         self.link.add_environment(number, made)
         return made
 
     def sources(self) -> Sources:
         """Return the sources of the metrics."""
-        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))  # type: ignore[arg-type]
+        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))
 
     def of(self, kind: type[messages.Message]) -> list[Any]:
         """Return the received messages of one type."""

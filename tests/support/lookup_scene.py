@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.tokens import Budget, TokenGrant, TokenLookup, TokenScope, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.bounds import answer_deadline
 from flagsvc.proxy.tokens.lookup import MAX_ASKED
+from flagsvc.proxy.upstream import Upstream
 from flagsvc.testing import FakeClock, RecordingLog, turns
 
 RATE = 5
@@ -84,7 +85,7 @@ class LookupScene:
         self.budget: Budget = more.pop("budget", None) or Budget(RATE, self.clock, lambda: 0.0)
         self.places: WaitingPlaces = more.pop("places", None) or WaitingPlaces()
         self.lookup = TokenLookup(
-            self,
+            cast("Upstream", self),
             self.budget,
             self.places,
             self.store,

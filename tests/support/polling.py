@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from flagsvc.core.errors import UpstreamError
+from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog
-from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
 
+
+def document(*names: str, **more: object) -> bytes:
+    """Return a document with toggles of these names."""
+    return json.dumps({"version": 2, "features": [{"name": name} for name in names], **more}).encode()
+
+
+def snapshot_of(*names: str) -> Snapshot:
+    """Return a configuration of these toggles."""
+    return compile_document(json.loads(document(*names)), CompileOptions()).snapshot
+
+
+PREPARE = Preparer(Compiler(CompileOptions()))
 ONE, TWO, EMPTY = document("one"), document("two"), document()
 DOWN = UpstreamError("network", "nobody there")
 PATIENT_S = 60.0
@@ -20,26 +35,39 @@ PATIENT_S = 60.0
 REFUSED = UpstreamError("unauthorized", "no", status=401)
 
 
+class WatchedPreparer(Preparer):
+    """Calls `watch` with each document, and with the configuration that it may replace."""
+
+    def __init__(self, watch: Callable[[bytes, Snapshot | None], None]) -> None:
+        super().__init__(Compiler(CompileOptions()))
+        self.watch = watch
+
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
+        """Prepare a document."""
+        self.watch(body, previous)
+        return await super().__call__(body, previous)
+
+
 @dataclass
 class PollerScene:
     """A poller and everything around it."""
 
-    source: FakeSource
+    source: Any
     bootstrap: FakeSource | None = None
     store: MemoryStore = field(default_factory=MemoryStore)
     clock: FakeClock = field(default_factory=FakeClock)
     log: RecordingLog = field(default_factory=RecordingLog)
     refresh_ms: int = 5000
     head_start_s: float = PATIENT_S
-    compile: Callable[[object, TinySnapshot | None], TinyCompiled] = tiny_compile
+    prepare: Preparer = PREPARE
 
     def __post_init__(self) -> None:
-        self.holder: Holder[TinySnapshot] = Holder()
+        self.holder = Holder()
         self.document_storage = DocumentStorage(self.store, "key", self.log)
         self.poller = Poller(
             self.source,
             self.holder,
-            Preparer(self.compile),
+            self.prepare,
             self.document_storage,
             clock=self.clock,
             log=self.log,

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN, AnswerPieces, AnswerShape
 from flagsvc.engine.lists import Lists
+from flagsvc.engine.parts import Lineage, Pool
 from flagsvc.engine.reads import Reads
-from flagsvc.engine.run import Fault, Memory
+from flagsvc.engine.run import Memory
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, HttpError, Request, Response
 from flagsvc.proxy.api.dialects import DIALECTS
@@ -19,8 +21,9 @@ from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.routes import routes_of
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.extensions import ContextEnricher
-from flagsvc.proxy.usage import ImpactSample, UsageSource
+from flagsvc.proxy.usage import UsageBucket, UsageCounters
 from flagsvc.testing import FakeClock, RecordingLog
 
 EMPTY = b'{"toggles":[]}'
@@ -34,19 +37,19 @@ def attempt(function: Callable[..., object], *arguments: object) -> object:
         return refused
 
 
-class FakeSnapshot:
+class FakeSnapshot(Snapshot):
     """Answers every context with `body`, and records the `contexts`. Its reads are given by keyword."""
 
-    def __init__(self, body: bytes = EMPTY, **noted: object) -> None:
+    def __init__(self, body: bytes = EMPTY, revision: str = "revision", **noted: object) -> None:
         reads = Reads()
         for name, value in noted.items():
             setattr(reads, name, value)
+        memory = Memory(0, 0, False)
+        names = {"known": frozenset[str](), "a": frozenset({"v"}), "b": frozenset[str](), "c": frozenset[str]()}
+        lineage = Lineage(CompileOptions(), Pool(), False)
+        super().__init__(revision, {}, names, {}, memory, reads, False, lineage, Lists(memory))
         self.body = body
-        self.cache_keys = CacheKeys(reads, "revision")
         self.contexts: list[Context] = []
-        self.memory = Memory(0, 0, False)
-        self.lists = Lists(self.memory)
-        self.names: dict[str, frozenset[str]] = {"known": frozenset()}
 
     def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
         """Return the list of toggles as one piece."""
@@ -62,69 +65,17 @@ class FakeSnapshot:
         """Note the context; every second toggle is on."""
         return self.enabled(context, shape), [index % 2 == 0 for index in range(len(names))]
 
-    def take_faults(self) -> list[Fault]:
-        """Return and forget the faults."""
-        faults, self.memory.faults = self.memory.faults, []
-        return faults
+
+def holder_of(snapshot: Snapshot | None) -> Holder:
+    """Return a holder that serves a snapshot without its document."""
+    holder = Holder()
+    holder.current = snapshot
+    return holder
 
 
-class FakeHolder:
-    """A cell with a snapshot."""
-
-    def __init__(self, current: FakeSnapshot | None) -> None:
-        self.current = current
-        self.document: Any = None
-        self.last_fetch_ms = 0.0
-        self.last_update_ms = 0.0
-        self.state = "cold"
-        self.problems = 0
-        self.odd = 0
-        self.checked_at: float | None = None
-        self.failures = 0
-        self.event_counts = {"fetched": 0}
-
-
-class FakeUsage:
-    """Counters that record their calls."""
-
-    entries = unknown = full = malformed = refused = 0
-
-    def __init__(self) -> None:
-        self.counted: list[tuple[str, bool]] = []
-        self.added: list[tuple[str, int, int, dict[str, int]]] = []
-        self.sources: list[UsageSource | None] = []
-        self.samples: list[tuple[ImpactSample, UsageSource | None]] = []
-        self.registered: dict[UsageSource, dict[str, Any]] = {}
-        self.reports = 0
-
-    def count_all(self, names: list[str], states: list[bool]) -> None:
-        """Write a look-up down."""
-        self.counted += zip(names, states, strict=True)
-
-    def add(self, name: str, yes: int, no: int, variants: dict[str, int], source: UsageSource | None = None) -> None:
-        """Write a report down."""
-        self.added.append((name, yes, no, variants))
-        self.sources.append(source)
-
-    def add_impact(self, sample: ImpactSample, source: UsageSource | None = None) -> None:
-        """Write a sample of an impact metric down."""
-        self.samples.append((sample, source))
-
-    def leave_out_unknown(self) -> None:
-        """Write down that counts are left out."""
-        self.unknown += 1
-
-    def leave_out(self, number: int) -> None:
-        """Write down that so many entries are malformed."""
-        self.malformed += number
-
-    def register(self, source: UsageSource, registration: dict[str, Any]) -> None:
-        """Write a registration down."""
-        self.registered[source] = registration
-
-    def finish_report(self) -> None:
-        """Write down that a report is complete."""
-        self.reports += 1
+def counts_of(bucket: UsageBucket) -> dict[str, tuple[int, int, dict[str, int]]]:
+    """Return how often each toggle was counted on and off, and its variants."""
+    return {name: (counts.yes, counts.no, counts.variants) for name, counts in bucket.toggles.items()}
 
 
 class Serving:
@@ -140,10 +91,10 @@ class Serving:
     ) -> None:
         self.snapshot = FakeSnapshot() if snapshot is None else snapshot
         self.key = key
-        self.holder = FakeHolder(self.snapshot)
-        self.usage = FakeUsage()
+        self.holder = holder_of(self.snapshot)
         self.log = RecordingLog()
         self.clock = FakeClock()
+        self.usage = UsageCounters(lambda: self.snapshot.names, self.clock.now)
         given: dict[str, Any] = {"client_keys": ("k",), "server_tokens": ("t",)}
         given["dialects"] = tuple(dialect.name for dialect in dialects)
         self.service = Service(

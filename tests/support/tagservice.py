@@ -6,9 +6,8 @@ from random import Random
 from typing import Any
 
 from flagsvc import Context
-from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.engine.fragments import AnswerPieces, AnswerShape
+from flagsvc.engine.fragments import PLAIN, AnswerPieces, AnswerShape
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
@@ -49,7 +48,7 @@ class ServiceUnderTest:
         self.watched = CountingSnapshot(compile_document(document, options).snapshot, always_evaluate)
         self.clock = Fixed()
         self.usage = UsageCounters(lambda: self.watched.names, self.clock.now)
-        holder: Holder[CountingSnapshot] = Holder()  # type: ignore[type-var]
+        holder = Holder()
         holder.replace(self.watched, ConfigurationDocument(b"", ""), 0)
         self.log = RecordingLog()
         self.service = Service(
@@ -101,26 +100,24 @@ def tag_of(response: Response) -> bytes:
     return dict(response.own)[b"etag"]
 
 
-class CountingSnapshot:
-    """A snapshot that counts how often it is evaluated."""
+class CountingSnapshot(Snapshot):
+    """A copy of a snapshot that counts how often it is evaluated."""
 
-    def __init__(self, snapshot: Snapshot, always_evaluate: bool) -> None:
+    def __init__(self, of: Snapshot, always_evaluate: bool) -> None:
         reads = Reads()
         reads.random = reads.custom = True
-        self.cache_keys = CacheKeys(reads, snapshot.revision) if always_evaluate else snapshot.cache_keys
-        self.memory = snapshot.memory
-        self.lists = snapshot.lists
-        self.names = snapshot.names
-        self.take_faults = snapshot.take_faults
-        self.snapshot = snapshot
+        super().__init__(of.revision, of.toggles, of.names, of.views, of.memory, reads, False, of.lineage, of.lists)
+        self.unknown_suffix = of.unknown_suffix
+        if not always_evaluate:
+            self.cache_keys = of.cache_keys
         self.evaluated = 0
 
     def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.listing(context, everything, shape)
+        return super().listing(context, everything, shape)
 
-    def named(self, context: Context, names: list[str], shape: AnswerShape) -> tuple[bytes, list[bool]]:
+    def named(self, context: Context, names: list[str], shape: AnswerShape = PLAIN) -> tuple[bytes, list[bool]]:
         """Count."""
         self.evaluated += 1
-        return self.snapshot.named(context, names, shape)
+        return super().named(context, names, shape)

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any, Protocol
 
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.strategies import CustomStrategy
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.proxy.api.service import Service
@@ -175,7 +174,7 @@ class Wire:
 
     transport: Transport
     service: Service
-    holder: Holder[Snapshot]
+    holder: Holder
     usage: UsageCounters
     log: RecordingLog
     clock: FakeClock
@@ -251,7 +250,7 @@ def open_wire(
     **settings: Any,
 ) -> Wire:
     """Return a proxy with these settings over this transport."""
-    holder: Holder[Snapshot] = Holder()
+    holder = Holder()
     clock, log = FakeClock(), RecordingLog()
     usage = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": tuple(strategies or ()), **settings}

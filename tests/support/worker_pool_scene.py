@@ -26,8 +26,8 @@ SHORT = PoolTimeouts(late=0.2, stuck=0.2, report=0.2, leave=10)
 """Short timeouts, for tests with a worker that does not answer."""
 
 
-class FakeWorker:
-    """A worker. `received` are its messages; it does not answer messages of the types in `ignores`."""
+class FakeWorker(subprocess.Popen[bytes]):
+    """A worker without a process. `received` are its messages; it does not answer messages of the types in `ignores`."""
 
     numbers = itertools.count(1000)
 

@@ -6,7 +6,7 @@ from the previous snapshot.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -16,6 +16,8 @@ from flagsvc.engine.fragments import AnswerPieces, AnswerShape
 from flagsvc.engine.run import TOGGLE, Memory, Run
 from flagsvc.engine.strategies import CompiledStrategy
 
+Container: TypeAlias = list[Any] | dict[Any, Any]
+"""What is released item by item."""
 RELEASED: Final = 250
 """Items of a list or dict that are released at once."""
 MAX_JOINED_BYTES: Final = 65536
@@ -151,7 +153,7 @@ class Lists:
                 size += len(piece)
         answer.size = size
 
-    def containers(self) -> list[tuple[object, int]]:
+    def containers(self) -> list[tuple[Container, int]]:
         """Return what `Snapshot.containers` does, of what is kept beside the entries."""
         return []
 

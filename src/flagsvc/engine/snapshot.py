@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import NAMED, PLAIN, AnswerPieces, AnswerShape, encode, fragment
-from flagsvc.engine.lists import RELEASED, Lists, ListViews, ListViewsBuilder
+from flagsvc.engine.lists import RELEASED, Container, Lists, ListViews, ListViewsBuilder
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Fault, Memory, Run
@@ -20,6 +22,7 @@ Without it, a short body that repeats a long toggle would make a huge answer.
 """
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Snapshot:
     """One configuration, ready to answer.
 
@@ -125,12 +128,12 @@ class Snapshot:
             self.memory.faults = []
         return faults
 
-    def containers(self) -> list[tuple[object, int]]:
+    def containers(self) -> list[tuple[Container, int]]:
         """Return the lists and dicts whose content takes most of the memory, each with the number of items to release at once.
 
         Once nothing else refers to the snapshot, emptying these bit by bit releases the memory bit by bit.
         """
-        found: list[tuple[object, int]] = [(self.toggles, RELEASED), (self.names, RELEASED)]
+        found: list[tuple[Container, int]] = [(self.toggles, RELEASED), (self.names, RELEASED)]
         for view in self.views.values():
             for answered in (view.listed, view.complete):
                 found.append((answered.entries, RELEASED))

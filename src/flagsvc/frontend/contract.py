@@ -9,7 +9,6 @@ from functools import partial
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.options import CompileOptions
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.frontend.caller import FrontendCaller
 from flagsvc.frontend.dialect import ROWS, describe, make_dialect
 from flagsvc.frontend.environments import FrontendEnvironments
@@ -153,7 +152,7 @@ class FrontendContract(Contract):
         """Log an unexpected exception and return the 500. Never raises."""
         return self._anyone.fail(call, error)
 
-    def _make_service(self, holder: Holder[Snapshot] | ScopedHolder, shared: Service | None = None) -> Service:
+    def _make_service(self, holder: Holder | ScopedHolder, shared: Service | None = None) -> Service:
         """Return a service of the proxy that evaluates what a holder has. Look-ups by name are not counted: SDKs report."""
         is_part = isinstance(holder, ScopedHolder)
         return Service(
@@ -168,7 +167,7 @@ class FrontendContract(Contract):
         )
 
 
-class EmptyHolder(Holder[Snapshot]):
+class EmptyHolder(Holder):
     """A configuration without flags, for answers that need none."""
 
     def __init__(self) -> None:

@@ -13,7 +13,6 @@ from concurrent.futures import Executor
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.engine.compile import CompileOptions, Compiler
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.frontend.caller import unavailable
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import Holder
@@ -28,7 +27,7 @@ from flagsvc.settings.defaults import host_name
 MAX_ENVIRONMENTS = 8
 """The most environments with a snapshot in memory. For one more, the one ends that was asked for least recently."""
 
-MakeService = Callable[[Holder[Snapshot] | ScopedHolder], Service]
+MakeService = Callable[[Holder | ScopedHolder], Service]
 
 
 class FrontendEnvironment:
@@ -37,7 +36,7 @@ class FrontendEnvironment:
     def __init__(self, number: int, name: str, make_service: MakeService) -> None:
         self.number = number
         self.query = DocumentQuery(name)
-        self.holder: Holder[Snapshot] = Holder()
+        self.holder = Holder()
         self.service = make_service(self.holder)
         self._digest = ""
         self._renewing = asyncio.Lock()
@@ -47,7 +46,7 @@ class FrontendEnvironment:
         found = documents.get_cached(self.query)
         return found is not None and found.digest == self._digest
 
-    async def renew(self, documents: Documents, readers: Executor, prepare: Preparer[Snapshot]) -> None:
+    async def renew(self, documents: Documents, readers: Executor, prepare: Preparer) -> None:
         """Compile the document if it has changed; all who ask meanwhile wait for it. Raises DatabaseError without any document."""
         async with self._renewing:
             document = await run_in_pool(readers, documents.get, self.query)
@@ -65,7 +64,7 @@ class FrontendEnvironments:
         self._documents = documents
         self._readers = readers
         self._make_service = make_service
-        self._prepare: Preparer[Snapshot] = Preparer(Compiler(CompileOptions(hostname=host_name(os.environ))))
+        self._prepare = Preparer(Compiler(CompileOptions(hostname=host_name(os.environ))))
         self._found: OrderedDict[str, FrontendEnvironment] = OrderedDict()
         self._made = 0
         self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(

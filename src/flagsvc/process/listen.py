@@ -132,7 +132,7 @@ async def serve_socket(
 ) -> asyncio.Server:
     """Take the connections of a listening socket, over TLS if `tls` is given. `make` returns the protocol of a connection.
 
-    A handshake may take `handshake_s` seconds, or asyncio's minute if that is None. Over TLS `make` returns a `HandshakeProtocol`.
+    A handshake may take `handshake_s` seconds, or asyncio's minute if that is None. Over TLS `make` returns a `Connection`.
     """
     loop = asyncio.get_running_loop()
     if tls is not None:

@@ -13,7 +13,7 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import Any, Protocol, Self, TypeAlias, cast
@@ -31,6 +31,8 @@ from flagsvc.process.tls_sockets import serve_tls_connection
 
 BackgroundService: TypeAlias = AbstractAsyncContextManager[object]
 """A service that runs beside the application, as long as its context is entered."""
+AsgiApplication: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""Answers a request."""
 MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
 CLOSE_DELAY_S = 0.25
@@ -38,15 +40,11 @@ CLOSE_DELAY_S = 0.25
 on its way."""
 
 
-class AsgiApplication(Protocol):
-    """An ASGI application."""
+class ServedApplication(Protocol):
+    """An ASGI application that starts and stops, and has a logger and notices."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-
-
-class ServedApplication(AsgiApplication, Protocol):
-    """An ASGI application that starts and stops, and has a logger and notices."""
 
     @property
     def log(self) -> Logger:

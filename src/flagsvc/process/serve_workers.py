@@ -18,7 +18,6 @@ from types import FrameType
 
 from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.process import process
@@ -52,7 +51,7 @@ class ParentFeed(UpstreamSync):
     """The upstream side of one environment in the parent."""
 
     def __init__(self, setup: ProxySetup, number: int, worker_pool: WorkerPool, lookups: TokenLookups) -> None:
-        holder: SharedHolder[Snapshot] = SharedHolder()
+        holder = SharedHolder()
         counters = make_shown_counters(setup, holder)
         self._worker_pool = worker_pool
         self.distribution = holder.distribution = worker_pool.add_environment(number, counters, setup.log)

@@ -10,47 +10,21 @@ import asyncio
 import ssl
 import threading
 from random import random
-from typing import Protocol, Self
+from typing import Self
 
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, WatchedFiles, load_authorities
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.log import Logger
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 
 NAMES = CertificateOptionNames("tlsCert", "tlsKey", "tlsKeyPassword")
 CLIENT_CA = "tlsClientCa"
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 CHECK_INTERVAL_S = 2.0
 """Seconds between two checks of the files, where no option sets it."""
-
-
-class TlsOptions(Protocol):
-    """The options of TLS (`ProxyOptions`, `ServerOptions`)."""
-
-    @property
-    def tls_cert(self) -> str | None:
-        """The certificate's file, or None for plain HTTP."""
-
-    @property
-    def tls_key(self) -> str | None:
-        """The key's file, or None if the key is in the certificate's file."""
-
-    @property
-    def tls_key_password(self) -> str | None:
-        """The password of the key."""
-
-    @property
-    def tls_min_version(self) -> str:
-        """The lowest accepted version, a key of VERSIONS."""
-
-    @property
-    def tls_client_ca(self) -> str | None:
-        """The file of authorities that must have signed the certificates of callers."""
-
-    @property
-    def tls_handshake_timeout(self) -> int:
-        """Seconds that a handshake may take."""
 
 
 class CurrentContext(ssl.SSLContext):
@@ -76,7 +50,9 @@ class Tls:
     While this is entered, the files are checked every `check_interval_s` seconds, unless that is 0.
     """
 
-    def __init__(self, options: TlsOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S) -> None:
+    def __init__(
+        self, options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S
+    ) -> None:
         """Take options that have a certificate. Raises ConfigurationError if a file cannot be used."""
         self._look_s = check_interval_s
         self._options = options
@@ -141,6 +117,8 @@ class Tls:
                 await asyncio.to_thread(self._reload_files)
 
 
-def make_tls(options: TlsOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S) -> Tls | None:
+def make_tls(
+    options: ProxyOptions | ServerOptions, log: Logger, check_interval_s: float = CHECK_INTERVAL_S
+) -> Tls | None:
     """Return the TLS of the options, or None if they have no certificate. Raises ConfigurationError."""
     return None if options.tls_cert is None else Tls(options, log, check_interval_s)

@@ -12,7 +12,9 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
+
+from flagsvc.http.server.connection import Connection
 
 ACCEPTS_PER_TURN = 64
 """The most connections that are accepted in one iteration of the loop."""
@@ -27,21 +29,11 @@ While the process ends, the HTTP connection cuts off callers that read nothing e
 """
 
 
-class HandshakeProtocol(Protocol):
-    """The protocol of a connection that is counted from before its handshake."""
-
-    def handshake_begins(self) -> bool:
-        """Count the connection. Returns False if there is no room for it."""
-
-    def handshake_over(self) -> None:
-        """End the count of a connection whose handshake has failed. Called after every handshake."""
-
-
 class TlsServer:
     """Takes the connections of a listening socket over TLS, in the running loop. Has the interface of `asyncio.Server`."""
 
     def __init__(
-        self, sock: socket.socket, make: Callable[[], HandshakeProtocol], tls: ssl.SSLContext, handshake_s: float | None
+        self, sock: socket.socket, make: Callable[[], Connection], tls: ssl.SSLContext, handshake_s: float | None
     ) -> None:
         """Take the socket, which this closes, the function that makes a protocol, and the seconds that a handshake may take."""
         self._loop = asyncio.get_running_loop()
@@ -94,7 +86,7 @@ class TlsServer:
             task.add_done_callback(self._tasks.discard)
 
 
-def begin_handshake(connection: socket.socket, make: Callable[[], HandshakeProtocol]) -> HandshakeProtocol | None:
+def begin_handshake(connection: socket.socket, make: Callable[[], Connection]) -> Connection | None:
     """Count a connection and return its protocol. If there is no room, close the connection and return None."""
     protocol = make()
     if protocol.handshake_begins():
@@ -104,7 +96,7 @@ def begin_handshake(connection: socket.socket, make: Callable[[], HandshakeProto
 
 
 async def complete_handshake(
-    connection: socket.socket, protocol: HandshakeProtocol, tls: ssl.SSLContext, handshake_s: float | None
+    connection: socket.socket, protocol: Connection, tls: ssl.SSLContext, handshake_s: float | None
 ) -> None:
     """Do the handshake of a connection. A connection that fails meanwhile is ignored."""
     connection.setblocking(False)
@@ -123,7 +115,7 @@ async def complete_handshake(
 
 
 async def serve_tls_connection(
-    connection: socket.socket, make: Callable[[], HandshakeProtocol], tls: ssl.SSLContext, handshake_s: float | None
+    connection: socket.socket, make: Callable[[], Connection], tls: ssl.SSLContext, handshake_s: float | None
 ) -> None:
     """Take one connection over TLS, unless there is no room for it. Returns when the handshake is over."""
     protocol = begin_handshake(connection, make)

@@ -20,7 +20,6 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Secrets
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
@@ -101,8 +100,8 @@ class WorkerListeners:
 class WorkerFeed(Feed):
     """What the parent sends of one environment, and is sent. Its number is the parent's."""
 
-    def __init__(self, setup: ProxySetup, number: int, link: ParentLink[Snapshot]) -> None:
-        holder: Holder[Snapshot] = Holder()
+    def __init__(self, setup: ProxySetup, number: int, link: ParentLink) -> None:
+        holder = Holder()
         super().__init__(setup, number, holder, make_counters(setup, holder))
         self.ended = asyncio.Event()
         self._link = link
@@ -141,7 +140,7 @@ def to_admission(opened: messages.TokenOpened) -> Admission:
 class ToldGenerations:
     """The generations of a worker: as the parent tells them."""
 
-    def __init__(self, setup: ProxySetup, link: ParentLink[Snapshot], welcome: messages.Welcome) -> None:
+    def __init__(self, setup: ProxySetup, link: ParentLink, welcome: messages.Welcome) -> None:
         self._link = link
         first = {each.name: each for each in (*welcome.environments, *welcome.former)}
         self.generations = Generations(
@@ -180,7 +179,7 @@ class Worker:
     def __init__(self, setup: ProxySetup, welcome: messages.Welcome) -> None:
         self.setup = setup
         self.welcome = welcome
-        self.link: ParentLink[Snapshot] = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
+        self.link: ParentLink = ParentLink(worker=welcome.worker, log=setup.log, clock=setup.clock)
         self.told = ToldGenerations(setup, self.link, welcome)
         self.generations = self.told.generations
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)

@@ -49,7 +49,7 @@ class Environment:
         return self.setup.name
 
     @property
-    def holder(self) -> Holder[Snapshot]:
+    def holder(self) -> Holder:
         """The cell of its configuration."""
         return self.feed.holder
 
@@ -113,7 +113,7 @@ class Services:
         self,
         setup: ProxySetup,
         feed: Feed,
-        holder: Holder[Snapshot] | ScopedHolder,
+        holder: Holder | ScopedHolder,
         shared: Service | None,
         cache: AnswerCache | None = None,
         readiness: Readiness | None = None,
@@ -135,7 +135,7 @@ class Services:
         )
 
     def make_for_process(
-        self, setup: ProxySetup, holder: Holder[Snapshot], readiness: Readiness, before: Service | None
+        self, setup: ProxySetup, holder: Holder, readiness: Readiness, before: Service | None
     ) -> Service:
         """Return the service of a process with several environments, which may take the place of another one.
 
@@ -166,10 +166,10 @@ class Services:
         return self.counts.setdefault(name, RouteCounts())
 
 
-class AnyHolder(Holder[Snapshot]):
+class AnyHolder(Holder):
     """The holder of the process. While any environment has a configuration it has one, too: without a toggle."""
 
-    def __init__(self, setup: ProxySetup, list_holders: Callable[[], Iterable[Holder[Snapshot]]]) -> None:
+    def __init__(self, setup: ProxySetup, list_holders: Callable[[], Iterable[Holder]]) -> None:
         self._empty = compile_document({"features": []}, setup.compile_options).snapshot
         self._list_holders = list_holders
         super().__init__()
@@ -222,13 +222,13 @@ def make_admin_address_service(
     )
 
 
-def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+def make_counters(setup: ProxySetup, holder: Holder) -> UsageCounters:
     """Return usage counters for the toggles that are served."""
     max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
     return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
 
 
-def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+def make_shown_counters(setup: ProxySetup, holder: Holder) -> UsageCounters:
     """Return usage counters of the process that has the pages, which show their sums."""
     made = make_counters(setup, holder)
     if setup.has_pages:
@@ -236,7 +236,7 @@ def make_shown_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCou
     return made
 
 
-def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
+def served_names(holder: Holder) -> dict[str, frozenset[str]]:
     """Return the names of the served toggles, each with the names of its variants."""
     snapshot = holder.current
     return {} if snapshot is None else snapshot.names

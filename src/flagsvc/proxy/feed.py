@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.configuration import Holder, State
 from flagsvc.proxy.setup import ProxySetup
@@ -26,7 +25,7 @@ class Feed:
     answers there, and as whose. `tokens` looks up tokens of callers; None if only listed keys are accepted.
     """
 
-    def __init__(self, setup: ProxySetup, number: int, holder: Holder[Snapshot], counters: UsageCounters) -> None:
+    def __init__(self, setup: ProxySetup, number: int, holder: Holder, counters: UsageCounters) -> None:
         self.setup = setup
         self.name = setup.name
         self.number = number

@@ -15,7 +15,6 @@ from random import Random
 
 from flagsvc.core.notices import Notice
 from flagsvc.core.throttle import Throttle
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import readings
@@ -46,7 +45,7 @@ class ProxyRuntime:
                 environment.feed.inherit(feed)
 
     def _make_feed(self, part: ProxySetup) -> UpstreamSync:
-        holder: Holder[Snapshot] = Holder()
+        holder = Holder()
         counters = make_shown_counters(part, holder)
         return UpstreamSync(part, next(self.numbers), holder, counters, Random(), tokens=self.lookups.find(part))
 

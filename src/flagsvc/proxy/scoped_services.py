@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.scopes import ScopedHolder
@@ -25,7 +24,7 @@ class WholeEnvironment(Protocol):
         """Its number, which no other environment of this process ever has."""
 
     @property
-    def holder(self) -> Holder[Snapshot]:
+    def holder(self) -> Holder:
         """The cell of its configuration."""
 
     @property

@@ -21,7 +21,7 @@ class ScopedHolder:
     alive. `cache` has the answers from this part. `is_used` tells that there was a request since someone has set it to False.
     """
 
-    def __init__(self, whole: Holder[Snapshot], projects: frozenset[str]) -> None:
+    def __init__(self, whole: Holder, projects: frozenset[str]) -> None:
         self._whole = whole
         self._projects = projects
         self._source: Snapshot | None = None

@@ -17,7 +17,6 @@ from random import Random
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import is_included
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, file_path, is_file_url
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.prepare import FeatureFilter
@@ -53,10 +52,10 @@ class UpstreamSync(Feed):
         self,
         setup: ProxySetup,
         number: int,
-        holder: Holder[Snapshot],
+        holder: Holder,
         counters: UsageCounters,
         random: Random,
-        prepare: Preparer[Snapshot] | None = None,
+        prepare: Preparer | None = None,
         tokens: TokenLookup | None = None,
     ) -> None:
         """Take the holder to fill and the counters to send.
@@ -151,7 +150,7 @@ class UpstreamSync(Feed):
         if self.tokens is not None:
             self.tokens.check_now()
 
-    def make_poller(self, setup: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
+    def make_poller(self, setup: ProxySetup, prepare: Preparer) -> Poller:
         """Return the loop that keeps the configuration current."""
         options = setup.options
         return Poller(
@@ -192,7 +191,7 @@ async def warn_if_exposed(store: FileStore, log: Logger) -> None:
         log.warn("the storage folder is open to others", folder=str(store.folder), mode=f"{mode:04o}", remedy=remedy)
 
 
-def make_preparer(setup: ProxySetup) -> Preparer[Snapshot]:
+def make_preparer(setup: ProxySetup) -> Preparer:
     """Return the preparer, which compiles documents."""
     return Preparer(Compiler(setup.compile_options), make_feature_filter(setup.options))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flagsvc.proxy.upstream import Fetched
+from flagsvc.proxy.upstream import Fetched, Upstream
 from flagsvc.testing.sources import FakeSource
 
 EMPTY = b'{"version":2,"features":[]}'
 
 
-class RecordingUpstream:
-    """Replaces `flagsvc.proxy.upstream.Upstream`. Documents come from `source`; `registrations` and `metrics` record the posts.
+class RecordingUpstream(Upstream):
+    """An upstream without a server. Documents come from `source`; `registrations` and `metrics` record the posts.
 
     Each of the next posts raises one of `faults`. `attempts` records every post, also those that failed.
     """

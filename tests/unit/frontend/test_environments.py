@@ -53,12 +53,12 @@ class FakeDocuments:
         return ClientDocument(body, None, self.flag, self.flag.encode(), 1)
 
 
-class CountingPreparer(Preparer[Snapshot]):
+class CountingPreparer(Preparer):
     """Counts what it compiles."""
 
     made = 0
 
-    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument[Snapshot]:
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
         """Count, let others run, and compile."""
         CountingPreparer.made += 1
         await asyncio.sleep(0)
@@ -73,7 +73,7 @@ class Scene:
         self.holders: list[Any] = []
         self.environments = FrontendEnvironments(self.documents, readers, self._make)  # type: ignore[arg-type]
 
-    def _make(self, holder: Holder[Snapshot] | ScopedHolder) -> Service:
+    def _make(self, holder: Holder | ScopedHolder) -> Service:
         self.holders.append(holder)
         clock = FakeClock()
         counters = UsageCounters(dict, clock.now)

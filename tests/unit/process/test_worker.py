@@ -11,7 +11,6 @@ import pytest
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import portable_options
@@ -38,7 +37,7 @@ class Beginning:
     def __init__(self, *first: EnvironmentOptions, former: Sequence[EnvironmentOptions] = ()) -> None:
         self.log = RecordingLog()
         setup = make_setup(ProxyOptions(**first[0].options), is_worker=True)
-        self.link: ParentLink[Snapshot] = ParentLink(worker=0, log=self.log, clock=setup.clock)
+        self.link: ParentLink = ParentLink(worker=0, log=self.log, clock=setup.clock)
         self.welcome = Welcome(0, list(first), list(former))
         self.told = ToldGenerations(setup, self.link, self.welcome)
         self.generations = self.told.generations

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.environment import AnyHolder, join_origins
@@ -198,7 +197,7 @@ def test_counts_of_a_replaced_environment_go_on() -> None:
 # ---- the holder of the process
 
 
-def shown(holder: Holder[Snapshot]) -> list[str] | None:
+def shown(holder: Holder) -> list[str] | None:
     """Return the toggles of a configuration, or None without one."""
     return None if holder.current is None else list(holder.current.names)
 
@@ -206,7 +205,7 @@ def shown(holder: Holder[Snapshot]) -> list[str] | None:
 def test_the_holder_of_the_process() -> None:
     """It has a configuration without a toggle while any environment has one."""
     scene = serving({"a": {}, "b": {}})
-    holders: list[Holder[Snapshot]] = [Holder(), scene.made[1].holder]
+    holders: list[Holder] = [Holder(), scene.made[1].holder]
     held = AnyHolder(scene.generations.setup, lambda: holders)
     assert held.is_ready and shown(held) == []
     held.current = scene.made[1].holder.current

@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from flagsvc.engine.compile import compile_document
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy import scoped_services
 from flagsvc.proxy.api.samples import readings
@@ -31,12 +30,12 @@ class Whole:
     def __init__(self, number: int) -> None:
         self.number = number
         self.setup = make_setup(options(client_keys="key"))
-        self.holder: Holder[Snapshot] = Holder()
+        self.holder = Holder()
         snapshot = compile_document(DOCUMENT, self.setup.compile_options).snapshot
         self.holder.replace(snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
         self.service = self.make(self.holder)
 
-    def make(self, holder: Holder[Snapshot] | ScopedHolder) -> Service:
+    def make(self, holder: Holder | ScopedHolder) -> Service:
         """Return a service that answers from this holder."""
         setup, counters = self.setup, make_counters(self.setup, self.holder)
         given = setup.service_settings

@@ -10,7 +10,6 @@ import pytest
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.scopes import ScopedHolder
@@ -19,7 +18,7 @@ from support.evaluating import feature, toggles
 FEATURES = [feature("a", project="p"), feature("b", project="q"), feature("c"), feature("d", project=7)]
 
 
-def serve(holder: Holder[Snapshot], *features: Any, **more: Any) -> None:
+def serve(holder: Holder, *features: Any, **more: Any) -> None:
     """Serve a document of these features."""
     content = {"version": 2, "features": list(features), **more}
     body = json.dumps(content).encode()
@@ -29,9 +28,9 @@ def serve(holder: Holder[Snapshot], *features: Any, **more: Any) -> None:
 
 
 @pytest.fixture(name="whole")
-def _whole() -> Holder[Snapshot]:
+def _whole() -> Holder:
     """Return the holder of an environment with a configuration."""
-    holder: Holder[Snapshot] = Holder()
+    holder = Holder()
     serve(holder, *FEATURES, query={"environment": "production", "project": ["x"]}, segments=[])
     return holder
 
@@ -44,14 +43,14 @@ def names(holder: ScopedHolder) -> list[str]:
 
 def test_before_the_first_configuration() -> None:
     """There is neither a snapshot nor a document, and then there are both."""
-    holder: Holder[Snapshot] = Holder()
+    holder = Holder()
     part = ScopedHolder(holder, frozenset("p"))
     assert part.current is None and part.document is None
     serve(holder, *FEATURES)
     assert part.current is not None and names(part) == ["a", "c", "d"]  # type: ignore[unreachable]
 
 
-def test_toggles_and_document_of_a_project(whole: Holder[Snapshot]) -> None:
+def test_toggles_and_document_of_a_project(whole: Holder) -> None:
     """Both have the features of the project, and those without one; everything else in the document stays."""
     part = ScopedHolder(whole, frozenset("p"))
     assert part.current is not None and part.document is not None
@@ -66,7 +65,7 @@ def test_toggles_and_document_of_a_project(whole: Holder[Snapshot]) -> None:
     }
 
 
-def test_nothing_is_made_twice(whole: Holder[Snapshot]) -> None:
+def test_nothing_is_made_twice(whole: Holder) -> None:
     """Until the configuration changes, each request gets the same snapshot and the same document."""
     part = ScopedHolder(whole, frozenset("p"))
     assert part.current is part.current and part.document is part.document
@@ -76,7 +75,7 @@ def test_nothing_is_made_twice(whole: Holder[Snapshot]) -> None:
     assert names(part) == ["a"] and part.current is not None and list(part.current.names) == ["a"]
 
 
-def test_nothing_of_a_former_configuration_is_kept(whole: Holder[Snapshot]) -> None:
+def test_nothing_of_a_former_configuration_is_kept(whole: Holder) -> None:
     """A part that is not asked for any more keeps no memory of what is served no longer, and no answers from it."""
     part = ScopedHolder(whole, frozenset("p"))
     part.cache = AnswerCache(100_000)
@@ -90,14 +89,14 @@ def test_nothing_of_a_former_configuration_is_kept(whole: Holder[Snapshot]) -> N
     assert part.current is not None and list(part.current.names) == names(part) == ["a"]
 
 
-def test_a_part_that_is_forgotten(whole: Holder[Snapshot]) -> None:
+def test_a_part_that_is_forgotten(whole: Holder) -> None:
     """The environment does not keep it."""
     ScopedHolder(whole, frozenset("p"))
     gc.collect()
     assert len(whole.parts) == 0
 
 
-def test_tags_of_documents(whole: Holder[Snapshot]) -> None:
+def test_tags_of_documents(whole: Holder) -> None:
     """The document of a part has a tag of its own, which changes with what is in the part."""
     parts = [ScopedHolder(whole, frozenset(each)) for each in ("p", "q", "r", "pr")]
     tags = {part.document.etag for part in parts if part.document is not None and whole.document is not None}
@@ -110,7 +109,7 @@ def test_tags_of_documents(whole: Holder[Snapshot]) -> None:
     assert parts[0].document is not None and parts[0].document.etag == other.etag, "what is hidden has not changed it"
 
 
-def test_a_document_with_only_the_projects(whole: Holder[Snapshot]) -> None:
+def test_a_document_with_only_the_projects(whole: Holder) -> None:
     """It is passed on byte for byte."""
     serve(whole, feature("a", project="p"), feature("c"), query={"environment": "production"})
     part = ScopedHolder(whole, frozenset("p"))
@@ -118,14 +117,14 @@ def test_a_document_with_only_the_projects(whole: Holder[Snapshot]) -> None:
 
 
 @pytest.mark.parametrize("query", [None, 7, [], "x"])
-def test_a_query_of_another_form(whole: Holder[Snapshot], query: object) -> None:
+def test_a_query_of_another_form(whole: Holder, query: object) -> None:
     """What is no object is left as it is."""
     serve(whole, *FEATURES, query=query)
     part = ScopedHolder(whole, frozenset("p"))
     assert part.document is not None and json.loads(part.document.body)["query"] == query
 
 
-def test_the_state_is_that_of_the_environment(whole: Holder[Snapshot]) -> None:
+def test_the_state_is_that_of_the_environment(whole: Holder) -> None:
     """Freshness, state and counts are not those of a part."""
     part = ScopedHolder(whole, frozenset("p"))
     whole.checked_at, whole.last_fetch_ms, whole.failures = 12.5, 99.0, 4

@@ -19,7 +19,7 @@ from flagsvc.engine.classes.rollouts import RolloutNumbers
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle
 from flagsvc.engine.fragments import AnswerPieces
-from flagsvc.engine.lists import RELEASED, AnswerList, Lists, ListViews
+from flagsvc.engine.lists import RELEASED, AnswerList, Container, Lists, ListViews
 from flagsvc.engine.options import CompileOptions
 from flagsvc.engine.reads import Moments
 from flagsvc.engine.run import Memory
@@ -275,9 +275,9 @@ class ClassStore(Lists):
                 self.evict()
                 return
 
-    def containers(self) -> list[tuple[object, int]]:
+    def containers(self) -> list[tuple[Container, int]]:
         """Return what has most of the memory of classes."""
-        found: list[tuple[object, int]] = [(each.runs, RELEASED) for each in self.shared.values()]
+        found: list[tuple[Container, int]] = [(each.runs, RELEASED) for each in self.shared.values()]
         return [*found, (self.classes.users.users, RELEASED), (self.known, RELEASED_CLASSES)]
 
 

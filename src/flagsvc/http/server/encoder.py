@@ -6,6 +6,7 @@ happens once a second.
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -24,9 +25,15 @@ CLOSE: Final = b"connection: close\r\n\r\n"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Defaults(Protocol):
-    """Has the headers that every answer of a server begins with, such as the date. The list is replaced, never changed."""
+class ServerState(Protocol):
+    """What uvicorn's server keeps of its connections and reads from them.
 
+    Every answer begins with `default_headers`, such as the date. The list is replaced, never changed.
+    """
+
+    connections: set[object]
+    tasks: set[asyncio.Task[object]]
+    total_requests: int
     default_headers: list[tuple[bytes, bytes]]
 
 
@@ -42,8 +49,8 @@ class Beginning:
 class ResponseEncoder:
     """Encodes the answers of one server."""
 
-    def __init__(self, defaults: Defaults) -> None:
-        self.defaults = defaults
+    def __init__(self, server: ServerState) -> None:
+        self.server = server
         self.headers: Headers = []
         self.lines: bytes = b""
         self.kept: dict[int, Beginning] = {}
@@ -51,7 +58,7 @@ class ResponseEncoder:
 
     def encode(self, response: Response, ending: bytes, body: list[bytes]) -> bytes:
         """Return the encoded head of an answer, followed by the pieces of `body`. `ending` is KEEP, KEEP_1_0 or CLOSE."""
-        if self.defaults.default_headers is not self.headers:
+        if self.server.default_headers is not self.headers:
             self.update()
         beginning = self.last
         if beginning.fixed is not response.fixed or beginning.status != response.status:
@@ -68,7 +75,7 @@ class ResponseEncoder:
 
     def update(self) -> None:
         """Use the present headers of the server."""
-        self.headers = self.defaults.default_headers
+        self.headers = self.server.default_headers
         self.lines = header_lines(self.headers)
         self.kept = {}
         self.last = Beginning(0, [], b"")

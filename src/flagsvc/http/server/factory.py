@@ -9,8 +9,9 @@ from typing import Any
 from flagsvc.http.contract import Contract
 from flagsvc.http.server.connection import Connection
 from flagsvc.http.server.connection_limits import ConnectionLimits
+from flagsvc.http.server.encoder import ServerState
 from flagsvc.http.server.header_names import HeaderNames
-from flagsvc.http.server.shared import ServerState, SharedState
+from flagsvc.http.server.shared import SharedState
 
 EXTRA_BYTES = 4096
 """Bytes of a head for method and path, in addition to its headers and query."""

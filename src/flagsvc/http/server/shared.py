@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from math import ceil
-from typing import Final, Protocol
+from typing import Final
 
 from mypy_extensions import i64, u8
 
 from flagsvc.core.log import Logger
 from flagsvc.http.messages import Response
 from flagsvc.http.server.connection_limits import ConnectionLimits
-from flagsvc.http.server.encoder import Defaults, ResponseEncoder
+from flagsvc.http.server.encoder import ResponseEncoder, ServerState
 from flagsvc.http.server.states import BODY, IDLE
 from flagsvc.http.server.stream import Stream
 
@@ -26,15 +26,6 @@ SEPARATE_BYTES: Final = 65_536
 """A body of at least this many bytes is cheaper to write separately than to copy after its head."""
 SMALL: Final = 2048
 """Bytes that are not charged, because a connection itself takes more."""
-
-
-class ServerState(Protocol):
-    """What uvicorn's server keeps of its connections and reads from them."""
-
-    connections: set[object]
-    tasks: set[asyncio.Task[object]]
-    total_requests: int
-    default_headers: list[tuple[bytes, bytes]]
 
 
 class SharedState:
@@ -183,8 +174,8 @@ class ResponseWriter:
     part of a request's cost, and a caller with several answers is woken once.
     """
 
-    def __init__(self, defaults: Defaults, loop: asyncio.AbstractEventLoop) -> None:
-        self.encoder: Final = ResponseEncoder(defaults)
+    def __init__(self, server: ServerState, loop: asyncio.AbstractEventLoop) -> None:
+        self.encoder: Final = ResponseEncoder(server)
         self.loop: Final = loop
         self.streams: list[Stream] = []
         self.size: i64 = 0

@@ -23,7 +23,7 @@ from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.health import Health, Ready
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
@@ -32,6 +32,7 @@ from flagsvc.proxy.api.sources import Loops, Sources, StorageErrors, no_loops, n
 from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.usage import UsageCounters
 
 ENRICHER_SECONDS = 60.0
 
@@ -60,7 +61,7 @@ class Ports(NamedTuple):
     """
 
     holder: ConfigurationHolder
-    usage: UsageCounting
+    usage: UsageCounters
     clock: Clock
     log: Logger
     random: Random

@@ -13,8 +13,9 @@ from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
 from flagsvc.proxy.api.impact import BrowserImpact
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.reports import read, read_metrics
+from flagsvc.proxy.usage import UsageCounters
 
 DONE = "OK"
 
@@ -25,7 +26,7 @@ class Metrics(Handler):
     """
 
     def __init__(
-        self, usage: UsageCounting, answers: Answers, shape: Shape = METRICS, impact: BrowserImpact | None = None
+        self, usage: UsageCounters, answers: Answers, shape: Shape = METRICS, impact: BrowserImpact | None = None
     ) -> None:
         self.usage = usage
         self.answers = answers

@@ -20,7 +20,7 @@ from flagsvc.engine.reading import Oddities
 from flagsvc.engine.values.jsvalue import is_true
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import CachedAnswer
-from flagsvc.proxy.api.ports import ServedDocument
+from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.prepare import BYTE_ORDER_MARK, decode
 
 MAX_KEPT = 16
@@ -66,10 +66,10 @@ class ClientDocuments:
     """Makes the documents of one configuration, and keeps them until the configuration changes."""
 
     def __init__(self) -> None:
-        self.served: ServedDocument | None = None
+        self.served: ConfigurationDocument | None = None
         self.kept: dict[DocumentFilter, CachedAnswer] = {}
 
-    def find(self, served: ServedDocument, wanted: DocumentFilter) -> CachedAnswer:
+    def find(self, served: ConfigurationDocument, wanted: DocumentFilter) -> CachedAnswer:
         """Return the document for a filter, with its entity tag."""
         if served is not self.served or len(self.kept) >= MAX_KEPT:
             self.served = served
@@ -82,7 +82,7 @@ class ClientDocuments:
         return found
 
 
-def make_tag(served: ServedDocument, wanted: DocumentFilter) -> bytes:
+def make_tag(served: ConfigurationDocument, wanted: DocumentFilter) -> bytes:
     """Return the entity tag of a document: that of the served one, and a digest of the filter.
 
     It is weak, because compression changes the bytes.

@@ -12,6 +12,7 @@ from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.engine.run import STRATEGY, TOGGLE
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
 from flagsvc.http.http_errors import answer_too_large, not_ready, unknown_toggle
@@ -23,8 +24,9 @@ from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.paths import named_in
-from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.usage import UsageCounters
 
 DEFAULT_ENVIRONMENT: Final = "default"
 ENTROPY_BITS: Final = 62
@@ -47,7 +49,7 @@ class Evaluator:
         self,
         settings: ServiceSettings,
         holder: ConfigurationHolder,
-        usage: UsageCounting,
+        usage: UsageCounters,
         answers: Answers,
         shape: AnswerShape,
         cache: AnswerCache,
@@ -173,7 +175,7 @@ class Evaluator:
         return response
 
     def answer_volatile(
-        self, snapshot: EvaluatedSnapshot, call: Call, context: Context, names: list[str], everything: bool
+        self, snapshot: Snapshot, call: Call, context: Context, names: list[str], everything: bool
     ) -> Response:
         """Return an answer that depends on chance or on time. Its tag is computed from its body."""
         if not names and context.session_id is None:
@@ -181,9 +183,7 @@ class Evaluator:
         context.entropy = self.random.getrandbits(ENTROPY_BITS)
         return self.answer_uncacheable(snapshot, call, self.run_snapshot(snapshot, context, names, everything), names)
 
-    def answer_uncacheable(
-        self, snapshot: EvaluatedSnapshot, call: Call, entry: CachedAnswer, names: list[str]
-    ) -> Response:
+    def answer_uncacheable(self, snapshot: Snapshot, call: Call, entry: CachedAnswer, names: list[str]) -> Response:
         """Return an answer that may differ for the next request: it is volatile, or an error occurred in it."""
         if snapshot.memory.faults:
             self.log_faults(snapshot)
@@ -191,9 +191,7 @@ class Evaluator:
             self.usage.count_all(names, entry.states)
         return self.answers.respond(self.headers, call, entry.body)
 
-    def run_snapshot(
-        self, snapshot: EvaluatedSnapshot, context: Context, names: list[str], everything: bool
-    ) -> CachedAnswer:
+    def run_snapshot(self, snapshot: Snapshot, context: Context, names: list[str], everything: bool) -> CachedAnswer:
         """Return the snapshot's answer, without a tag. Raises HttpError (413) if it would be huge."""
         if not names:
             pieces = snapshot.listing(context, everything, self.shape)
@@ -203,7 +201,7 @@ class Evaluator:
             raise answer_too_large()
         return CachedAnswer(b"", body, states)
 
-    def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
+    def log_faults(self, snapshot: Snapshot) -> None:
         """Log the faults of evaluations, once for each strategy and each toggle (behaviour: Statuses and bodies)."""
         for fault in snapshot.take_faults():
             if self.fault_throttle.allows(f"{fault.kind} {fault.name}"):

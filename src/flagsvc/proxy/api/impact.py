@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 from flagsvc.http.reports import HISTOGRAM, IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.errors import ShapeError
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
 
 REPORTED: Final = "impactMetrics"
 """The member of a report that has them."""
@@ -23,7 +23,7 @@ STATES: Final = frozenset({"enabled", "disabled"})
 """What SDKs give as the value of a flag's label, if it is not the name of a variant."""
 
 
-def add_reported(usage: UsageCounting, value: object, source: UsageSource | None) -> None:
+def add_reported(usage: UsageCounters, value: object, source: UsageSource | None) -> None:
     """Add the impact metrics in a report, to the proxy's own without a source. Malformed ones are left out."""
     for metric in list_reported(value):
         try:
@@ -82,7 +82,7 @@ class BrowserImpact:
         self.own = {"appName": settings.app_name, "environment": settings.upstream_environment}
         self.holder = holder
 
-    def add_reported(self, usage: UsageCounting, value: object) -> None:
+    def add_reported(self, usage: UsageCounters, value: object) -> None:
         """Add the allowed metrics in the report of a browser. All others are left out."""
         snapshot = self.holder.current
         names: Mapping[str, frozenset[str]] = {} if snapshot is None else snapshot.names

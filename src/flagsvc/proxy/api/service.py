@@ -27,7 +27,7 @@ from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.encoding import media, too_large, untyped
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.paths import fold_path, single_slashes
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
@@ -36,6 +36,7 @@ from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import Loops, StorageErrors, no_loops, no_storage_errors
 from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.usage import UsageCounters
 
 RETRY_SECONDS: Final = 1
 DISCARDED_DIGITS: Final = 7
@@ -58,7 +59,7 @@ class Service(Contract):
         settings: ServiceSettings,
         *,
         holder: ConfigurationHolder,
-        usage: UsageCounting,
+        usage: UsageCounters,
         log: Logger,
         clock: Clock,
         enrichers: Sequence[ContextEnricher] = (),

@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 from flagsvc.core.clock import Clock
 from flagsvc.http.call import StatusCounts
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.usage import UsageCounters
 
 Loops: TypeAlias = Callable[[], Mapping[str, int]]
 """Returns how often each background loop was restarted after a failure, by its name."""
@@ -82,7 +83,7 @@ class Sources(NamedTuple):
     """
 
     holder: ConfigurationHolder
-    usage: UsageCounting
+    usage: UsageCounters
     status_counts: Sequence[StatusCounts]
     clock: Clock
     cache: AnswerCache

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from flagsvc.engine.parts import Part
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration.holder import Holder
 
 KEPT: Final = 50
@@ -76,12 +75,12 @@ class ChangeLog:
         self.states: deque[StateChange] = deque(maxlen=KEPT)
         self._now = now
         self._forget = forget
-        self._holder: Holder[Snapshot] | None = None
+        self._holder: Holder | None = None
         self._known: dict[str, KnownFlag] = {}
         self._waiting: deque[tuple[Revision, list[Part]]] = deque()
         self._steps: Iterator[None] | None = None
 
-    def watch(self, holder: Holder[Snapshot]) -> None:
+    def watch(self, holder: Holder) -> None:
         """Keep the changes of a holder from now on."""
         self._holder = holder
         holder.parts.add(self)

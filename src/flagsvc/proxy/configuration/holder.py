@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol
+from typing import Protocol
 from weakref import WeakSet
 
 from flagsvc.core.clock import Clock
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
-from flagsvc.proxy.configuration.ports import S
 from flagsvc.proxy.configuration.retire import retire
 
 
@@ -32,7 +32,7 @@ class Part(Protocol):
         """Keep nothing of a configuration that is no longer served."""
 
 
-class Holder(Generic[S]):
+class Holder:
     """The served configuration, and how fresh it is.
 
     `current` is None until there is a first configuration; a request reads it once. `document` belongs to it. `state` is
@@ -47,7 +47,7 @@ class Holder(Generic[S]):
     """
 
     def __init__(self) -> None:
-        self.current: S | None = None
+        self.current: Snapshot | None = None
         self.document: ConfigurationDocument | None = None
         self.state: str = State.COLD
         self.problems = 0
@@ -73,7 +73,7 @@ class Holder(Generic[S]):
         """Whether `wait_tried` has ended: there is a configuration, or the first check of the upstream has failed."""
         return self._tried.is_set()
 
-    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int, odd: int = 0) -> None:
+    def replace(self, snapshot: Snapshot, document: ConfigurationDocument, problems: int, odd: int = 0) -> None:
         """Serve another configuration from now on. The memory of the old one is released in slices."""
         if self.current is not snapshot:
             retire(self.current)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
-from flagsvc.core.background import SupervisedTask, is_being_cancelled
+from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.outages import OutageLog
+from flagsvc.engine.model import DocumentProblem
 from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.lifecycle import (
     Action,
@@ -29,8 +29,9 @@ from flagsvc.proxy.configuration.lifecycle import (
     classify_error,
 )
 from flagsvc.proxy.configuration.poll_notes import LONGEST_NAME, NAMED_PROBLEMS, PollNotes
-from flagsvc.proxy.configuration.ports import Announcing, ProblemLike, S, Source
+from flagsvc.proxy.configuration.ports import Source
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
+from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.settings.kinds import printable
@@ -45,21 +46,21 @@ FLUSH_S = 2.0
 
 
 @dataclass(frozen=True)
-class FetchedDocument(Generic[S]):
+class FetchedDocument:
     """A fetched document and its ETag. `prepared` is None if its bytes are those of the served document."""
 
     etag: str | None
-    prepared: PreparedDocument[S] | None = None
+    prepared: PreparedDocument | None = None
 
 
-class Poller(Generic[S]):
+class Poller:
     """Fills the holder and keeps it current, from `start` to `stop`."""
 
     def __init__(
         self,
         source: Source,
-        holder: Holder[S],
-        prepare: Preparer[S],
+        holder: Holder,
+        prepare: Preparer,
         document_storage: DocumentStorage,
         *,
         clock: Clock,
@@ -189,18 +190,18 @@ class Poller(Generic[S]):
         self._storage.retry_save()
         return self._delay(pace, None)
 
-    def _apply_poll(self, event: Event, fetched: FetchedDocument[S] | None) -> Pace:
+    def _apply_poll(self, event: Event, fetched: FetchedDocument | None) -> Pace:
         """Apply the event of a poll, and record it."""
         pace = self._apply(event, fetched)
         self._holder.record_check(event, self._status.failures)
         return pace
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for the next poll: for these seconds, or until the source has news."""
-        if not isinstance(self._source, Announcing):
+        """Wait for the next poll: for these seconds, or until a poll is requested."""
+        if not isinstance(self._source, HttpSource):
             return await self._clock.sleep(seconds)
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-        hearing = asyncio.ensure_future(wait_for_news(self._source, self._log))
+        hearing = asyncio.ensure_future(self._source.news())
         try:
             await asyncio.wait([sleeping, hearing], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -209,14 +210,14 @@ class Poller(Generic[S]):
             await asyncio.wait([sleeping, hearing])
         return None
 
-    async def _fetch(self) -> tuple[Event, FetchedDocument[S] | None]:
+    async def _fetch(self) -> tuple[Event, FetchedDocument | None]:
         """Fetch a document and return its event. Raises UpstreamError and DocumentError."""
         fetched = await self._source.fetch(self._etag)
         found = await self._classify(fetched)
         self._holder.confirm(self._clock)
         return found
 
-    async def _classify(self, fetched: Fetched) -> tuple[Event, FetchedDocument[S] | None]:
+    async def _classify(self, fetched: Fetched) -> tuple[Event, FetchedDocument | None]:
         """Return the event of an answer, and its document. Raises DocumentError."""
         if fetched.body is None:
             return Event.NOT_MODIFIED, None
@@ -232,13 +233,13 @@ class Poller(Generic[S]):
         """Whether the stored configuration is still being read."""
         return self._restoring is not None and not self._restoring.done()
 
-    def _classify_document(self, prepared: PreparedDocument[S]) -> Event:
+    def _classify_document(self, prepared: PreparedDocument) -> Event:
         served = self._holder.current
         return classify_document(
             prepared.snapshot.names, None if served is None else served.names, self._status.is_empty_pending
         )
 
-    def _apply(self, event: Event, fetched: FetchedDocument[S] | None) -> Pace:
+    def _apply(self, event: Event, fetched: FetchedDocument | None) -> Pace:
         """Carry out the table's transition for an event. There is no await in here, so that no request sees half of it."""
         before = self._status.state
         self._status, step = advance(self._status, event)
@@ -250,7 +251,7 @@ class Poller(Generic[S]):
         self._holder.set_state(step.state)
         return step.pace
 
-    def _perform(self, action: Action, fetched: FetchedDocument[S]) -> None:
+    def _perform(self, action: Action, fetched: FetchedDocument) -> None:
         if action is Action.REPLACE and fetched.prepared is not None:
             self._replace(fetched.prepared)
         elif action is Action.SAVE and self._raw is not None:
@@ -260,7 +261,7 @@ class Poller(Generic[S]):
         else:
             self._etag = fetched.etag if action is Action.KEEP_ETAG else None
 
-    def _replace(self, prepared: PreparedDocument[S]) -> None:
+    def _replace(self, prepared: PreparedDocument) -> None:
         self._raw = prepared.raw
         left_out, odd = prepared.left_out, prepared.odd
         self._holder.replace(prepared.snapshot, prepared.document, len(left_out), len(odd))
@@ -271,7 +272,7 @@ class Poller(Generic[S]):
         self.notes.left_out = self._name(left_out, "left out", "more was left out")
         self.notes.odd = self._name(odd, "served with an odd value", "more has an odd value")
 
-    def _name(self, problems: Sequence[ProblemLike], what: str, more: str) -> Sequence[str]:
+    def _name(self, problems: Sequence[DocumentProblem], what: str, more: str) -> Sequence[str]:
         """Log the first problems, and return them in words."""
         for problem in problems[:NAMED_PROBLEMS]:
             toggle = None if problem.toggle is None else printable(problem.toggle, LONGEST_NAME)
@@ -296,14 +297,3 @@ class Poller(Generic[S]):
         if pace is Pace.SLOW:
             return delay_while_refused(jitter, interval, retry_after=retry_after)
         return delay_after_failure(failures, jitter, interval, retry_after=retry_after, ceiling=ceiling)
-
-
-async def wait_for_news(source: Announcing, log: Logger) -> None:
-    """Wait until a source has news. After an error of the source, wait for ever."""
-    try:
-        await source.news()
-    except (Exception, asyncio.CancelledError) as error:  # without news the source is polled at the usual pace
-        if is_being_cancelled():
-            raise
-        log.warn("waiting for news of the configuration failed", error=describe_error(error))
-        await asyncio.Event().wait()

@@ -10,16 +10,17 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
 import msgspec
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.core.garbage import collect_new
+from flagsvc.engine.compile import Compilation, Compiled, Compiler
 from flagsvc.engine.fragments import encode
+from flagsvc.engine.model import DocumentProblem
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
-from flagsvc.proxy.configuration.ports import CompilationLike, Compile, CompiledLike, Incremental, ProblemLike, S
 
 SLICE_BYTES = 4_096
 """Bytes of new features that are compiled in one slice, which mostly takes a tenth of a millisecond: requests wait meanwhile."""
@@ -35,44 +36,41 @@ FeatureFilter = Callable[[object], bool]
 
 
 @dataclass(frozen=True)
-class PreparedDocument(Generic[S]):
+class PreparedDocument:
     """A compiled document: its bytes as received, its snapshot, the document for server-side SDKs, and its problems."""
 
     raw: bytes
-    snapshot: S
+    snapshot: Snapshot
     document: ConfigurationDocument
-    problems: Sequence[ProblemLike]
+    problems: Sequence[DocumentProblem]
 
     @property
-    def left_out(self) -> Sequence[ProblemLike]:
+    def left_out(self) -> Sequence[DocumentProblem]:
         """The problems of parts that were left out."""
         return [each for each in self.problems if not each.served]
 
     @property
-    def odd(self) -> Sequence[ProblemLike]:
+    def odd(self) -> Sequence[DocumentProblem]:
         """The problems of parts that are served all the same."""
         return [each for each in self.problems if each.served]
 
 
-class Preparer(Generic[S]):
+class Preparer:
     """Decodes and compiles a document, and makes the one for server-side SDKs.
 
-    If `compile` is `Incremental`, the unchanged parts of the previous snapshot are reused, and the event loop runs after
-    every slice. `wanted` tells which features belong to this proxy's project and name prefix, so that these hold for every
-    source (behaviour: Fetching the configuration); without it the document is passed on byte for byte.
+    The unchanged parts of the previous snapshot are reused, and the event loop runs after every slice. `wanted` tells which
+    features belong to this proxy's project and name prefix, so that these hold for every source (behaviour: Fetching the
+    configuration); without it the document is passed on byte for byte.
     """
 
-    def __init__(self, compile: Compile[S], wanted: FeatureFilter | None = None) -> None:
-        self._compile = compile
+    def __init__(self, compiler: Compiler, wanted: FeatureFilter | None = None) -> None:
+        self._compiler = compiler
         self._wanted = wanted
-        self._incremental: Incremental[S] | None = as_incremental(compile)
 
-    async def __call__(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
         """Return the configuration that can replace `previous`. Raises DocumentError if the document is not JSON or malformed."""
-        if self._incremental is None:
-            return self.prepare(body, previous)
         await yield_to_loop(body)
-        compilation = self._incremental.begin_text(body.removeprefix(BYTE_ORDER_MARK), previous)
+        compilation = self._compiler.begin_text(body.removeprefix(BYTE_ORDER_MARK), previous)
         if compilation is not None:
             await yield_to_loop(body)
             try:
@@ -84,24 +82,9 @@ class Preparer(Generic[S]):
                 return await finish_document(body, compiled, sdk_body)
         document = decode(body)
         await yield_to_loop(body)
-        compiled = await compile_in_slices(self._incremental.begin(document, previous))
-        return await finish_document(body, compiled, self._make_document_body(body, document))
-
-    def prepare(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
-        """Return the same without slices."""
-        document = decode(body)
-        compiled = self._compile(document, previous)
-        sdk_body = self._make_document_body(body, document)
-        tag = f'"{hashlib.sha256(sdk_body).hexdigest()[:32]}"'
-        return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(sdk_body, tag), compiled.problems)
-
-    def _make_document_body(self, body: bytes, document: object) -> bytes:
-        return body if self._wanted is None else filter_features(body, document, self._wanted)
-
-
-def as_incremental(compile: object) -> Incremental[S] | None:
-    """Return `compile` if it can work in slices, else None."""
-    return compile if isinstance(compile, Incremental) else None
+        compiled = await compile_in_slices(self._compiler.begin(document, previous))
+        sdk_body = body if self._wanted is None else filter_features(body, document, self._wanted)
+        return await finish_document(body, compiled, sdk_body)
 
 
 async def yield_to_loop(body: bytes) -> None:
@@ -110,7 +93,7 @@ async def yield_to_loop(body: bytes) -> None:
         await asyncio.sleep(0)
 
 
-async def compile_in_slices(compilation: CompilationLike[S]) -> CompiledLike[S]:
+async def compile_in_slices(compilation: Compilation) -> Compiled:
     """Return the result of a compilation. The event loop runs after every slice."""
     slices = 1
     try:
@@ -125,7 +108,7 @@ async def compile_in_slices(compilation: CompilationLike[S]) -> CompiledLike[S]:
     return compilation.compiled()
 
 
-async def finish_document(body: bytes, compiled: CompiledLike[S], sdk_body: bytes) -> PreparedDocument[S]:
+async def finish_document(body: bytes, compiled: Compiled, sdk_body: bytes) -> PreparedDocument:
     """Return the prepared document, with the ETag of the document for SDKs."""
     await yield_to_loop(body)
     digest = hashlib.sha256(sdk_body[:HASHED_BYTES])
@@ -172,7 +155,7 @@ def filter_features(body: bytes, document: object, wanted: FeatureFilter) -> byt
     return body if len(kept) == len(features) else encode({**document, "features": kept})
 
 
-def filter_compiled(body: bytes, compilation: CompilationLike[S]) -> bytes:
+def filter_compiled(body: bytes, compilation: Compilation) -> bytes:
     """Return the document with only the features that the compilation kept, unchanged; the same bytes if it kept all."""
     if not compilation.excluded_count:
         return body

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-Container: TypeAlias = list[Any] | dict[Any, Any]
+from flagsvc.engine.lists import Container
+from flagsvc.engine.snapshot import Snapshot
 
 SLICE_OBJECTS = 250
 """Objects that are released in one iteration of the event loop, unless their owner names a number."""
@@ -16,18 +16,10 @@ TRY_PAUSE_S = 1.0
 """Seconds until a release looks again whether a container is still used, and how often it does."""
 
 
-@runtime_checkable
-class Retirable(Protocol):
-    """A configuration that can name its containers."""
-
-    def containers(self) -> Sequence[tuple[Container, int]]:
-        """Return those whose content takes most of the memory, each with the number of items to release at once."""
-
-
-def retire(configuration: object) -> None:
-    """Release the content of a configuration in slices, once nothing else uses it. Without a running event loop, do nothing."""
-    if isinstance(configuration, Retirable):
-        release_in_slices(configuration.containers())
+def retire(snapshot: Snapshot | None) -> None:
+    """Release the content of a snapshot in slices, once nothing else uses it. Without a running event loop, do nothing."""
+    if snapshot is not None:
+        release_in_slices(snapshot.containers())
 
 
 def release_in_slices(containers: Sequence[tuple[Container, int]]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Secrets
 from flagsvc.engine.compile import CompileOptions
-from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import WorkerProcesses
@@ -17,21 +16,8 @@ from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poll_notes import PollNotes
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.usage import UsageCounters
 from flagsvc.settings.places import Resolved
-
-
-class Asked(Protocol):
-    """The usage counters of an environment."""
-
-    @property
-    def entries(self) -> int:
-        """The number of counts that are not sent yet."""
-
-    def since_start(self, name: str) -> tuple[int, int]:
-        """Return how often a toggle was on and off since the start."""
-
-    def sum_all(self) -> Iterator[dict[str, list[int]]]:
-        """Yield the same of every toggle, as `[yes, no]`: after each step what is known so far."""
 
 
 class ShownEnvironment(NamedTuple):
@@ -39,9 +25,9 @@ class ShownEnvironment(NamedTuple):
 
     name: str
     upstream: str
-    holder: Holder[Snapshot]
+    holder: Holder
     notes: PollNotes
-    asked: Asked
+    asked: UsageCounters
     changes: ChangeLog
     settings: ServiceSettings
     compile_options: CompileOptions

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice, zip_longest
+from typing import Protocol
 
 from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.core.backoff import delay_after_failure
@@ -21,7 +22,7 @@ from flagsvc.core.outages import OutageLog
 from flagsvc.proxy.tokens.book import KnownToken, TokenBook, unpack
 from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.grants import TokenGrant, is_plausible, read_grant
-from flagsvc.proxy.tokens.ports import TokenStore, TokenUpstream
+from flagsvc.proxy.upstream import Upstream
 
 MAX_ASKED = 100
 """The most tokens in one request."""
@@ -30,6 +31,19 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 STORE_S = 1.0
 """Seconds that changes are gathered before they are stored; of many tokens, as many times longer as there are STORE_TOKENS."""
 STORE_TOKENS = 5000
+
+
+class TokenStore(Protocol):
+    """Keeps the record of known tokens, which other processes may share."""
+
+    async def load(self) -> bytes | None:
+        """Return what was stored last, or None. Raises StoreError if it cannot be read now."""
+
+    async def save(self, data: bytes) -> bool:
+        """Store the record. Returns whether that went well."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
 
 
 class WaitingToken:
@@ -45,7 +59,7 @@ class TokenLookup:
 
     def __init__(
         self,
-        upstream: TokenUpstream,
+        upstream: Upstream,
         budget: Budget,
         places: WaitingPlaces,
         store: TokenStore,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from flagsvc.http.reports import GAUGE, MAX_COUNT
 from flagsvc.proxy.usage.impact import (
@@ -398,13 +398,6 @@ class UsageCounters:
         self._bytes += size + text_size(name)
 
 
-class YesNo(Protocol):
-    """The counts of one toggle."""
-
-    yes: int
-    no: int
-
-
 class UsageSums:
     """The sums of the counts that were taken, as `[yes, no]` by toggle. Those of toggles that are gone are dropped.
 
@@ -414,7 +407,7 @@ class UsageSums:
     def __init__(self) -> None:
         self._taken: dict[str, list[int]] = {}
 
-    def add(self, toggles: Mapping[str, YesNo], sign: int, known: Container[str]) -> None:
+    def add(self, toggles: Mapping[str, ToggleCounts], sign: int, known: Container[str]) -> None:
         """Add counts of `known` toggles, or with -1 take them away."""
         for name, counts in toggles.items():
             if name in known:
@@ -432,7 +425,7 @@ class UsageSums:
         yes, no = self._taken.get(name, (0, 0))
         return yes, no
 
-    def total(self, waiting: Iterable[Mapping[str, YesNo]]) -> Iterator[dict[str, list[int]]]:
+    def total(self, waiting: Iterable[Mapping[str, ToggleCounts]]) -> Iterator[dict[str, list[int]]]:
         """Yield the sums with the counts that wait: after each step what is known so far."""
         found = {name: list(pair) for name, pair in self._taken.items()}
         yield found

@@ -18,10 +18,10 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import Logger
 from flagsvc.core.outages import OutageLog
-from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.upstream import Identity, Upstream
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
 from flagsvc.proxy.usage.payload import registration_body
-from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender, is_final
+from flagsvc.proxy.usage.sender import MAX_BATCH, UsageSender, is_final
 from flagsvc.proxy.usage.unsent import UnsentUsage
 
 REGISTRATION_S = 5.0
@@ -42,7 +42,7 @@ class Reporter:
     def __init__(
         self,
         counters: UsageCounters,
-        sink: Sink,
+        upstream: Upstream,
         identity: Identity,
         *,
         clock: Clock,
@@ -60,7 +60,7 @@ class Reporter:
         `batch` is the most entries of one post. Without `unsent_usage` no counts are stored.
         """
         self._counters = counters
-        self._sink = sink
+        self._upstream = upstream
         self._unsent_usage = unsent_usage
         self._clock = clock
         self._log = log
@@ -72,7 +72,7 @@ class Reporter:
             identity, custom_strategies=custom_strategies, started=clock.now(), interval_ms=interval_ms
         )
         self._sender = UsageSender(
-            sink, identity, batch=batch, refuse=counters.refuse, after_answer=self._update_record
+            upstream, identity, batch=batch, refuse=counters.refuse, after_answer=self._update_record
         )
         self._unsent: list[UsageBucket] = []
         self._failures = 0
@@ -134,7 +134,7 @@ class Reporter:
         failures = 0
         while True:
             try:
-                await self._sink.register(self._registration)
+                await self._upstream.register(self._registration)
             except UpstreamError as error:
                 failures += 1
                 self._unregistered.log_failure(error)
@@ -180,7 +180,7 @@ class Reporter:
         waiting = self._counters.take_registrations()
         for source in list(waiting):
             try:
-                await self._sink.register(waiting[source])
+                await self._upstream.register(waiting[source])
             except UpstreamError as error:
                 if not is_final(error):
                     for left, registration in waiting.items():

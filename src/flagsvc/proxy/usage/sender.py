@@ -5,11 +5,10 @@ Some of it is sent again, some is given up (behaviour: Usage metrics; decision 0
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.upstream import Identity, Upstream
 from flagsvc.proxy.usage.counters import UsageBucket
 from flagsvc.proxy.usage.payload import metrics_body
 
@@ -22,22 +21,12 @@ RETRIED_STATUSES = (401, 403, 404, 408, 429)
 """Client errors that may be temporary. Any other one means that the upstream will never accept these counts."""
 
 
-class Sink(Protocol):
-    """The part of an upstream session that sends payloads (`flagsvc.proxy.upstream.Upstream`)."""
-
-    async def register(self, payload: Mapping[str, object]) -> None:
-        """Send a registration. Raises UpstreamError."""
-
-    async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Send usage metrics. Raises UpstreamError."""
-
-
 class UsageSender:
     """Sends usage metrics to one upstream. `batch_size` is the present number of entries in a post."""
 
     def __init__(
         self,
-        sink: Sink,
+        upstream: Upstream,
         identity: Identity,
         *,
         batch: int,
@@ -50,7 +39,7 @@ class UsageSender:
         next post.
         """
         self.batch_size = batch
-        self._sink = sink
+        self._upstream = upstream
         self._identity = identity
         self._batch = batch
         self._refuse = refuse
@@ -85,7 +74,7 @@ class UsageSender:
 
     async def _post(self, batch: UsageBucket) -> UpstreamError | None:
         try:
-            await self._sink.send_metrics(metrics_body(self._identity, batch))
+            await self._upstream.send_metrics(metrics_body(self._identity, batch))
         except UpstreamError as error:
             return error
         return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
@@ -17,8 +17,7 @@ from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import readings
 from flagsvc.proxy.api.sources import Sources
-from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.configuration.ports import S
+from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
@@ -35,18 +34,16 @@ METRICS_TIMEOUT_S = 5.0
 
 Command = messages.Adopt | messages.Release | messages.Drain
 """The messages that `WorkerCommands` carries out in their order."""
-PrepareDocument = Callable[[bytes, S | None], Awaitable[PreparedDocument[S]]]
-"""Compiles a document that can replace the served configuration."""
 
 
-class LinkedEnvironment(Generic[S]):
+class LinkedEnvironment:
     """One environment of a worker: `holder` is filled, `counters` are sent, and `prepare` compiles its documents."""
 
-    def __init__(self, holder: Holder[S], counters: UsageCounters, prepare: PrepareDocument[S]) -> None:
+    def __init__(self, holder: Holder, counters: UsageCounters, prepare: Preparer) -> None:
         self.holder = holder
         self.counters = counters
         self.prepare = prepare
-        self.prepared: dict[int, PreparedDocument[S]] = {}
+        self.prepared: dict[int, PreparedDocument] = {}
 
 
 class WorkerCommands(Protocol):
@@ -68,7 +65,7 @@ class WorkerCommands(Protocol):
         """Start an orderly shutdown."""
 
 
-class ParentLink(Generic[S]):
+class ParentLink:
     """Fills the holders of all environments, and sends their counts and the metrics. `channel` must be connected before `start`.
 
     `count_answered` returns how many requests the worker has answered. As long as it returns the same number, only every
@@ -77,7 +74,7 @@ class ParentLink(Generic[S]):
 
     def __init__(self, *, worker: int, log: Logger, clock: Clock) -> None:
         self.channel: Channel[messages.ParentMessage] = Channel(messages.decode_parent_message, self._receive_message)
-        self._environments: dict[int, LinkedEnvironment[S]] = {}
+        self._environments: dict[int, LinkedEnvironment] = {}
         self._worker = worker
         self._log = log
         self._sources: Sources | None = None
@@ -105,7 +102,7 @@ class ParentLink(Generic[S]):
         self._is_send_scheduled = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def add_environment(self, number: int, environment: LinkedEnvironment[S]) -> None:
+    def add_environment(self, number: int, environment: LinkedEnvironment) -> None:
         """Fill the holder of an environment, and send its counts."""
         self._environments[number] = environment
         environment.counters.on_report = self._schedule_send
@@ -259,16 +256,14 @@ class ParentLink(Generic[S]):
             else:
                 commands.drain()
 
-    async def _prepare_document(
-        self, environment: LinkedEnvironment[S], message: messages.Prepare, body: bytes
-    ) -> None:
+    async def _prepare_document(self, environment: LinkedEnvironment, message: messages.Prepare, body: bytes) -> None:
         prepared = await environment.prepare(body, environment.holder.current)
         environment.prepared[message.number] = prepared
         for old in sorted(environment.prepared)[: -messages.KEPT_DOCUMENTS]:
             del environment.prepared[old]
         self.channel.send(messages.Prepared(message.number, prepared.snapshot.revision, message.environment))
 
-    def _switch(self, environment: LinkedEnvironment[S], message: messages.Switch) -> None:
+    def _switch(self, environment: LinkedEnvironment, message: messages.Switch) -> None:
         prepared = environment.prepared.pop(message.number)
         counts = len(prepared.left_out), len(prepared.odd)
         environment.holder.replace(prepared.snapshot, prepared.document, *counts)

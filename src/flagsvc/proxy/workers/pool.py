@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -68,11 +68,8 @@ class PoolTimeouts(NamedTuple):
     leave: float = 13.0
 
 
-class Spawn(Protocol):
-    """Starts a worker's process with one end of a socket pair."""
-
-    def __call__(self, end: socket.socket) -> Child:
-        """Return the process. Raises OSError."""
+Spawn: TypeAlias = Callable[[socket.socket], Child]
+"""Starts a worker's process with one end of a socket pair. Raises OSError."""
 
 
 class PooledEnvironment(NamedTuple):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import subprocess
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel
@@ -16,18 +16,8 @@ EXIT_TIMEOUT_S = 2.0
 """Seconds that a process may take to end once its channel is closed."""
 
 
-class Child(Protocol):
-    """A process (`subprocess.Popen`)."""
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-
-    def kill(self) -> None:
-        """Kill the process."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end of the process and return its exit status. Raises subprocess.TimeoutExpired."""
+Child: TypeAlias = subprocess.Popen[bytes]
+"""The process of a worker."""
 
 
 class Conditions:

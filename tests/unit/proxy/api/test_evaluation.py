@@ -14,7 +14,7 @@ from flagsvc.engine.run import STRATEGY, TOGGLE, Fault
 from flagsvc.http.call import Call
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import Response
-from support.serving import EMPTY, FakeSnapshot, Serving, request
+from support.serving import EMPTY, FakeSnapshot, Serving, counts_of, request
 
 
 def tag_of(response: Response) -> bytes:
@@ -46,7 +46,7 @@ def test_a_named_lookup_gets_no_session() -> None:
     body = json.dumps({"toggles": ["a", "b"]}).encode()
     serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
     assert serving.snapshot.contexts[0].session_id is None
-    assert serving.usage.counted == [("a", True), ("b", False)]
+    assert counts_of(serving.usage.peek()) == {"a": (1, 0, {}), "b": (0, 1, {})}
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,16 @@ def test_a_kept_lookup_is_counted_each_time() -> None:
     for _ in range(4):
         serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
     assert len(serving.snapshot.contexts) == 2
-    assert serving.usage.counted == [("a", True), ("b", False)] * 4
+    assert counts_of(serving.usage.peek()) == {"a": (4, 0, {}), "b": (0, 4, {})}
 
 
 def test_a_new_configuration_ends_what_was_known() -> None:
     """Tags and kept answers are those of one revision; of the same one they stay."""
     serving = Serving()
     (tag,) = {tag_of(serving.ask(b"GET", b"/proxy")) for _ in range(3)}
-    same = FakeSnapshot(b"same")
-    serving.holder.current = same
+    serving.holder.current = FakeSnapshot(b"same")
     assert serving.ask(b"GET", b"/proxy").body == EMPTY
-    serving.holder.current = other = FakeSnapshot(b"other")
-    other.cache_keys.revision = "another"
+    serving.holder.current = FakeSnapshot(b"other", "another")
     answer = serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)])
     assert (answer.status, answer.body) == (200, b"other")
     assert tag_of(answer) != tag
@@ -222,7 +220,6 @@ def test_a_volatile_configuration_keeps_no_answers_of_the_one_before() -> None:
         serving.ask(b"GET", b"/proxy", b"userId=1")
     cache = serving.service.sources.cache
     assert cache.size > 0
-    serving.holder.current = FakeSnapshot(random=True)
-    serving.holder.current.cache_keys.revision = "another"
+    serving.holder.current = FakeSnapshot(revision="another", random=True)
     serving.ask(b"GET", b"/proxy", b"userId=1")
     assert cache.size == 0

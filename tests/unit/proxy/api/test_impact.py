@@ -15,8 +15,10 @@ from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.proxy.api.impact import MAX_HELP, add_reported, make_browser_impact, read_samples
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource
-from support.serving import FakeHolder, FakeUsage, Serving
+from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
+from flagsvc.proxy.usage.impact import Labels
+from flagsvc.testing import FakeClock
+from support.serving import Serving, holder_of
 
 SHOP = UsageSource("shop", "one")
 COUNTER = {"name": "sales", "help": "Sales.", "type": "counter", "samples": [{"labels": {"a": "b"}, "value": 2}]}
@@ -45,6 +47,16 @@ def read(metric: object) -> list[ImpactSample]:
     """Return the samples of a metric. Raises ShapeError."""
     found: Any = check(IMPACT_METRIC, copy.deepcopy(metric))
     return read_samples(found)
+
+
+def counters() -> UsageCounters:
+    """Return counters that know no toggles."""
+    return UsageCounters(dict, FakeClock().now)
+
+
+def labels_of(usage: UsageCounters) -> list[Labels]:
+    """Return the labels of the proxy's own samples."""
+    return [labels for series in usage.peek().impact.values() for labels in series.samples]
 
 
 @pytest.mark.parametrize(
@@ -117,14 +129,14 @@ def test_malformed_ones(metric: object, place: str) -> None:
 
 def test_a_malformed_one_does_not_take_others_with_it() -> None:
     """It is left out and counted. What is no list is one malformed metric, and nothing is none."""
-    usage = FakeUsage()
+    usage = counters()
     add_reported(usage, {"impactMetrics": [7, copy.deepcopy(COUNTER), {}]}, SHOP)
-    assert ([sample.key.name for sample, _ in usage.samples], usage.malformed) == (["sales"], 2)
-    assert [source for _, source in usage.samples] == [SHOP]
+    [bucket] = usage.peek_sources()
+    assert (bucket.source, [key.name for key in bucket.impact], usage.malformed) == (SHOP, ["sales"], 2)
     for value, malformed in (("x", 1), (copy.deepcopy(COUNTER), 1), ([], 0), (None, 0)):
-        usage = FakeUsage()
+        usage = counters()
         add_reported(usage, {"impactMetrics": value}, SHOP)
-        assert (usage.samples, usage.malformed) == ([], malformed)
+        assert (usage.entries, usage.malformed) == (0, malformed)
 
 
 VALUES = st.recursive(
@@ -143,7 +155,7 @@ SAMPLES = st.dictionaries(st.sampled_from(["labels", "value", "count", "sum", "b
 )
 def test_anything_is_read_or_left_out(metric: dict[str, Any]) -> None:
     """For any value there is no error."""
-    add_reported(FakeUsage(), {"impactMetrics": [metric]}, SHOP)
+    add_reported(counters(), {"impactMetrics": [metric]}, SHOP)
 
 
 # ---- browsers
@@ -166,13 +178,12 @@ def test_browsers_may_report_what_is_allowed(path: bytes) -> None:
     report(
         serving, COUNTER | {"name": "other"}, 7, COUNTER | {"samples": 7}, COUNTER, COUNTER | {"name": []}, path=path
     )
-    assert [(sample.key.name, sample.values, source) for sample, source in serving.usage.samples] == [
-        ("sales", [2.0], None)
-    ]
-    assert serving.usage.malformed == 0
+    [(key, series)] = serving.usage.peek().impact.items()
+    assert (key.name, list(series.samples.values())) == ("sales", [[2.0]])
+    assert (serving.usage.peek_sources(), serving.usage.malformed) == ([], 0)
     closed = Serving()
     report(closed, COUNTER, path=path)
-    assert closed.usage.samples == []
+    assert closed.usage.entries == 0
 
 
 @pytest.mark.parametrize(
@@ -191,16 +202,16 @@ def test_labels_of_browsers(labels: dict[str, str], kept: dict[str, str]) -> Non
     serving = Serving(impact_metrics=("sales",), app_name="us", upstream_environment="production")
     serving.snapshot.names["varied"] = frozenset({"blue"})
     report(serving, counter(labels=labels))
-    [(sample, _)] = serving.usage.samples
-    assert dict(sample.labels) == {**kept, "appName": "us", "environment": "production"}
-    assert list(sample.labels) == sorted(sample.labels)
+    [found] = labels_of(serving.usage)
+    assert dict(found) == {**kept, "appName": "us", "environment": "production"}
+    assert list(found) == sorted(found)
 
 
 def test_browsers_before_the_first_configuration() -> None:
     """No flag is known, so no label is kept."""
-    browsers = make_browser_impact(ServiceSettings(client_keys=(), impact_metrics=("sales",)), FakeHolder(None))
+    browsers = make_browser_impact(ServiceSettings(client_keys=(), impact_metrics=("sales",)), holder_of(None))
     assert browsers is not None
-    usage = FakeUsage()
+    usage = counters()
     browsers.add_reported(usage, {"impactMetrics": [counter(labels={"known": "enabled"})]})
-    [(sample, _)] = usage.samples
-    assert [label for label, _ in sample.labels] == ["appName", "environment"]
+    [found] = labels_of(usage)
+    assert [label for label, _ in found] == ["appName", "environment"]

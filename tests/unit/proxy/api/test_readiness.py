@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.proxy.api.readiness import AgeField, EnvironmentsReadiness, Readiness
+from flagsvc.proxy.configuration import Holder
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
-from support.serving import FakeHolder, FakeSnapshot
+from support.serving import FakeSnapshot, holder_of
 
 
-def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, FakeHolder, FakeClock]:
+def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, Holder, FakeClock]:
     """Return a readiness and its sources."""
-    holder, clock = FakeHolder(FakeSnapshot() if warm else None), FakeClock()
+    holder, clock = holder_of(FakeSnapshot() if warm else None), FakeClock()
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
 
@@ -60,7 +61,7 @@ async def test_without_a_bound_nothing_is_ever_stale() -> None:
 def test_no_worker_answers(warm: bool) -> None:
     """If other processes answer and none of them does, that is the reason, with any configuration, but not during the shutdown."""
     answered = [True]
-    readiness = Readiness(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
+    readiness = Readiness(holder_of(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
     assert readiness.find_objection() == ("" if warm else "cold")
     answered[0] = False
     assert readiness.find_objection() == "no-worker"
@@ -107,15 +108,15 @@ class Several:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.process = FakeHolder(FakeSnapshot())
-        self.holders: list[FakeHolder] = []
+        self.process = holder_of(FakeSnapshot())
+        self.holders: list[Holder] = []
         self.every: list[Readiness] = []
         self.answers = True
         self.readiness = EnvironmentsReadiness(self.process, self.clock, lambda: self.every, lambda: self.answers)
 
-    def add(self, *, warm: bool = False, failures: int = 0, max_staleness_s: float = 0) -> FakeHolder:
+    def add(self, *, warm: bool = False, failures: int = 0, max_staleness_s: float = 0) -> Holder:
         """Add an environment, and return its holder."""
-        holder = FakeHolder(FakeSnapshot() if warm else None)
+        holder = holder_of(FakeSnapshot() if warm else None)
         holder.failures = failures
         self.holders.append(holder)
         self.every.append(Readiness(holder, self.clock, max_staleness_s))

@@ -29,7 +29,9 @@ class Routed:
             FakeSnapshot(b"b"), client_keys=("key-b",), server_tokens=(), cors_origin=("https://b.example",), **settings
         )
         services = [each.service for each in (self.a, self.b)]
-        listed = [(key, each) for each in services for key in (*each.settings.client_keys, *each.settings.server_tokens)]
+        listed = [
+            (key, each) for each in services for key in (*each.settings.client_keys, *each.settings.server_tokens)
+        ]
         self.router = Router(self.process.service, listed)
 
     def ask(self, method: bytes, path: bytes, *headers: tuple[bytes, bytes], body: bytes = b"") -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import COUNTED, KEPT, SERVED, SPECIFIED, age, readings, revision
 from flagsvc.proxy.configuration import State
-from support.serving import FakeHolder, Serving
+from support.serving import Serving, holder_of
 
 
 def scrape() -> bytes:
@@ -74,7 +74,7 @@ def test_the_age_is_that_of_the_last_check() -> None:
     serving.holder.checked_at = serving.clock.monotonic() - 2.5
     assert age(serving.service.sources) == 2.5
     serving.holder.checked_at = None
-    assert revision(serving.service.sources._replace(holder=FakeHolder(None))) == {}
+    assert revision(serving.service.sources._replace(holder=holder_of(None))) == {}
 
 
 def test_loops_that_failed() -> None:

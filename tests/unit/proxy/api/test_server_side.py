@@ -10,7 +10,7 @@ import pytest
 from flagsvc.http.messages import Response
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.usage import UsageSource
-from support.serving import Serving
+from support.serving import Serving, counts_of
 
 DOCUMENT = {"features": [{"name": "a", "project": "web"}, {"name": "b", "project": "app"}]}
 BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {"a": {"yes": 2, "no": 1}}}
@@ -80,13 +80,16 @@ def test_one_feature(serving: Serving) -> None:
 
 def test_reports_belong_to_the_application(serving: Serving) -> None:
     """Counts and registrations have its name and instance, cut to the length of a name."""
+    reports: list[bool] = []
+    serving.usage.on_report = lambda: reports.append(True)
     report = {"appName": "s" * 300, "bucket": BUCKET}
     assert post(serving, b"/api/client/metrics", report).status == 202
-    assert (serving.usage.added, serving.usage.sources) == ([("a", 2, 1, {})], [UsageSource("s" * 255, "default")])
+    [bucket] = serving.usage.peek_sources()
+    assert (bucket.source, counts_of(bucket)) == (UsageSource("s" * 255, "default"), {"a": (2, 1, {})})
     assert post(serving, b"/api/client/register", REGISTRATION).status == 202
     known = {name: value for name, value in REGISTRATION.items() if name != "x"}
-    assert serving.usage.registered == {UsageSource("shop", "default"): known | {"instanceId": "default"}}
-    assert serving.usage.reports == 2
+    assert serving.usage.registrations == {UsageSource("shop", "default"): known | {"instanceId": "default"}}
+    assert len(reports) == 2
 
 
 def test_bulk_reports(serving: Serving) -> None:
@@ -108,12 +111,16 @@ def test_bulk_reports(serving: Serving) -> None:
         ],
     }
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
-    assert serving.usage.sources == [UsageSource("shop", "one"), UsageSource("other", "default")]
-    assert [source.instance_id for source in serving.usage.registered] == ["one", "two"]
+    shop, other = UsageSource("shop", "one"), UsageSource("other", "default")
+    counted = {bucket.source: counts_of(bucket) for bucket in serving.usage.peek_sources()}
+    assert counted == {shop: {"a": (1, 0, {})}, other: {"b": (0, 1, {})}}
+    assert [source.instance_id for source in serving.usage.registrations] == ["one", "two"]
     assert serving.usage.malformed == 1
-    body["metrics"] += [{"featureName": "a"}, None, {"featureName": "a", "appName": "shop", "variants": {"v": -1}}]
+    body["metrics"] += [{"featureName": "a"}, None]
+    body["metrics"].append({"featureName": "a", "appName": "shop", "yes": 3, "variants": {"v": -1}})
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
-    assert len(serving.usage.added) == 5
+    counted = {bucket.source: counts_of(bucket) for bucket in serving.usage.peek_sources()}
+    assert counted == {shop: {"a": (5, 0, {})}, other: {"b": (0, 2, {})}}
     assert serving.usage.malformed == 5
 
 
@@ -131,7 +138,7 @@ def test_a_description_goes_upstream_as_text(serving: Serving) -> None:
     body = content.replace(b'"platformVersion": 0', b'"platformVersion": 1e400')
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     assert serving.ask(b"POST", b"/api/client/register", headers=headers, body=body).status == 202
-    [registered] = serving.usage.registered.values()
+    [registered] = serving.usage.registrations.values()
     assert (registered["specVersion"], registered["platformVersion"]) == ("5.2", "Infinity")
     assert "platformName" not in registered
 
@@ -154,7 +161,7 @@ def test_bulk_reports_of_environments(key: bytes, environment: str | None, is_co
     counts = {"featureName": "a", "appName": "shop", "yes": 1}
     body = {"applications": [], "metrics": [counts | ({"environment": environment} if environment else {})]}
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
-    assert (len(serving.usage.added), serving.usage.unknown) == ((1, 0) if is_counted else (0, 1))
+    assert (len(serving.usage.peek_sources()), serving.usage.unknown) == ((1, 0) if is_counted else (0, 1))
 
 
 def test_validation(serving: Serving) -> None:

@@ -18,9 +18,9 @@ def snapshot(*names: str) -> Snapshot:
     return compile_document({"features": features}, CompileOptions()).snapshot
 
 
-def watched() -> tuple[Holder[Snapshot], ChangeLog]:
+def watched() -> tuple[Holder, ChangeLog]:
     """Return a holder and the log of its changes."""
-    holder: Holder[Snapshot] = Holder()
+    holder = Holder()
     log = ChangeLog(lambda: 1.0, lambda names: None)
     log.watch(holder)
     return holder, log

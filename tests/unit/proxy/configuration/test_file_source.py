@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration import Holder, Poller
 from flagsvc.proxy.configuration.sources import FileSource
 from flagsvc.proxy.configuration.sources.file import signature
 from flagsvc.proxy.configuration.stores import DocumentStorage, NoStore
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous, until
-from support.tiny_engine import TinySnapshot, document, tiny_compile
+from support.polling import PREPARE, document
 
 LONG_AGO = 1_000_000_000
 
@@ -110,14 +110,14 @@ async def test_a_file_that_changes_while_it_is_read_is_not_taken(
 async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
     """Within the watching pace, a half-written file in between changes nothing (behaviour: Further options)."""
     path, clock, log = tmp_path / "flags.json", FakeClock(), RecordingLog()
-    holder: Holder[TinySnapshot] = Holder()
+    holder = Holder()
     source = FileSource(path, clock=clock, refresh_ms=60_000)
     document_storage = DocumentStorage(NoStore(), "key", log)
     write(path, document("one"))
     poller = Poller(
         source,
         holder,
-        Preparer(tiny_compile),
+        PREPARE,
         document_storage,
         clock=clock,
         log=log,

@@ -8,16 +8,16 @@ from flagsvc.proxy.configuration import ConfigurationDocument, Holder, State
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
-from support.tiny_engine import TinySnapshot
+from support.polling import snapshot_of
 
-SNAPSHOT = TinySnapshot("r", {})
+SNAPSHOT = snapshot_of()
 DOCUMENT = ConfigurationDocument(b"secret", '"e"')
 
 
 @asynchronous
 async def test_a_holder_is_ready_with_the_first_snapshot() -> None:
     """Those who wait for it wait no longer, those who come later do not wait."""
-    holder: Holder[TinySnapshot] = Holder()
+    holder = Holder()
     assert (holder.is_ready, holder.current, holder.document, holder.state) == (False, None, None, "cold")
     waiting = asyncio.create_task(holder.wait_ready())
     await turns()
@@ -31,7 +31,7 @@ async def test_a_holder_is_ready_with_the_first_snapshot() -> None:
 @asynchronous
 async def test_only_fresh_is_synchronised() -> None:
     """A restored or bootstrapped configuration makes the proxy ready, but not synchronised."""
-    holder: Holder[TinySnapshot] = Holder()
+    holder = Holder()
     waiting = asyncio.create_task(holder.wait_synchronised())
     for state in (State.RESTORED, State.BOOTSTRAPPED):
         holder.set_state(state)
@@ -51,7 +51,7 @@ def test_the_document_is_in_no_repr() -> None:
 @asynchronous
 async def test_how_fresh_it_is() -> None:
     """The time of the last successful check, and its date."""
-    clock, holder = FakeClock(now=1000.0), Holder[TinySnapshot]()
+    clock, holder = FakeClock(now=1000.0), Holder()
     assert (holder.checked_at, holder.last_fetch_ms) == (None, 0.0)
     await clock.advance(50)
     holder.confirm(clock)
@@ -60,7 +60,7 @@ async def test_how_fresh_it_is() -> None:
 
 def test_what_the_checks_brought() -> None:
     """Every kind of answer has a number from the start, so that a first one is seen as an increase."""
-    holder: Holder[TinySnapshot] = Holder()
+    holder = Holder()
     assert set(holder.event_counts) == {"fetched", "same", "not-modified", "empty", "unusable", "refused", "failed"}
     assert set(holder.event_counts.values()) == {0}
     holder.record_check(Event.FAILED, 1)
@@ -73,12 +73,12 @@ def test_what_the_checks_brought() -> None:
 @asynchronous
 async def test_what_has_been_tried() -> None:
     """A first configuration ends the wait, and so does the first check of the upstream, however it ended."""
-    by_check, by_configuration = Holder[TinySnapshot](), Holder[TinySnapshot]()
+    by_check, by_configuration = Holder(), Holder()
     waiting = [asyncio.create_task(each.wait_tried()) for each in (by_check, by_configuration)]
     await turns()
     assert not [task for task in waiting if task.done()]
     by_check.record_check(Event.FAILED, 1)
     by_configuration.replace(SNAPSHOT, DOCUMENT, 0)
     await asyncio.wait(waiting)
-    assert (by_check.is_tried, by_configuration.is_tried, Holder[TinySnapshot]().is_tried) == (True, True, False)
+    assert (by_check.is_tried, by_configuration.is_tried, Holder().is_tried) == (True, True, False)
     assert not by_check.is_ready

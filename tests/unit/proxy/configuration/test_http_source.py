@@ -7,17 +7,17 @@ import asyncio
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.configuration.ports import Announcing
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import turns
+from flagsvc.testing import RecordingUpstream, turns
 from support.aio import asynchronous
 
 
-class Api:
+class Api(RecordingUpstream):
     """Notes the ETags it is asked with; `gate` holds its answers back while it is closed, `away` has it fail."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.etags: list[str | None] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -37,7 +37,7 @@ async def test_without_a_change() -> None:
     """It is asked with the ETag it is given, and there is no news."""
     api = Api()
     source = HttpSource(api)
-    assert isinstance(source, Announcing) and source.pace is None  # type: ignore[redundant-expr]
+    assert source.pace is None
     news = asyncio.ensure_future(source.news())
     assert (await source.fetch('"one"')).body == b"{}"
     await turns()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,12 +11,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from flagsvc.core.backoff import COLD_CEILING_S, longest_delay
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.proxy.configuration import Holder, Poller
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
 from flagsvc.testing.sources import etag_of
-from support.polling import PATIENT_S
-from support.tiny_engine import TinySnapshot, document, tiny_compile
+from support.polling import PATIENT_S, PREPARE, document
 
 INTERVAL_S = 5.0
 DOCUMENTS = [document("one"), document("two"), document("one", "two"), document("three", more=True)]
@@ -60,12 +61,12 @@ class Outages(RuleBasedStateMachine):
             bootstrap.gate = self.gate
         self.boot = boot if isinstance(boot, bytes) else None
         self.booted = False
-        self.holder: Holder[TinySnapshot] = Holder()
+        self.holder = Holder()
         log = RecordingLog()
         self.poller = Poller(
             self.source,
             self.holder,
-            Preparer(tiny_compile),
+            PREPARE,
             DocumentStorage(self.store, "key", log),
             clock=self.clock,
             log=log,
@@ -161,7 +162,7 @@ class Outages(RuleBasedStateMachine):
         current = self.holder.current
         assert (current is None) == (self.accepted is None)
         if current is not None and self.accepted is not None:
-            assert current == Preparer(tiny_compile).prepare(self.accepted, None).snapshot
+            assert current.revision == compile_document(json.loads(self.accepted), CompileOptions()).snapshot.revision
             assert self.holder.document is not None and self.holder.document.body == self.accepted
 
     @invariant()

@@ -8,14 +8,14 @@ import json
 import pytest
 
 from flagsvc.core.errors import UpstreamError
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration.prepare import SLICE_BYTES
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore
 from flagsvc.testing.sources import etag_of
 from support.aio import asynchronous, until
-from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, running, stored
-from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, document, running, stored
 
 # ---- the ordinary life
 
@@ -99,16 +99,12 @@ class SlowStore(MemoryStore):
 @asynchronous
 async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
     """An upstream that knows no ETags does not cause a new snapshot every five seconds."""
-    compiled = []
-
-    def counting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
-        compiled.append(raw)
-        return tiny_compile(raw, previous)
-
-    async with running(Fetched(ONE), Fetched(bytes(bytearray(ONE)), '"new"'), compile=counting) as world:
+    prepared: list[bytes] = []
+    prepare = WatchedPreparer(lambda body, _: prepared.append(body))
+    async with running(Fetched(ONE), Fetched(bytes(bytearray(ONE)), '"new"'), prepare=prepare) as world:
         await world.round()
         await world.round()
-        assert (len(compiled), world.holder.state) == (1, "fresh")
+        assert (len(prepared), world.holder.state) == (1, "fresh")
         assert world.source.etags == [None, None, '"new"']
 
 
@@ -271,20 +267,24 @@ async def test_malformed_features_are_named_and_counted() -> None:
         assert (world.serves, world.holder.problems) == (["good"], 25)
         lines = [line for line in world.log.lines if line.level == "warn"]
         assert len(lines) == 21
-        assert lines[0].fields["path"] == "features[1]" and "`0`" in str(lines[0].fields["problem"])
+        assert lines[0].fields["path"] == "features[1]" and "must be an object" in str(lines[0].fields["problem"])
         assert lines[-1].fields == {"problems": 5}
 
 
 @asynchronous
 async def test_odd_features_are_served_named_and_counted() -> None:
     """They are counted apart from what is left out; a flood of them is cut short in the log and on the page."""
-    odd = json.dumps({"features": [{"name": f"f{at}", "odd": at} for at in range(25)] + [7]}).encode()
+    odd = json.dumps({"features": [{"name": f"f{at}", "enabled": at} for at in range(25)] + [7]}).encode()
     async with running(odd) as world:
         await world.clock.next_sleep()
         assert (len(world.serves or ()), world.holder.problems, world.holder.odd) == (25, 1, 25)
         lines = [(line.event, line.fields) for line in world.log.lines if line.level == "warn"]
         assert [text for text, _ in lines] == ["left out", *["served with an odd value"] * 20, "more has an odd value"]
-        assert lines[1][1] == {"toggle": "f0", "path": "features[0].odd", "problem": "is `0`"}
+        assert lines[1][1] == {
+            "toggle": "f0",
+            "path": "features[0].enabled",
+            "problem": "must be true or false, is a number",
+        }
         assert lines[-1][1] == {"problems": 5}
         notes = world.poller.notes
         assert (len(notes.left_out), len(notes.odd)) == (1, 20)
@@ -293,7 +293,7 @@ async def test_odd_features_are_served_named_and_counted() -> None:
 @asynchronous
 async def test_a_long_name_is_cut_in_the_log_and_on_the_page() -> None:
     """A document can have names of a megabyte, and twenty are named."""
-    async with running(json.dumps({"features": [{"name": "\n" + "f" * 9999, "odd": 1}]}).encode()) as world:
+    async with running(json.dumps({"features": [{"name": "\n" + "f" * 9999, "enabled": 1}]}).encode()) as world:
         await world.clock.next_sleep()
         [line] = [line for line in world.log.lines if line.level == "warn"]
         assert line.fields["toggle"] == "\\n" + "f" * 250 + "..."
@@ -306,12 +306,11 @@ async def test_an_unexpected_exception_does_not_end_the_loop() -> None:
     """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]
 
-    def faulty(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+    def fail(_: bytes, previous: Snapshot | None) -> None:
         if previous is not None and faults:
             raise faults.pop()
-        return tiny_compile(raw, previous)
 
-    async with running(ONE, TWO, compile=faulty) as world:
+    async with running(ONE, TWO, prepare=WatchedPreparer(fail)) as world:
         await world.round()
         assert (world.poller.restarts, world.poller.is_running, world.serves) == (1, True, ["one"])
         assert world.log.at("error") == ["polling failed and starts again"]

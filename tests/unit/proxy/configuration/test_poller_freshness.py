@@ -1,16 +1,13 @@
-"""The polling loop: what it reports about itself, and sources that announce news."""
+"""The polling loop: what it reports about itself, and polls that are requested."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from flagsvc.proxy.configuration.ports import Announcing
+from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeSource, turns
-from flagsvc.testing.sources import Answer
-from support.aio import asynchronous
+from flagsvc.testing import FakeSource, RecordingUpstream, turns
+from support.aio import asynchronous, until
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, running, stored
 
 # ---- what is told
@@ -57,79 +54,39 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
         assert sum(world.holder.event_counts.values()) == 2
 
 
-# ---- sources that tell by themselves
-
-
-class Radio(FakeSource):
-    """A source with news: `wave` is set when there are any, and `faults` are raised instead of waiting."""
-
-    def __init__(self, *script: Answer) -> None:
-        super().__init__(*script)
-        self.wave = asyncio.Event()
-        self.faults: list[BaseException] = []
-        self.listeners = 0
-
-    async def news(self) -> None:
-        """Return when there are any."""
-        if self.faults:
-            raise self.faults.pop(0)
-        self.listeners += 1
-        try:
-            await self.wave.wait()
-            self.wave.clear()
-        finally:
-            self.listeners -= 1
+# ---- a poll that is requested
 
 
 @asynchronous
-async def test_news_are_fetched_at_once() -> None:
-    """News are fetched at once, and the interval starts again. Only one task waits for news."""
-    source = Radio(ONE, TWO)
-    assert isinstance(source, Announcing)
+async def test_a_requested_poll_is_made_at_once() -> None:
+    """The interval starts again. Nothing waits for a request any more when the poller has stopped."""
+    source, tasks = HttpSource(RecordingUpstream(FakeSource(ONE, TWO))), asyncio.all_tasks()
     async with running(source=source) as world:
         assert await world.clock.next_sleep() == 5.0
         await world.clock.advance(2)
-        source.wave.set()
+        source.poll_now()
         assert await world.clock.next_sleep() == 5.0
         assert (world.serves, world.clock.monotonic(), world.clock.sleeping) == (["two"], 2.0, [5.0])
-        await turns()
-        assert source.listeners == 1
-    assert (source.listeners, world.clock.sleeping) == (0, [])
+    assert (world.clock.sleeping, asyncio.all_tasks()) == ([], tasks)
 
 
 @asynchronous
-async def test_news_that_came_meanwhile_are_not_missed() -> None:
-    """They are fetched with the next round, which follows at once."""
-    source = Radio(ONE, TWO)
-    source.wave.set()
+async def test_a_poll_that_is_requested_during_another_is_not_missed() -> None:
+    """It follows at once."""
+    documents = FakeSource(ONE, TWO)
+    documents.gate = asyncio.Event()
+    source = HttpSource(RecordingUpstream(documents))
     async with running(source=source) as world:
+        await until(lambda: documents.etags)
+        source.poll_now()
+        documents.gate.set()
         assert [await world.clock.next_sleep() for _ in range(2)] == [5.0, 5.0]
         assert (world.serves, world.clock.monotonic()) == (["two"], 0.0)
 
 
 @asynchronous
-async def test_without_news_the_interval_counts() -> None:
-    """A source that is silent, or broken off, is asked like any other."""
-    async with running(source=Radio(ONE, TWO)) as world:
+async def test_without_a_request_the_interval_counts() -> None:
+    """An upstream is polled like any other source."""
+    async with running(source=HttpSource(RecordingUpstream(FakeSource(ONE, TWO)))) as world:
         assert await world.round() == 5.0
         assert world.serves == ["two"]
-
-
-@pytest.mark.parametrize("fault", [OSError("gone"), RuntimeError("bug"), asyncio.CancelledError()])
-@asynchronous
-async def test_a_source_that_fails_to_tell_is_asked_at_the_usual_pace(fault: BaseException) -> None:
-    """It costs a line in the log and neither a round nor the loop; the next time its news count again."""
-    source = Radio(ONE, TWO, ONE)
-    source.faults = [fault]
-    async with running(source=source) as world:
-        assert await world.clock.next_sleep() == 5.0
-        await turns()
-        assert (world.clock.sleeping, world.log.at("warn")) == (
-            [5.0],
-            ["waiting for news of the configuration failed"],
-        )
-        await world.clock.advance(5)
-        assert (world.serves, world.poller.restarts) == (["two"], 0)
-        source.wave.set()
-        await turns()
-        assert (world.serves, world.clock.monotonic()) == (["one"], 5.0)

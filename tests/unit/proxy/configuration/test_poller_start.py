@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeSource, MemoryStore, turns
 from flagsvc.testing.sources import etag_of
 from support.aio import asynchronous, until
-from support.polling import DOWN, EMPTY, ONE, TWO, PollerScene, running, stored
-from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+from support.polling import DOWN, EMPTY, ONE, PREPARE, TWO, PollerScene, WatchedPreparer, document, running, stored
 
 # ---- storage and bootstrap
 
@@ -58,13 +56,12 @@ async def test_unusable_storage_is_a_warning(data: bytes) -> None:
 async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
     """If compiling the stored document fails unexpectedly, the bootstrap document is still used."""
 
-    def faulty(parsed: object, previous: TinySnapshot | None) -> TinyCompiled:
-        made = tiny_compile(parsed, previous)
-        if "one" in made.snapshot.names:
+    def fail(body: bytes, _: object) -> None:
+        if body == ONE:
             raise RuntimeError("a bug")
-        return made
 
-    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(TWO), compile=faulty) as world:
+    prepare = WatchedPreparer(fail)
+    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(TWO), prepare=prepare) as world:
         await world.round()
         assert (world.serves, world.holder.state, world.poller.restarts) == (["two"], "bootstrapped", 0)
         assert "the stored configuration cannot be used" in world.log.at("warn")
@@ -266,7 +263,7 @@ async def test_stopping_ends_a_storage_that_hangs() -> None:
 async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
     """Storage, bootstrap and a single empty document do not replace it, because it may be newer."""
     world = PollerScene(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
-    handed_over = Preparer(tiny_compile).prepare(document("newer"), None)
+    handed_over = await PREPARE(document("newer"), None)
     world.holder.replace(handed_over.snapshot, handed_over.document, 0)
     world.poller.start()
     await world.clock.next_sleep()

@@ -14,16 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import DocumentError
-from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.proxy.configuration.prepare import HASHED_BYTES, SLICE_BYTES, Preparer, decode
+from flagsvc.proxy.configuration.prepare import HASHED_BYTES, SLICE_BYTES, Preparer, decode, filter_features
 from support.aio import asynchronous
-from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+from support.polling import PREPARE, document
 
 
 def only_a(feature: object) -> bool:
     """Return whether a feature's name begins with a. Values that are not features stay, so that the engine reports them."""
     return not isinstance(feature, dict) or str(feature["name"]).startswith("a")
+
+
+ONLY_A = Preparer(Compiler(CompileOptions(name_prefix="a")), only_a)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +79,13 @@ def test_a_whole_number_of_any_length_is_json(digits: int) -> None:
     assert type(read[0]) is int
 
 
-def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
+@asynchronous
+async def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
     """A filter that leaves features out writes the rest again, lone surrogates included."""
     body = (
         rb'{"features":[{"name":"a\ud800","enabled":true,"strategies":[]},{"name":"b","enabled":true,"strategies":[]}]}'
     )
-    prepared = Preparer(tiny_compile, only_a).prepare(body, None)
+    prepared = await ONLY_A(body, None)
     assert json.loads(prepared.document.body)["features"] == [{"name": "a\ud800", "enabled": True, "strategies": []}]
 
 
@@ -90,45 +94,28 @@ def test_a_byte_order_mark_is_skipped() -> None:
     assert decode(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
 
 
-def test_json_of_the_wrong_shape_is_a_document_error() -> None:
+@asynchronous
+async def test_json_of_the_wrong_shape_is_a_document_error() -> None:
     """The engine decides about the shape."""
-    with pytest.raises(DocumentError, match="features"):
-        Preparer(tiny_compile).prepare(b"[]", None)
+    with pytest.raises(DocumentError, match="must be an object"):
+        await PREPARE(b"[]", None)
 
 
-def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
+@asynchronous
+async def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
     """Its ETag is strong and depends only on the bytes."""
     body = b'{ "features" : [ {"name":"a"} ] }'
-    prepared = Preparer(tiny_compile).prepare(body, None)
+    prepared = await PREPARE(body, None)
     assert prepared.raw is body and prepared.document.body is body
-    assert prepared.document.etag == Preparer(tiny_compile).prepare(bytes(bytearray(body)), None).document.etag
-    assert prepared.document.etag != Preparer(tiny_compile).prepare(body + b" ", None).document.etag
+    assert prepared.document.etag == (await PREPARE(bytes(bytearray(body)), None)).document.etag
+    assert prepared.document.etag != (await PREPARE(body + b" ", None)).document.etag
     assert prepared.document.etag.startswith('"') and prepared.document.etag.endswith('"')
-
-
-def test_with_a_filter_only_what_is_wanted_is_passed_on() -> None:
-    """Project and name prefix hold for server-side SDKs too; everything but the features stays."""
-    body = document("apple", "berry", segments=[{"id": 1}])
-    prepared = Preparer(tiny_compile, only_a).prepare(body, None)
-    assert json.loads(prepared.document.body) == {
-        "version": 2,
-        "features": [{"name": "apple"}],
-        "segments": [{"id": 1}],
-    }
-    assert prepared.raw is body
-
-
-def test_a_filter_that_keeps_everything_changes_nothing() -> None:
-    """Byte for byte."""
-    body = document("apple", "avocado")
-    assert Preparer(tiny_compile, only_a).prepare(body, None).document.body is body
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"features":{}}', b"{}"])
 def test_a_filter_leaves_what_it_does_not_understand_to_the_engine(body: bytes) -> None:
-    """A compile function may be more lenient than ours."""
-    lenient = Preparer(lambda *_: TinyCompiled(TinySnapshot("", {})), only_a)
-    assert lenient.prepare(body, None).document.body == body
+    """The filter passes a document of another shape on unchanged."""
+    assert filter_features(body, json.loads(body), only_a) is body
 
 
 async def turns_during(work: Awaitable[object]) -> int:
@@ -145,21 +132,19 @@ async def turns_during(work: Awaitable[object]) -> int:
 @asynchronous
 async def test_a_large_document_is_compiled_in_slices() -> None:
     """The event loop has its turn after every slice; a small document is compiled on the spot."""
-    prepare = Preparer(Compiler(CompileOptions()))
-    assert await turns_during(prepare(document("a"), None)) <= 2
+    assert await turns_during(PREPARE(document("a"), None)) <= 2
     many = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
-    assert await turns_during(prepare(many, None)) > len(many) / SLICE_BYTES
+    assert await turns_during(PREPARE(many, None)) > len(many) / SLICE_BYTES
 
 
 @asynchronous
 async def test_a_compilation_that_is_given_up_releases_its_document() -> None:
     """An environment may go in the middle of a refresh. Nothing waits for the collector, which would come much later."""
-    prepare = Preparer(Compiler(CompileOptions()))
     body = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
     before = sys.getrefcount(body)
     gc.disable()
     try:
-        task = asyncio.ensure_future(prepare(body, None))
+        task = asyncio.ensure_future(PREPARE(body, None))
         for _ in range(5):
             await asyncio.sleep(0)
         assert sys.getrefcount(body) > before
@@ -175,21 +160,20 @@ async def test_a_compilation_that_is_given_up_releases_its_document() -> None:
 @asynchronous
 async def test_a_long_document_is_hashed_in_slices() -> None:
     """The tag is the same as from hashing at once."""
-    prepare = Preparer(Compiler(CompileOptions()))
     body = document("a", filler="x" * (2 * HASHED_BYTES))
-    prepared = await prepare(body, None)
+    prepared = await PREPARE(body, None)
     assert prepared.document.etag == f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    assert await turns_during(prepare(body, None)) > 2
+    assert await turns_during(PREPARE(body, None)) > 2
 
 
 @asynchronous
 async def test_what_did_not_change_is_taken_over() -> None:
     """A toggle whose bytes are the same is the same object in the next snapshot; one whose bytes changed is not."""
-    prepare = Preparer(Compiler(CompileOptions()))
-    first = (await prepare(document("a", "b"), None)).snapshot
-    second = (await prepare(document("a", "c"), first)).snapshot
+    first = (await PREPARE(document("a", "b"), None)).snapshot
+    second = (await PREPARE(document("a", "c"), first)).snapshot
     assert second.toggles["a"] is first.toggles["a"]
     assert list(second.names) == ["a", "c"]
+    assert (await PREPARE(document("a", "c"), second)).snapshot is second
 
 
 ODD = [
@@ -207,10 +191,8 @@ ODD = [
 @asynchronous
 async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_slices() -> None:
     """Lone surrogates, huge numbers, a byte order mark, a key that comes twice, features that are none."""
-    compiler = Compiler(CompileOptions())
     for body in ODD:
-        sliced, whole = await Preparer(compiler)(body, None), Preparer(compiler).prepare(body, None)
-        assert sliced.document == whole.document
+        sliced, whole = await PREPARE(body, None), compile_document(decode(body), CompileOptions())
         assert sliced.snapshot.revision == whole.snapshot.revision
         assert sliced.snapshot.all(Context()) == whole.snapshot.all(Context())
         assert [str(each) for each in sliced.problems] == [str(each) for each in whole.problems]
@@ -229,33 +211,18 @@ async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
         nested,
     ):
         with pytest.raises(DocumentError) as at_once:
-            Preparer(Compiler(CompileOptions())).prepare(body, None)
-        with pytest.raises(DocumentError) as compile_in_slices:
-            await Preparer(Compiler(CompileOptions()))(body, None)
-        assert str(compile_in_slices.value) == str(at_once.value)
+            compile_document(decode(body), CompileOptions())
+        with pytest.raises(DocumentError) as in_slices:
+            await PREPARE(body, None)
+        assert str(in_slices.value) == str(at_once.value)
 
 
 @asynchronous
-async def test_a_filter_in_slices_passes_on_what_was_kept() -> None:
-    """The kept features are unchanged; if all are kept, so are the bytes of the document."""
-    prepare = Preparer(Compiler(CompileOptions(name_prefix="a")), only_a)
+async def test_with_a_filter_only_what_is_wanted_is_passed_on() -> None:
+    """The filter holds for server-side SDKs, too. The kept features are unchanged; if all are kept, so are the document's bytes."""
     body = document("apple", "berry", "avocado", segments=[], more=1)
-    prepared = await prepare(body, None)
+    prepared = await ONLY_A(body, None)
     assert json.loads(prepared.document.body) == json.loads(document("apple", "avocado", segments=[], more=1))
-    assert list(prepared.snapshot.names) == ["apple", "avocado"]
+    assert list(prepared.snapshot.names) == ["apple", "avocado"] and prepared.raw is body
     again = document("apple", "avocado")
-    assert (await prepare(again, prepared.snapshot)).document.body is again
-
-
-@asynchronous
-async def test_compiling_is_told_what_it_replaces() -> None:
-    """The compiler gets the previous snapshot, so that an equal configuration keeps it."""
-    seen = []
-
-    def compile_noting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
-        seen.append(previous)
-        return tiny_compile(raw, previous)
-
-    old = TinySnapshot("old", {})
-    await Preparer(compile_noting)(document("a"), old)
-    assert seen == [old]
+    assert (await ONLY_A(again, prepared.snapshot)).document.body is again

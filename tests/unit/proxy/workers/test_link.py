@@ -14,7 +14,7 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from support.aio import asynchronous, until
 from support.link_pair import ENVIRONMENTS, Pair, pair
-from support.tiny_engine import document
+from support.polling import document
 
 
 @asynchronous

@@ -6,10 +6,10 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.link import LinkedEnvironment
 from support.aio import asynchronous, until
 from support.link_pair import ENVIRONMENTS, pair
-from support.tiny_engine import TinySnapshot, document
+from support.polling import document
 
 
-def names_of(environment: LinkedEnvironment[TinySnapshot]) -> list[str] | None:
+def names_of(environment: LinkedEnvironment) -> list[str] | None:
     """Return the toggles that an environment serves."""
     return None if environment.holder.current is None else list(environment.holder.current.names)
 
@@ -84,7 +84,7 @@ async def test_the_last_counts_of_an_environment() -> None:
 async def test_a_new_environment_and_its_document() -> None:
     """A document that follows a Reload is for an environment that the worker has from then on."""
     async with pair() as both:
-        added: list[LinkedEnvironment[TinySnapshot]] = []
+        added: list[LinkedEnvironment] = []
         both.commands.on_reload = lambda: added.append(both.add(7))
         both.parent.send(messages.Reload(5, ENVIRONMENTS))
         both.parent.send(messages.Checked(2.5, 7))

@@ -14,7 +14,7 @@ from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings, growth
 from flagsvc.testing import FakeClock
-from support.serving import FakeHolder
+from support.serving import holder_of
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")
 GAUGE = ("flagsvc_answer_cache_bytes",)
@@ -23,7 +23,7 @@ GAUGE = ("flagsvc_answer_cache_bytes",)
 def sources(*counts: StatusCounts) -> Sources:
     """Return the sources of the metrics of a service with these counts."""
     clock = FakeClock()
-    return Sources(FakeHolder(None), UsageCounters(dict, clock.now), counts, clock, AnswerCache(0))
+    return Sources(holder_of(None), UsageCounters(dict, clock.now), counts, clock, AnswerCache(0))
 
 
 def test_which_rows_are_counters() -> None:

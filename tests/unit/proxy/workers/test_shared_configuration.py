@@ -7,13 +7,14 @@ from typing import cast
 import pytest
 
 from flagsvc.core.errors import DocumentError
+from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
-from support.tiny_engine import TinySnapshot, document, tiny_compile
+from support.polling import document, snapshot_of
 
 
 class Notes:
@@ -42,9 +43,9 @@ class Notes:
         self.failures += 1
 
 
-def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
+def shared(notes: Notes) -> SharedPreparer:
     """Return a preparer with this distribution."""
-    return SharedPreparer(tiny_compile, None, cast("DocumentDistribution", notes))
+    return SharedPreparer(Compiler(CompileOptions()), None, cast("DocumentDistribution", notes))
 
 
 @asynchronous
@@ -67,8 +68,8 @@ async def test_a_bad_document_goes_nowhere() -> None:
 
 def test_a_replacement_is_one_everywhere() -> None:
     """A replacement is passed on to the workers. Without workers the parent just serves it."""
-    notes, holder = Notes(), SharedHolder[TinySnapshot]()
-    snapshot, served = TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"')
+    notes, holder = Notes(), SharedHolder()
+    snapshot, served = snapshot_of(), ConfigurationDocument(b"{}", '"tag"')
     holder.replace(snapshot, served, 0)
     assert holder.current is snapshot and notes.switched == []
     holder.distribution = cast("DocumentDistribution", notes)
@@ -79,7 +80,7 @@ def test_a_replacement_is_one_everywhere() -> None:
 @asynchronous
 async def test_freshness_is_one_everywhere() -> None:
     """Workers get the time of a successful check. Without workers it is only recorded."""
-    notes, holder, clock = Notes(), SharedHolder[TinySnapshot](), FakeClock()
+    notes, holder, clock = Notes(), SharedHolder(), FakeClock()
     await clock.advance(7)
     holder.confirm(clock)
     assert (holder.checked_at, notes.confirmed) == (7.0, [])
@@ -91,13 +92,13 @@ async def test_freshness_is_one_everywhere() -> None:
 
 def test_the_first_failure_is_told_everywhere() -> None:
     """Workers learn that the start has gone wrong: once, and only while there is no configuration."""
-    notes, holder = Notes(), SharedHolder[TinySnapshot]()
+    notes, holder = Notes(), SharedHolder()
     holder.record_check(Event.FAILED, 1)
     assert (holder.failures, notes.failures) == (1, 0)
     for failures in (1, 2, 0):
         holder.distribution = cast("DocumentDistribution", notes)
         holder.record_check(Event.FAILED, failures)
     assert (holder.failures, notes.failures) == (0, 1)
-    holder.replace(TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"'), 0)
+    holder.replace(snapshot_of(), ConfigurationDocument(b"{}", '"tag"'), 0)
     holder.record_check(Event.FAILED, 1)
     assert notes.failures == 1

@@ -16,10 +16,11 @@ from flagsvc.http.keys import Keys
 from flagsvc.http.shapes import Named
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.evaluation import Evaluator
-from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.route import ERROR, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.wire_format import WireFormat
+from flagsvc.proxy.usage import UsageCounters
 
 FindTokens = Callable[[list[str], bytes], Awaitable[list[dict[str, Any]]]]
 """Tells which of some texts are keys of the whole process, with what they open, for a caller's network. Raises HttpError (503)."""
@@ -37,7 +38,7 @@ class DialectParts(NamedTuple):
     evaluator: Evaluator
     answers: Answers
     holder: ConfigurationHolder
-    usage: UsageCounting
+    usage: UsageCounters
     keys: Keys
     with_shape: Callable[[AnswerShape], Evaluator]
     find_tokens: FindTokens | None = None

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
-from flagsvc.proxy.upstream import Fetched
-
-
-class FeaturesApi(Protocol):
-    """The part of an upstream session that fetches documents (`flagsvc.proxy.upstream.Upstream`)."""
-
-    async def get_features(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
+from flagsvc.proxy.upstream import Fetched, Upstream
 
 
 class HttpSource:
@@ -20,7 +12,7 @@ class HttpSource:
 
     pace: float | None = None
 
-    def __init__(self, upstream: FeaturesApi) -> None:
+    def __init__(self, upstream: Upstream) -> None:
         """Take the session. The caller closes it."""
         self._upstream = upstream
         self._due = asyncio.Event()
