@@ -7,7 +7,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,15 @@ from random import Random
 from typing import NamedTuple
 
 from support.processes import Proxy
-from support.reload_model import Answer, Model
+from support.reload_model import OFF, SERVER_TOKEN, Answer, Model
 from support.worker_pools import workers
 
 PAUSE_S = 0.002
 """Seconds between an answer and the next request of a caller: the proxy, the upstreams and the callers share the processors."""
-REQUESTS = (("GET", "/proxy", b""), ("POST", "/proxy", b"{}"), ("GET", "/api/frontend", b""))
+Requested = tuple[str, str, bytes]
+"""Method, path and body of a request."""
+OF_APPS: tuple[Requested, ...] = (("GET", "/proxy", b""), ("POST", "/proxy", b"{}"), ("GET", "/api/frontend", b""))
+OF_SERVERS: tuple[Requested, ...] = (("GET", "/proxy/client/features", b""), ("GET", "/api/client/features", b""))
 Tags = dict[tuple[str, str], tuple[str, Answer]]
 """Key and path → the last entity tag, and the answer that it stands for."""
 
@@ -33,17 +36,25 @@ class Reply(NamedTuple):
     tag: str
 
 
+def requests_of(key: str) -> tuple[Requested, ...]:
+    """Return the requests that a key opens."""
+    return OF_SERVERS if key.startswith(SERVER_TOKEN) else OF_APPS
+
+
 def converse(
-    connection: http.client.HTTPConnection, key: str, method: str, path: str, body: bytes = b"", **more: str
+    connection: http.client.HTTPConnection, key: str, requested: Requested, headers: Mapping[str, str]
 ) -> Reply:
     """Send a request on a connection, and return the reply; 304 stands for itself. Raises OSError and HTTPException."""
-    headers = {"Authorization": key, **({"Content-Type": "application/json"} if body else {})}
-    connection.request(method, path, body or None, headers | {name.replace("_", "-"): text for name, text in more.items()})
+    method, path, body = requested
+    own = {"Authorization": key, **({"Content-Type": "application/json"} if body else {})}
+    connection.request(method, path, body or None, {**own, **headers})
     response = connection.getresponse()
     text = response.read()
     answer: Answer = response.status
     if answer == 200:
-        answer = tuple(each["name"] for each in json.loads(text)["toggles"])
+        read = json.loads(text)
+        names = [each["name"] for each in read["features" if "features" in read else "toggles"]]
+        answer = tuple(name for name in names if not name.startswith(OFF))
     return Reply(answer, response.getheader("access-control-allow-origin", ""), response.getheader("etag", ""))
 
 
@@ -74,13 +85,14 @@ class Caller:
     def _ask(self, connection: http.client.HTTPConnection, tags: Tags) -> bool:
         """Ask once, and check the answer. Returns whether the connection can be used again."""
         key = self.random.choice(list(self.model.published))
-        method, path, body = self.random.choice(REQUESTS)
+        requested = self.random.choice(requests_of(key))
+        method, path, _ = requested
         tag, tagged = tags.get((key, path), ("", 304))
-        more = {"if_none_match": tag} if tag and method == "GET" and self.random.random() < 0.5 else {}
+        more = {"If-None-Match": tag} if tag and method == "GET" and self.random.random() < 0.5 else {}
         published = self.model.published[key]
         first = len(published) - 1
         try:
-            answer, _, tag = converse(connection, key, method, path, body, **more)
+            answer, _, tag = converse(connection, key, requested, more)
         except (OSError, http.client.HTTPException) as error:
             self.wrong.append(f"{method} {path} with {key}: {error!r}")
             return False

@@ -18,6 +18,10 @@ Answer = tuple[str, ...] | int
 UNAUTHORIZED, NOT_READY = 401, 503
 PROJECTS = {"one": "p1", "two": "p2", "three": "p1"}
 """The flags of each document, each with its project."""
+SERVER_TOKEN = "sdk-token"
+"""How the keys begin that are tokens of server-side SDKs."""
+OFF = "off"
+"""How the names of flags begin that are off."""
 DISABLED = 200
 """Flags of each document that are off: a configuration that stays behind shows in the memory."""
 
@@ -46,7 +50,7 @@ class Side:
             {**toggle(f"{name}-{self.upstream}-{self.scope}"), "project": project} for name, project in PROJECTS.items()
         ]
         off = [
-            {**toggle(f"off-{number}-{self.scope}"), "project": "p1", "enabled": False} for number in range(DISABLED)
+            {**toggle(f"{OFF}-{number}-{self.scope}"), "project": "p1", "enabled": False} for number in range(DISABLED)
         ]
         return {"version": 2, "features": on + off}
 
@@ -72,7 +76,10 @@ class Table:
 
     def text(self, url: str) -> dict[str, object]:
         """Return the options of the file."""
-        given = {"flagsvcUrl": url, "flagsvcApiToken": self.token, "clientKeys": list(self.keys)}
+        tokens = [key for key in self.keys if key.startswith(SERVER_TOKEN)]
+        given: dict[str, object] = {"flagsvcUrl": url, "flagsvcApiToken": self.token}
+        given["clientKeys"] = [key for key in self.keys if key not in tokens]
+        given["expServerSideSdkConfig.tokens"] = tokens
         chosen = {"namePrefix": self.side.prefix, "projectName": self.side.project}
         rest = {"refreshInterval": 1000, "cors.origin": self.origin, **dict(self.options)}
         return given | {name: value for name, value in chosen.items() if value} | rest

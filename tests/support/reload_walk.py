@@ -1,7 +1,7 @@
 """A random walk over configuration files of a running proxy, under load: after each reload the keys open what the file says.
 
-    file ─→ flagsvc proxy ←─ callers with lasting keys     the model tells what each key may get (`reload_model`)
-               └─→ upstreams, one of which is away now and then
+file ─→ flagsvc proxy ←─ callers with lasting keys     the model tells what each key may get (`reload_model`)
+           └─→ upstreams, one of which is away now and then
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from random import Random
 
 from support.environment_samples import write_toml
 from support.fake_upstream import FakeUpstream, fake_upstream
-from support.processes import Proxy, ask, free_port, our_proxy
-from support.reload_callers import Caller, Reply, Size, calling, converse, sizes
-from support.reload_model import NOT_READY, UNAUTHORIZED, Answer, Model, Side, Table, added
-from support.waiting import wait_until
+from support.processes import Proxy, free_port, our_proxy
+from support.reload_callers import Caller, Reply, Size, calling, converse, requests_of, sizes
+from support.reload_model import SERVER_TOKEN, Model, Side, Table, added
 from support.worker_pools import document, workers
 
 Tables = Mapping[str, Table]
@@ -40,6 +39,8 @@ EACH_WORKER = 10
 """New connections for each worker: each gets one, most likely."""
 REVOKED = 20
 """So many keys that were revoked before are asked about after each reload."""
+SECRETS = ("client-key", SERVER_TOKEN, "api-token")
+"""What is in each secret of a walk."""
 REFUSED = "the configuration cannot be read again, the old one stays"
 CHANGED = ("environments have changed", "keys and tokens have changed")
 KEYS_WAIT = "new keys and tokens wait for the restart that these options need"
@@ -134,7 +135,14 @@ class ReloadWalk:
     """
 
     def __init__(
-        self, folder: Path, upstreams: Upstreams, seed: int, number: int, *, single: bool = False, waits_for_restart: bool = False
+        self,
+        folder: Path,
+        upstreams: Upstreams,
+        seed: int,
+        number: int,
+        *,
+        single: bool = False,
+        waits_for_restart: bool = False,
     ) -> None:
         self.random = Random(seed)
         self.upstreams = upstreams
@@ -154,7 +162,10 @@ class ReloadWalk:
     def _first(self) -> dict[str, Table]:
         """Return the environments at the start."""
         names = [""] if self.single else [f"e{number}" for number in range(LASTING + PASSING)]
-        tables = {name: Table(Side(at % UPSTREAMS, self._scope(name)), (f"client-key-{at}",)) for at, name in enumerate(names)}
+        tables = {
+            name: Table(Side(at % UPSTREAMS, self._scope(name)), (f"client-key-{at}", f"{SERVER_TOKEN}-{at}"))
+            for at, name in enumerate(names)
+        }
         for table in tables.values():
             self.upstreams.know(table)
         return tables
@@ -201,7 +212,7 @@ class ReloadWalk:
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
         output = self.running.program.output()
         assert not [line for line in self.lines() if line["level"] == "error" and line["message"] != REFUSED]
-        assert "Traceback" not in output and "client-key" not in output and "api-token" not in output
+        assert "Traceback" not in output and not [secret for secret in SECRETS if secret in output]
 
     def wrong(self) -> list[str]:
         """Return what callers were answered that they must not be."""
@@ -249,7 +260,7 @@ class ReloadWalk:
         self.check(before)
 
     def check(self, before: Tables) -> None:
-        """Check that each key gets what it may get, in every process: present keys, keys that came, and keys that were taken away."""
+        """Check that each key gets what it may get, in every process: those of what has changed, and those that were taken away."""
         present = {key for table in self.model.tables.values() for key in table.keys}
         gone = [key for table in before.values() for key in table.keys if key not in present]
         self.revoked = [key for key in (*self.revoked, *gone) if key not in present]
@@ -267,7 +278,7 @@ class ReloadWalk:
 
     def _ask(self, key: str, origin: str = "") -> Reply:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.running.port, timeout=20)) as connection:
-            return converse(connection, key, "GET", "/proxy", **({"origin": origin} if origin else {}))
+            return converse(connection, key, requests_of(key)[0], {"Origin": origin} if origin else {})
 
     def settle(self, *but: str) -> None:
         """Wait until each environment answers with the options of the file in every process, but these."""
@@ -316,14 +327,13 @@ class ReloadWalk:
         while tables == self.model.tables:
             kind = self._draw_kind()
             self.kinds[kind](tables)
+            if kind not in self.refusals and self.random.random() < 0.3:
+                self.kinds[self.random.choice([each for each in self.kinds if each not in self.refusals])](tables)
         self.done[kind] += 1
-        if kind in self.refusals:
-            return
-        if self.random.random() < 0.3:
-            self.kinds[self.random.choice([each for each in self.kinds if each not in self.refusals])](tables)
-        self.use(tables)
-        if self.random.random() < 0.6:
-            self.settle(*self.waiting())
+        if kind not in self.refusals:
+            self.use(tables)
+            if self.random.random() < 0.6:
+                self.settle(*self.waiting())
 
     def _draw_kind(self) -> str:
         """Return a kind of reload: each comes once before any comes again."""
@@ -356,7 +366,11 @@ class ReloadWalk:
         }
         if self.single:
             return of_one if self.waits_for_restart else of_one | of_each
-        return of_one | of_each | {"a key moves": self.move_key, "an environment comes": self.add, "an environment goes": self.remove}
+        return (
+            of_one
+            | of_each
+            | {"a key moves": self.move_key, "an environment comes": self.add, "an environment goes": self.remove}
+        )
 
     def draw(self, tables: dict[str, Table]) -> str:
         """Return the name of any environment."""
@@ -365,17 +379,12 @@ class ReloadWalk:
     def add_key(self, tables: dict[str, Table]) -> None:
         """Add a key."""
         name = self.draw(tables)
-        tables[name] = replace(tables[name], keys=(*tables[name].keys, f"client-key-more-{self._make()}"))
+        kind = self.random.choice(("client-key", "client-key", SERVER_TOKEN))
+        tables[name] = replace(tables[name], keys=(*tables[name].keys, f"{kind}-more-{self._make()}"))
 
     def remove_key(self, tables: dict[str, Table]) -> None:
         """Take a key away that does not last. An environment without such a key gets one."""
-        with_more = [name for name, table in tables.items() if len(table.keys) > 1]
-        if not with_more:
-            return self.add_key(tables)
-        name = self.random.choice(with_more)
-        gone = self.random.choice(tables[name].keys[1:])
-        tables[name] = replace(tables[name], keys=tuple(key for key in tables[name].keys if key != gone))
-        return None
+        self._take_key(tables)
 
     def exchange_key(self, tables: dict[str, Table]) -> None:
         """Put a key in the place of another one: without an overlap, the other one ends."""
@@ -384,15 +393,21 @@ class ReloadWalk:
 
     def move_key(self, tables: dict[str, Table]) -> None:
         """Move a key to another environment."""
-        with_more = [name for name, table in tables.items() if len(table.keys) > 1]
-        if not with_more:
-            return self.add_key(tables)
-        name = self.random.choice(with_more)
+        name, key = self._take_key(tables)
         other = self.random.choice([each for each in tables if each != name])
-        key = self.random.choice(tables[name].keys[1:])
-        tables[name] = replace(tables[name], keys=tuple(each for each in tables[name].keys if each != key))
         tables[other] = replace(tables[other], keys=(*tables[other].keys, key))
-        return None
+
+    def _take_key(self, tables: dict[str, Table]) -> tuple[str, str]:
+        """Take a key away from an environment. Returns both, also if there is no key to take: then the key is a new one."""
+        found = [
+            (name, key) for name, table in tables.items() for key in table.keys[1:] if key not in self.model.published
+        ]
+        if not found:
+            self.add_key(tables)
+            return self.draw(tables), f"client-key-new-{self._make()}"
+        name, gone = self.random.choice(found)
+        tables[name] = replace(tables[name], keys=tuple(key for key in tables[name].keys if key != gone))
+        return name, gone
 
     def change_option(self, tables: dict[str, Table]) -> None:
         """Give an environment another value of an option that does not change its flags."""
@@ -408,7 +423,9 @@ class ReloadWalk:
         if self.random.random() < 0.5:
             side = replace(side, prefix="" if side.prefix else "t")
         else:
-            side = replace(side, project=self.random.choice([each for each in ("", "p1", "p2") if each != side.project]))
+            side = replace(
+                side, project=self.random.choice([each for each in ("", "p1", "p2") if each != side.project])
+            )
         self._to(tables, name, side)
 
     def add(self, tables: dict[str, Table]) -> None:
@@ -465,7 +482,7 @@ class ReloadWalk:
     @property
     def refusals(self) -> dict[str, Change]:
         """The kinds of files that are refused."""
-        found = {"a wrong value": self.wrong_value, "broken TOML": self.broken}
+        found: dict[str, Change] = {"a wrong value": self.wrong_value, "broken TOML": self.broken}
         return found if self.single else found | {"one that cannot start": self.cannot_start}
 
     def wrong_value(self, tables: dict[str, Table]) -> None:
@@ -492,7 +509,9 @@ class ReloadWalk:
             change(tables)
         name = self.draw(tables)
         tables[name] = replace(tables[name], options=tuple({**dict(tables[name].options), **wrong}.items()))
-        self._load(self._text(tables, head), lambda: [line for line in self.lines(REFUSED) if problem in line["problems"]])
+        self._load(
+            self._text(tables, head), lambda: [line for line in self.lines(REFUSED) if problem in line["problems"]]
+        )
         tried = {key for table in tables.values() for key in table.keys}
         for key in {key for table in self.model.tables.values() for key in table.keys} | tried:
             got, may = {each.answer for each in self.ask_all(key)}, self.model.answers(key)
@@ -523,18 +542,20 @@ class ReloadWalk:
         else:
             self._load(self._text({"": wanted}), self._said_again(KEYS_WAIT))
             self.check({"": wanted})
-            self.model.change({"": replace(first, keys=first.keys[:1])})
-            self._load(self._text({"": replace(wanted, keys=first.keys[:1])}), self._said_again(*CHANGED))
+            self.model.change({"": replace(first, keys=self.first[""].keys)})
+            self._load(self._text({"": replace(wanted, keys=self.first[""].keys)}), self._said_again(*CHANGED))
         self.check({"": first})
         assert {(each.answer, each.origin) for each in self.ask_all(first.keys[0], first.origin)} == {
             (first.side.flags, first.origin)
         }
-        assert option in str([line for line in self.lines() if "need" in line["message"] and "restart" in line["message"]])
+        assert option in str(
+            [line for line in self.lines() if "need" in line["message"] and "restart" in line["message"]]
+        )
 
     def _exchange(self, option: str) -> tuple[Table, Table]:
         """Return the only environment with a key more, and as it is after the change, with another key in the place of that."""
         first = replace(self.first[""], keys=(*self.first[""].keys, "client-key-gone"))
-        return first, replace(CHANGES[option](first), keys=(first.keys[0], "client-key-new"))
+        return first, replace(CHANGES[option](first), keys=(*self.first[""].keys, "client-key-new"))
 
 
 @contextmanager
