@@ -1,7 +1,9 @@
 """A random walk over configuration files of a running proxy, under load: after each reload the keys open what the file says.
 
-file ─→ flagsvc proxy ←─ callers with lasting keys     the model tells what each key may get (`reload_model`)
-           └─→ upstreams, one of which is away now and then
+    file ─→ flagsvc proxy ←─ callers with lasting keys
+                └─→ upstreams, one of which is away now and then
+
+`reload_model` tells what each key may get.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from support.environment_samples import write_toml
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.processes import Proxy, free_port, our_proxy
 from support.reload_callers import Caller, Reply, Size, calling, converse, requests_of, sizes
-from support.reload_model import SERVER_TOKEN, Model, Side, Table, added
+from support.reload_model import SERVER_TOKEN, Answer, Model, Side, Table, added
 from support.worker_pools import document, workers
 
 Tables = Mapping[str, Table]
@@ -49,10 +52,10 @@ OPTIONS: Mapping[str, tuple[object, ...]] = {
     "refreshInterval": (900, 1100, 1200),
     "metricsInterval": (2000, 3000, 4000),
     "flagsvcAppName": ("some-proxy", "another-proxy"),
-    "enableAllEndpoint": (True, False),
+    "enableAllEndpoint": (False,),
     "answerCacheBytes": (0, 100_000, 200_000),
 }
-"""Options of an environment that do not change its flags."""
+"""Options of an environment that do not change its flags, each with values that it does not have at the start."""
 CHANGES: Mapping[str, Callable[[Table], Table]] = {
     "flagsvcUrl": lambda table: replace(table, side=replace(table.side, upstream=1)),
     "flagsvcApiToken": lambda table: replace(table, side=replace(table.side, scope="another")),
@@ -72,6 +75,12 @@ ENV = {
     "LOG_LEVEL": "info",
     "JSON_LOGGER": "true",
 }
+SCAN = """
+import flagsvc.core.garbage as garbage
+garbage.UNFREEZE_S = {}
+strategies = []
+"""
+"""Custom code that has a process scan all objects for garbage at other intervals."""
 
 
 class Upstreams:
@@ -131,7 +140,8 @@ class Upstreams:
 class ReloadWalk:
     """One walk with so many workers. `done` counts the reloads of each kind, `seen` what keys were answered after them.
 
-    A single environment has no name; only keys and tokens change if everything else waits for the restart there.
+    A single environment has no name; only keys and tokens change if everything else waits for the restart there. `scan_s` are the
+    seconds after which a process scans all objects for garbage; without them it does so as usual, after ten minutes.
     """
 
     def __init__(
@@ -143,6 +153,7 @@ class ReloadWalk:
         *,
         single: bool = False,
         waits_for_restart: bool = False,
+        scan_s: float = 0.0,
     ) -> None:
         self.random = Random(seed)
         self.upstreams = upstreams
@@ -150,6 +161,7 @@ class ReloadWalk:
         self.number = number
         self.single = single
         self.waits_for_restart = waits_for_restart
+        self.scan_s = scan_s
         self.done: Counter[str] = Counter()
         self.revoked: list[str] = []
         self.seen: Counter[str] = Counter()
@@ -186,6 +198,10 @@ class ReloadWalk:
         """Run the proxy until the block ends. It begins when every environment answers."""
         self._write(self._text(self.first))
         env = {**ENV, "FLAGSVC_CONFIG": str(self.file), "FLAGSVC_WORKERS": str(self.number)}
+        if self.scan_s:
+            code = self.file.with_name("scan.py")
+            code.write_text(SCAN.format(self.scan_s))
+            env["FLAGSVC_CUSTOM_STRATEGIES_FILE"] = str(code)
         with our_proxy("", wait_ready=False, **env) as self.running:
             self.running.program.wait(lambda: "flagsvc ready" in self.running.program.output(), "ready")
             self.settle()
@@ -266,15 +282,20 @@ class ReloadWalk:
         self.revoked = [key for key in (*self.revoked, *gone) if key not in present]
         changed = {key for name, table in self.model.tables.items() if table != before.get(name) for key in table.keys}
         for key in {*changed, *self.revoked[-REVOKED:]}:
-            replies = self.ask_all(key)
-            may, got = self.model.answers(key), {each.answer for each in replies}
-            assert got <= may, f"{key}: {got} and not {may}"
+            got, may = self._compare(key)
             self.seen.update(f"{each if isinstance(each, int) else 200} of {len(may)} answers" for each in got)
         assert not self.wrong(), self.wrong()[:5]
 
-    def ask_all(self, key: str, origin: str = "") -> list[Reply]:
-        """Ask on so many new connections that each worker gets one, most likely."""
-        return [self._ask(key, origin) for _ in range(EACH_WORKER * self.number)]
+    def _compare(self, key: str) -> tuple[set[Answer], frozenset[Answer]]:
+        """Check that a key gets what it may get in every process. Returns both."""
+        got, may = {each.answer for each in self.ask_all(key)}, self.model.answers(key)
+        assert got <= may, f"{key}: {got} and not {may}"
+        return got, may
+
+    def ask_all(self, key: str, origin: str = "") -> Iterator[Reply]:
+        """Ask on so many new connections that each worker gets one, most likely, and yield the replies."""
+        for _ in range(EACH_WORKER * self.number):
+            yield self._ask(key, origin)
 
     def _ask(self, key: str, origin: str = "") -> Reply:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.running.port, timeout=20)) as connection:
@@ -291,8 +312,6 @@ class ReloadWalk:
         """Return whether every process answers for an environment with the options of the file."""
         table = self.model.tables[name]
         wanted = (table.side.flags, table.origin)
-        if any((reply.answer, reply.origin) != wanted for reply in [self._ask(table.keys[0], table.origin)]):
-            return False
         return all((each.answer, each.origin) == wanted for each in self.ask_all(table.keys[0], table.origin))
 
     # ---- the walk
@@ -412,8 +431,11 @@ class ReloadWalk:
     def change_option(self, tables: dict[str, Table]) -> None:
         """Give an environment another value of an option that does not change its flags."""
         name, option = self.draw(tables), self.random.choice(list(OPTIONS))
-        value = self.random.choice([each for each in OPTIONS[option] if each != dict(tables[name].options).get(option)])
-        options = {**dict(tables[name].options), option: value}
+        options = dict(tables[name].options)
+        former = options.pop(option, None)
+        values = [each for each in OPTIONS[option] if each != former]
+        if values:
+            options[option] = self.random.choice(values)
         tables[name] = replace(tables[name], options=tuple(sorted(options.items())))
 
     def change_flags(self, tables: dict[str, Table]) -> None:
@@ -514,8 +536,7 @@ class ReloadWalk:
         )
         tried = {key for table in tables.values() for key in table.keys}
         for key in {key for table in self.model.tables.values() for key in table.keys} | tried:
-            got, may = {each.answer for each in self.ask_all(key)}, self.model.answers(key)
-            assert got <= may, f"{key}: {got} and not {may}"
+            self._compare(key)
         assert not self.wrong(), self.wrong()[:5]
 
     # ---- options of a single environment
@@ -559,13 +580,11 @@ class ReloadWalk:
 
 
 @contextmanager
-def walking(
-    folder: Path, *, seed: int, number: int, single: bool = False, waits_for_restart: bool = False
-) -> Iterator[ReloadWalk]:
+def walking(folder: Path, *, seed: int, number: int, **more: Any) -> Iterator[ReloadWalk]:
     """Run a proxy with upstreams and callers until the block ends; then the proxy ends as it should."""
     upstreams = Upstreams()
     with upstreams.running():
-        walk = ReloadWalk(folder, upstreams, seed, number, single=single, waits_for_restart=waits_for_restart)
+        walk = ReloadWalk(folder, upstreams, seed, number, **more)
         with walk.proxy():
             with walk.load():
                 yield walk
