@@ -33,6 +33,8 @@ Change = Callable[[dict[str, Table]], None]
 LASTING, PASSING = 6, 4
 """Environments that stay, with a lasting key each, and environments at the start that may go."""
 MOST = 12
+PASSING_KEY = "client-key-passing"
+"""How the keys at the start begin that may go."""
 UPSTREAMS = 3
 AWAY = UPSTREAMS
 """The number of the upstream that is away now and then."""
@@ -175,7 +177,10 @@ class ReloadWalk:
         """Return the environments at the start."""
         names = [""] if self.single else [f"e{number}" for number in range(LASTING + PASSING)]
         tables = {
-            name: Table(Side(at % UPSTREAMS, self._scope(name)), (f"client-key-{at}", f"{SERVER_TOKEN}-{at}"))
+            name: Table(
+                Side(at % UPSTREAMS, self._scope(name)),
+                (f"client-key-{at}", f"{SERVER_TOKEN}-{at}", f"{PASSING_KEY}-{at}"),
+            )
             for at, name in enumerate(names)
         }
         for table in tables.values():
@@ -210,7 +215,7 @@ class ReloadWalk:
     @contextmanager
     def load(self) -> Iterator[None]:
         """Have callers with lasting keys ask until the block ends."""
-        self.model.published = {key: [] for name in self.lasting for key in self.first[name].keys}
+        self.model.published = {key: [] for name in self.lasting for key in self.first[name].keys if is_lasting(key)}
         self.model.publish()
         with calling(self.running.port, self.model, self.random, *CALLERS) as self.callers:
             yield
@@ -407,8 +412,8 @@ class ReloadWalk:
 
     def exchange_key(self, tables: dict[str, Table]) -> None:
         """Put a key in the place of another one: without an overlap, the other one ends."""
-        self.remove_key(tables)
-        self.add_key(tables)
+        name, _ = self._take_key(tables)
+        tables[name] = replace(tables[name], keys=(*tables[name].keys, f"client-key-other-{self._make()}"))
 
     def move_key(self, tables: dict[str, Table]) -> None:
         """Move a key to another environment."""
@@ -495,9 +500,10 @@ class ReloadWalk:
         tables[name] = replace(tables[name], secret=self._make())
 
     def _to(self, tables: dict[str, Table], name: str, side: Side) -> None:
-        """Give an environment other flags, and a key that comes with them."""
-        keys = (*tables[name].keys, f"client-key-with-{self._make()}")
-        tables[name] = replace(tables[name], side=side, keys=keys)
+        """Give an environment other flags, and another key in the place of one that goes with the former flags."""
+        gone = [key for key in tables[name].keys[1:] if key not in self.model.published][:1]
+        keys = [key for key in tables[name].keys if key not in gone]
+        tables[name] = replace(tables[name], side=side, keys=(*keys, f"client-key-with-{self._make()}"))
 
     # ---- files that are refused
 
@@ -544,7 +550,6 @@ class ReloadWalk:
     def change_only(self, option: str) -> None:
         """Change an option of the only environment, and its keys: it behaves as one of several."""
         first, wanted = self._exchange(option)
-        self.use({"": first})
         self.use({"": wanted})
         self.settle()
         self.check({"": first})
@@ -555,7 +560,6 @@ class ReloadWalk:
         If it decides the flags, new keys wait, too. Only keys that are taken away without new ones end at once.
         """
         first, wanted = self._exchange(option)
-        self.use({"": first})
         self.upstreams.know(wanted)
         if wanted.side == first.side:
             self.model.change({"": replace(first, keys=wanted.keys)})
@@ -563,8 +567,8 @@ class ReloadWalk:
         else:
             self._load(self._text({"": wanted}), self._said_again(KEYS_WAIT))
             self.check({"": wanted})
-            self.model.change({"": replace(first, keys=self.first[""].keys)})
-            self._load(self._text({"": replace(wanted, keys=self.first[""].keys)}), self._said_again(*CHANGED))
+            self.model.change({"": replace(first, keys=first.keys[:-1])})
+            self._load(self._text({"": replace(wanted, keys=first.keys[:-1])}), self._said_again(*CHANGED))
         self.check({"": first})
         assert {(each.answer, each.origin) for each in self.ask_all(first.keys[0], first.origin)} == {
             (first.side.flags, first.origin)
@@ -574,9 +578,14 @@ class ReloadWalk:
         )
 
     def _exchange(self, option: str) -> tuple[Table, Table]:
-        """Return the only environment with a key more, and as it is after the change, with another key in the place of that."""
-        first = replace(self.first[""], keys=(*self.first[""].keys, "client-key-gone"))
-        return first, replace(CHANGES[option](first), keys=(*self.first[""].keys, "client-key-new"))
+        """Return the only environment, and as it is after the change, with another key in the place of the last one."""
+        first = self.first[""]
+        return first, replace(CHANGES[option](first), keys=(*first.keys[:-1], "client-key-new"))
+
+
+def is_lasting(key: str) -> bool:
+    """Return whether a key of the start is there until the end."""
+    return not key.startswith(PASSING_KEY)
 
 
 @contextmanager
