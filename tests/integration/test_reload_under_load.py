@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from support.reload_walk import change_single, walking
-
-waits_for_restart = pytest.mark.parametrize(
-    "waits_for_restart",
-    [True, pytest.param(False, marks=pytest.mark.skip(reason="a single environment waits for the restart"))],
-)
+from support.reload_walk import walking
 
 
 def test_several_environments(tmp_path: Path) -> None:
@@ -23,15 +16,13 @@ def test_several_environments(tmp_path: Path) -> None:
         walk.steps(10)
 
 
-@waits_for_restart
-def test_a_single_environment(tmp_path: Path, waits_for_restart: bool) -> None:
+def test_a_single_environment(tmp_path: Path) -> None:
     """Two workers with one environment."""
-    with walking(tmp_path, seed=1, number=2, single=True, waits_for_restart=waits_for_restart) as walk:
+    with walking(tmp_path, seed=1, number=2, single=True) as walk:
         walk.steps(4)
 
 
-@waits_for_restart
-def test_an_option_of_a_single_environment(tmp_path: Path, waits_for_restart: bool) -> None:
+def test_an_option_of_a_single_environment(tmp_path: Path) -> None:
     """Two workers with one environment, whose keys change with the option."""
     with walking(tmp_path, seed=1, number=2, single=True) as walk:
-        change_single(walk, "flagsvcUrl", waits_for_restart=waits_for_restart)
+        walk.change_only("flagsvcUrl")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.reload_callers import Size
-from support.reload_walk import CHANGES, ReloadWalk, change_single, walking
+from support.reload_walk import CHANGES, ReloadWalk, walking
 
 pytestmark = pytest.mark.long
 
@@ -33,10 +33,6 @@ In the first half, the threads start that a process has for files and compiling,
 """
 
 each_number = pytest.mark.parametrize("number", [1, 2, 4], ids=["one process", "two workers", "four workers"])
-waits_for_restart = pytest.mark.parametrize(
-    "waits_for_restart",
-    [True, pytest.param(False, marks=pytest.mark.skip(reason="a single environment waits for the restart"))],
-)
 
 
 @each_number
@@ -47,21 +43,19 @@ def test_several_environments(number: int, tmp_path: Path) -> None:
 
 
 @each_number
-@waits_for_restart
-def test_a_single_environment(number: int, waits_for_restart: bool, tmp_path: Path) -> None:
+def test_a_single_environment(number: int, tmp_path: Path) -> None:
     """One environment without a name: keys, tokens, files that are refused."""
-    more = {"single": True, "waits_for_restart": waits_for_restart, "scan_s": SCAN_S}
+    more = {"single": True, "scan_s": SCAN_S}
     with walking(tmp_path, seed=SEED, number=number, **more) as walk:
         walk_far(walk)
 
 
 @each_number
-@waits_for_restart
 @pytest.mark.parametrize("option", CHANGES)
-def test_an_option_of_a_single_environment(option: str, number: int, waits_for_restart: bool, tmp_path: Path) -> None:
+def test_an_option_of_a_single_environment(option: str, number: int, tmp_path: Path) -> None:
     """One environment, whose keys change with the option."""
     with walking(tmp_path, seed=SEED, number=number, single=True) as walk:
-        change_single(walk, option, waits_for_restart=waits_for_restart)
+        walk.change_only(option)
 
 
 def walk_far(walk: ReloadWalk) -> None:

@@ -30,6 +30,7 @@ from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
+from flagsvc.proxy.upstream_sync import make_feature_filter
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS

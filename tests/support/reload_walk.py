@@ -47,8 +47,7 @@ REVOKED = 20
 SECRETS = ("client-key", SERVER_TOKEN, "api-token")
 """What is in each secret of a walk."""
 REFUSED = "the configuration cannot be read again, the old one stays"
-CHANGED = ("environments have changed", "keys and tokens have changed")
-KEYS_WAIT = "new keys and tokens wait for the restart that these options need"
+CHANGED = ("environments have changed", "keys and tokens have changed", "options have changed")
 OPTIONS: Mapping[str, tuple[object, ...]] = {
     "cors.origin": ("https://second.example", "https://third.example", "https://fourth.example"),
     "refreshInterval": (900, 1100, 1200),
@@ -154,7 +153,6 @@ class ReloadWalk:
         number: int,
         *,
         single: bool = False,
-        waits_for_restart: bool = False,
         scan_s: float = 0.0,
     ) -> None:
         self.random = Random(seed)
@@ -162,7 +160,6 @@ class ReloadWalk:
         self.file = folder / "flagsvc.toml"
         self.number = number
         self.single = single
-        self.waits_for_restart = waits_for_restart
         self.scan_s = scan_s
         self.done: Counter[str] = Counter()
         self.revoked: list[str] = []
@@ -389,7 +386,7 @@ class ReloadWalk:
             "a token of another scope": self.change_scope,
         }
         if self.single:
-            return of_one if self.waits_for_restart else of_one | of_each
+            return of_one | of_each
         return (
             of_one
             | of_each
@@ -554,29 +551,6 @@ class ReloadWalk:
         self.settle()
         self.check({"": first})
 
-    def change_only_waiting(self, option: str) -> None:
-        """Change an option of the only environment, and its keys: the option waits for the restart.
-
-        If it decides the flags, new keys wait, too. Only keys that are taken away without new ones end at once.
-        """
-        first, wanted = self._exchange(option)
-        self.upstreams.know(wanted)
-        if wanted.side == first.side:
-            self.model.change({"": replace(first, keys=wanted.keys)})
-            self._load(self._text({"": wanted}), self._said_again(*CHANGED))
-        else:
-            self._load(self._text({"": wanted}), self._said_again(KEYS_WAIT))
-            self.check({"": wanted})
-            self.model.change({"": replace(first, keys=first.keys[:-1])})
-            self._load(self._text({"": replace(wanted, keys=first.keys[:-1])}), self._said_again(*CHANGED))
-        self.check({"": first})
-        assert {(each.answer, each.origin) for each in self.ask_all(first.keys[0], first.origin)} == {
-            (first.side.flags, first.origin)
-        }
-        assert option in str(
-            [line for line in self.lines() if "need" in line["message"] and "restart" in line["message"]]
-        )
-
     def _exchange(self, option: str) -> tuple[Table, Table]:
         """Return the only environment, and as it is after the change, with another key in the place of the last one."""
         first = self.first[""]
@@ -598,8 +572,3 @@ def walking(folder: Path, *, seed: int, number: int, **more: Any) -> Iterator[Re
             with walk.load():
                 yield walk
             walk.end()
-
-
-def change_single(walk: ReloadWalk, option: str, *, waits_for_restart: bool) -> None:
-    """Change an option of the only environment, which waits for the restart or takes effect as one of several does."""
-    (walk.change_only_waiting if waits_for_restart else walk.change_only)(option)
