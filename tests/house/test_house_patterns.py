@@ -28,7 +28,7 @@ BUILT: dict[str, tuple[str, list[re.Pattern[str]] | list[re.Pattern[bytes]]]] = 
 """Patterns that are known at run time only → how they are called, and samples that the source itself makes."""
 
 BOUNDED = {
-    "cli/batch/json_texts.py TOKEN": "the text was read as JSON, so each quotation mark has its other half, where a reading ends",
+    "cli/batch/files.py TOKEN": "the text was read as JSON, so each quotation mark has its other half, where a reading ends",
     "cli/migrating/env_files.py SINGLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "cli/migrating/env_files.py DOUBLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "pages/values.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
