@@ -12,8 +12,7 @@ from flagsvc.core.backoff import COLD_CEILING_S, longest_delay
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
-from flagsvc.testing.sources import etag_of
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of, turns
 from support.polling import PATIENT_S
 from support.tiny_engine import TinySnapshot, document, tiny_compile
 

@@ -8,8 +8,7 @@ import pytest
 
 from flagsvc.proxy.configuration.ports import Announcing
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeSource, turns
-from flagsvc.testing.sources import Answer
+from flagsvc.testing import Answer, FakeSource, turns
 from support.aio import asynchronous
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, running, stored
 
