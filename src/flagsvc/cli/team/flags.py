@@ -17,8 +17,7 @@ from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.team.printing import day_and_minute, print_columns, print_json
 from flagsvc.engine.parse import parse_dependency
-from flagsvc.reasons.admin_words import read_segments, whole_words, words_of_variants
-from flagsvc.reasons.words import EVERYONE, dependency_words
+from flagsvc.reasons.words import EVERYONE, dependency_words, read_segments, whole_words, words_of_variants
 from flagsvc.settings.kinds import printable
 
 Json: TypeAlias = dict[str, Any]

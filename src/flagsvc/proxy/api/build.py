@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet

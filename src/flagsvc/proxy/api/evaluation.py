@@ -6,8 +6,7 @@ from random import Random
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger, locate_error
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle, locate_error
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape

@@ -16,8 +16,7 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure, delay_while_refused
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
 from flagsvc.proxy.usage.payload import registration_body

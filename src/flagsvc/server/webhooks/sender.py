@@ -18,8 +18,7 @@ from sqlalchemy import select
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError, UpstreamError
-from flagsvc.core.log import Logger, describe_error
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle, describe_error
 from flagsvc.http.client.answers import Answer, Limits, retry_after
 from flagsvc.http.client.dialling import FORBIDDEN
 from flagsvc.http.client.transport import Transport
