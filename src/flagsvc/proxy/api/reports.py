@@ -7,8 +7,8 @@ from typing import Any, cast
 from flagsvc.http.messages import invalid
 from flagsvc.http.reports import METRICS, ReportedMetrics, read_toggles
 from flagsvc.http.shapes.checking import check
-from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.shape import Shape
+from flagsvc.http.shapes.violation import ShapeError
 
 
 def read(shape: Shape, value: object) -> Any:

@@ -18,7 +18,7 @@ from flagsvc.http.call import Answer, Call, Endpoint, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import HEAD, OPTIONS, UNREAD, Headers, HttpError, Request, Response
 from flagsvc.http.metrics import UNMATCHED
-from flagsvc.http.networks import network_of
+from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.build import ALONE, Ports, Surroundings, build
