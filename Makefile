@@ -53,7 +53,7 @@ PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # run once, interpreted.
 DATABASES := tests/integration/store tests/integration/server tests/integration/pages
 INTERPRETED_ONLY := $(addprefix tests/unit/,benchmarks cli core http/client process server settings) \
-  $(addprefix tests/unit/proxy/,configuration pages tokens upstream workers)
+  $(addprefix tests/unit/proxy/,configuration pages tokens workers)
 
 install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler
 

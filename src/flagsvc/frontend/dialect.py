@@ -18,12 +18,11 @@ from flagsvc.http.openapi import Operation
 from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage, cut
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
-from flagsvc.proxy.api.client import DONE, Register
+from flagsvc.proxy.api.client import DONE, Register, read_metrics
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.dialects.frontend import FRONTEND, PREFIX
 from flagsvc.proxy.api.openapi import operation
 from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.reports import read_metrics
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.server.api.counts import MalformedCount

@@ -22,7 +22,7 @@ from flagsvc.proxy.api.cors import Cors
 from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
-from flagsvc.proxy.api.health import Health, Ready
+from flagsvc.proxy.api.operations import FirstPage, Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
@@ -37,7 +37,6 @@ from flagsvc.proxy.api.sources import (
     no_loops,
     no_storage_errors,
 )
-from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
 

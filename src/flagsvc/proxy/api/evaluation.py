@@ -21,8 +21,8 @@ from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
-from flagsvc.proxy.api.paths import named_in
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
+from flagsvc.proxy.api.query import named_in
 from flagsvc.proxy.api.settings import ServiceSettings
 
 DEFAULT_ENVIRONMENT: Final = "default"

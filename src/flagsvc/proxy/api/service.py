@@ -26,9 +26,9 @@ from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.encoding import media, too_large, untyped
 from flagsvc.proxy.api.enrich import EnricherError
-from flagsvc.proxy.api.paths import fold_path, single_slashes
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
+from flagsvc.proxy.api.query import fold_path, single_slashes
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.route import ProxyRoute

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice, zip_longest
+from typing import Protocol
 
 from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.core.backoff import delay_after_failure
@@ -20,7 +21,6 @@ from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.tokens.book import KnownToken, TokenBook, unpack
 from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.grants import TokenGrant, is_plausible, read_grant
-from flagsvc.proxy.tokens.ports import TokenStore, TokenUpstream
 
 MAX_ASKED = 100
 """The most tokens in one request."""
@@ -382,3 +382,26 @@ class TokenLookup:
             parts.append(part)
             await asyncio.sleep(0)
         return await self._store.save(b"".join(parts))
+
+
+class TokenUpstream(Protocol):
+    """The upstream server."""
+
+    async def validate(self, tokens: Sequence[str]) -> list[object]:
+        """Return the upstream's entries of those tokens that it knows. Raises UpstreamError."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+class TokenStore(Protocol):
+    """Keeps the record of known tokens, which other processes may share."""
+
+    async def load(self) -> bytes | None:
+        """Return what was stored last, or None. Raises StoreError if it cannot be read now."""
+
+    async def save(self, data: bytes) -> bool:
+        """Store the record. Returns whether that went well."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""

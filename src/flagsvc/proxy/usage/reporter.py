@@ -19,8 +19,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
-from flagsvc.proxy.usage.payload import registration_body
-from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender, is_final
+from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender, is_final, registration_body
 from flagsvc.proxy.usage.unsent import UnsentUsage
 
 REGISTRATION_S = 5.0
