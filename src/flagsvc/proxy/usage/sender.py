@@ -1,6 +1,6 @@
 """Sends buckets in posts that the upstream accepts, and decides from its answers what must be sent again.
 
-Some of it is sent again, some is given up (behaviour: Usage metrics; decision 0013; 0030). The bodies are those of the contract. They
+Some of it is sent again, some is given up (behaviour: Usage metrics; decision 0013; 0030). The bodies are those of the contract and
 contain no data about end users (behaviour: Registration; Usage metrics; Privacy).
 """
 
