@@ -52,8 +52,8 @@ PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages without a compiled module; they
 # run once, interpreted.
 DATABASES := tests/integration/store tests/integration/server tests/integration/pages
-INTERPRETED_ONLY := $(addprefix tests/unit/,benchmarks cli core http/client process server settings testing) \
-  $(addprefix tests/unit/proxy/,configuration pages tokens upstream workers)
+INTERPRETED_ONLY := $(addprefix tests/unit/,benchmarks cli core http/client process server settings) \
+  $(addprefix tests/unit/proxy/,configuration pages tokens workers)
 
 install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler
 

@@ -70,7 +70,7 @@ class Through:
 
 def be_a_proxy(client: str) -> int:
     """Run `flagsvc proxy` with one of the clients, and print at its end how many modules it has."""
-    import flagsvc.proxy.upstream.session as session
+    import flagsvc.proxy.upstream as session
     from flagsvc.cli import main
 
     if client == "httpcore":

@@ -21,8 +21,7 @@ from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog
-from flagsvc.testing.sources import etag_of
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of
 from fuzzing import words
 from fuzzing.answers import check_toggles
 from fuzzing.rows import Row

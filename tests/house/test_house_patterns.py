@@ -10,7 +10,7 @@ import pytest
 from flagsvc.cli.batch.yaml_files import YamlReader
 from flagsvc.cli.parser import MESSAGES
 from flagsvc.proxy.api.cors import compile_origin
-from flagsvc.proxy.upstream.session import FORMS
+from flagsvc.proxy.upstream import FORMS
 from support.backtracking import ambiguity
 from support.patterns_used import Use, uses
 
@@ -23,12 +23,12 @@ BUILT: dict[str, tuple[str, list[re.Pattern[str]] | list[re.Pattern[bytes]]]] = 
     ),
     "cli/parser.py message": ("sub", [re.compile(pattern) for pattern, _ in MESSAGES]),
     "proxy/api/cors.py written.encode()": ("fullmatch", [compile_origin(each) for each in ORIGINS]),
-    "proxy/upstream/session.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
+    "proxy/upstream.py form": ("fullmatch", [re.compile(form, re.DOTALL) for form, _ in FORMS]),
 }
 """Patterns that are known at run time only → how they are called, and samples that the source itself makes."""
 
 BOUNDED = {
-    "cli/batch/json_texts.py TOKEN": "the text was read as JSON, so each quotation mark has its other half, where a reading ends",
+    "cli/batch/files.py TOKEN": "the text was read as JSON, so each quotation mark has its other half, where a reading ends",
     "cli/migrating/env_files.py SINGLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "cli/migrating/env_files.py DOUBLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "pages/values.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flagsvc.cli.moving.users import user_step
+from flagsvc.cli.moving.resources import user_step
 from support import flagservers, moving, processes
 from support.moving import ENVIRONMENTS, Server
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.cli.probing import ProbeTarget, probe_status
+from flagsvc.cli.health import ProbeTarget, probe_status
 from support.fake_upstream import FakeUpstream, Reply, fake_upstream
 from support.pki import HOST, Authority, serial, written
 from support.processes import (

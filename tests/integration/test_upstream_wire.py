@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import pytest
 
 from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.proxy import upstream as session_module
 from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Fetched, Identity, Upstream
-from flagsvc.proxy.upstream import session as session_module
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.loopback import loopback, reply, then_reset

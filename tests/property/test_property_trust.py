@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flagsvc.http.call import FORWARDED_FOR, Call
 from flagsvc.http.messages import Request
-from flagsvc.http.networks import network_of
+from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import MAX_HOPS, TrustedProxies, parse_address
 
 TRUSTED = ("10.0.0.0/8", "127.0.0.1", "fc00::/7", "loopback")

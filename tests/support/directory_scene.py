@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from flagsvc import ProxyOptions
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Throttle
 from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.token_directory import Admission, TokenDirectory
 from flagsvc.proxy.tokens import OwnSecrets, TokenGrant, TokenLookup, TokenScope, UnavailableError

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.http.server.factory import EXTRA_BYTES
+from flagsvc.http.server.connection import EXTRA_BYTES
 from flagsvc.proxy.api.service import Service
 from support.frontkit import FakeTransport, Fields, State
 from support.uvicornpeer import bounded

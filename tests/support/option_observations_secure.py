@@ -12,7 +12,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
 from flagsvc import ConfigurationError, ProxyOptions
-from flagsvc.cli.probing import ProbeTarget, probe_status
+from flagsvc.cli.health import ProbeTarget, probe_status
 from support.aio import fate, until
 from support.option_observations import can_connect, listening
 from support.option_ways import Observe

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from flagsvc.settings import headers, initial_tokens, roles
+from flagsvc.settings import headers, roles, tokens
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.option import Option
@@ -29,8 +29,8 @@ BY_KIND: Mapping[of.Kind, Sample] = {
     of.TEXTS: ("localhost,.example.com", ("localhost", ".example.com")),
     of.PATH: ("/etc/flagsvc/some.pem", "/etc/flagsvc/some.pem"),
     of.SECRET: ("sample-token", "sample-token"),
-    initial_tokens.ADMIN_TOKENS: ("*:*.sample-1, *:*.sample-2", ("*:*.sample-1", "*:*.sample-2")),
-    initial_tokens.CLIENT_TOKENS: ("default:development.sample", ("default:development.sample",)),
+    tokens.ADMIN_TOKENS: ("*:*.sample-1, *:*.sample-2", ("*:*.sample-1", "*:*.sample-2")),
+    tokens.CLIENT_TOKENS: ("default:development.sample", ("default:development.sample",)),
     of.SECRETS: ("sample-key-1, sample-key-2", ("sample-key-1", "sample-key-2")),
     of.PASSWORD: ("sample-password", "sample-password"),
     of.SIZE: ("3 MB", 3 * 1024 * 1024),

@@ -19,7 +19,7 @@ from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.cli.proxy import add_arguments
 from flagsvc.settings.load import load
 from flagsvc.settings.render import given_flags
-from flagsvc.settings.table import BY_FIELD, BY_NAME
+from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.scene import KEY, TOKEN, Scene
 
 Observe = Callable[[Scene, ProxyOptions], Awaitable[object]]
@@ -28,6 +28,7 @@ Observe = Callable[[Scene, ProxyOptions], Awaitable[object]]
 DEFAULT, DEFAULT_IN_CODE = "default", "default in code"
 FILE, SECRET_FILE, FLAG, SECRET_FLAG, CODE = "file", "file that names a file", "flag", "flag that names a file", "code"
 
+BY_FIELD = {option.field: option for option in OPTIONS}
 USUAL: Mapping[str, str] = {
     "flagsvcUrl": "{upstream}/api",
     "flagsvcApiToken": TOKEN,

@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
-from flagsvc.pages.forms import as_area, as_line
-from flagsvc.pages.multipart import MULTIPART
+from flagsvc.pages.forms import MULTIPART, as_area, as_line
 from support.flagservers import USER_SECRET, AppClient, app_client
 from support.processes import Answer
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.tokens import lookup
 from support.aio import asynchronous, until
 from support.fake_upstream import VALIDATE, fake_upstream, granted
 from support.processes import free_port
@@ -34,7 +33,6 @@ from support.token_scene import (
 )
 
 HOUR = 3600.0
-STORED_S = lookup.STORE_S
 BODIES = {"/proxy": b"", "/api/frontend": b'{"message":', "/api/client/features": b'{"message":'}
 """Path → how the body of an error there begins."""
 

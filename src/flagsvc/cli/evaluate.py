@@ -14,14 +14,13 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
 from flagsvc.cli.parser import ParagraphFormatter
-from flagsvc.cli.reason_tree import MARKS, PLAIN_MARKS, format_tree
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
 from flagsvc.core.state_export import about_state_export
 from flagsvc.engine.compile import CompileOptions
@@ -32,8 +31,11 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.reasons.steps import Step, WholeExplanation
+from flagsvc.reasons.telling import tell
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
+from flagsvc.reasons.words import plain
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.kinds import MOST_HINTS, printable
 from flagsvc.settings.load import resolve
@@ -282,3 +284,25 @@ def format_json(value: object) -> str:
 def is_utf8() -> bool:
     """Return whether standard output is UTF-8."""
     return (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+
+
+MARKS: Final = {True: "✓", False: "✗"}
+PLAIN_MARKS: Final = {True: "yes", False: "no "}
+"""The marks where the output's encoding does not have the others."""
+NOT_REACHED: Final = " (not reached)"
+
+
+def format_tree(whole: WholeExplanation, marks: dict[bool, str]) -> str:
+    """Return an explanation as lines."""
+    lines = [f"{plain(whole.name)}: {whole.outcome()}"]
+    lines += [line for step in whole.steps for line in step_lines(step, "  ", True, marks)]
+    lines += [f"  → {words}" for words in whole.turning_words()]
+    inputs = [name for name, took_part in (("the time", whole.by_time), ("chance", whole.by_chance)) if took_part]
+    return "\n".join([*lines, *([f"  the answer depends on {' and '.join(inputs)}"] if inputs else [])])
+
+
+def step_lines(step: Step, indent: str, reached: bool, marks: dict[bool, str]) -> Iterator[str]:
+    """Give the lines of a step and of those inside. A step that is not reached says so, if the one around it is."""
+    yield f"{indent}{marks[step.answer]} {tell(step)}{NOT_REACHED if reached and not step.reached else ''}"
+    for inner in step.inner():
+        yield from step_lines(inner, indent + "    ", step.reached, marks)

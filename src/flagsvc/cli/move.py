@@ -31,7 +31,7 @@ from flagsvc.cli.import_ import NO_USER, format_counts
 from flagsvc.cli.moving.checking import Checker, RefusedError, leave_out
 from flagsvc.cli.moving.execution import StoppedError, describe_target, execute
 from flagsvc.cli.moving.planning import MovePlan, MoveRequest, make_plan
-from flagsvc.cli.moving.steps import MoveStep
+from flagsvc.cli.moving.resources import MoveStep
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import printable
 

@@ -2,6 +2,8 @@
 
 Code of this package logs an event with named fields: `log.info("upstream answers again", url=url)`. The line goes to standard
 error as text or JSON, or to the logger that the embedding program passes. A logger never raises, and masks the secrets it knows.
+
+`Throttle` limits how often the same problem is logged, and `OutageLog` logs the begin and the end of an outage.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import time
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 
-from flagsvc.core.errors import FlagsvcError
+from flagsvc.core.errors import FlagsvcError, UpstreamError
 
 if TYPE_CHECKING:
     from flagsvc.core.clock import Clock
@@ -276,3 +278,57 @@ def _find_method(logger: object, names: tuple[str, ...]) -> Callable[..., object
     """Return the logger's first method among these names, or None."""
     found = (getattr(logger, name, None) for name in names)
     return next((method for method in found if callable(method)), None)
+
+
+MAX_REMEMBERED = 1000
+
+
+class Throttle:
+    """Allows each name once in `seconds`, or only once if `seconds` is None. At most MAX_REMEMBERED names are allowed."""
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._last: dict[str, float] = {}
+
+    def allows(self, name: str) -> bool:
+        """Return whether `name` may be logged now, and remember the time if so."""
+        now = self._clock.monotonic()
+        last = self._last.get(name)
+        if last is not None and (self._seconds is None or now - last < self._seconds):
+            return False
+        if last is None and len(self._last) >= MAX_REMEMBERED:
+            return False
+        self._last[name] = now
+        return True
+
+
+class OutageLog:
+    """The present outage of one task. A long outage gives two lines in the log, not one line for each attempt.
+
+    A failure of the same kind and status as the last one is written at level debug, a different failure at level warn. A refused
+    token is written at level error, because only a person can fix it. The recovery is written at level info: the
+    program needs no help then.
+    """
+
+    def __init__(self, log: Logger, failed: str, recovered: str) -> None:
+        """Take the logger, and the events to write for a failure and for the recovery."""
+        self._log = log
+        self._failed = failed
+        self._recovered = recovered
+        self._current: tuple[str, int | None] | None = None
+
+    def log_failure(self, error: Exception) -> None:
+        """Write a failure: at level debug if it is of the same kind as the last one."""
+        kind = error.kind if isinstance(error, UpstreamError) else type(error).__name__
+        status = error.status if isinstance(error, UpstreamError) else None
+        write_change = self._log.error if kind == "unauthorized" else self._log.warn
+        write = self._log.debug if self._current == (kind, status) else write_change
+        write(self._failed, error=describe_error(error), kind=kind)
+        self._current = (kind, status)
+
+    def log_recovery(self) -> None:
+        """Write that the task works again, if there was an outage."""
+        if self._current is not None:
+            self._log.info(self._recovered)
+        self._current = None

@@ -12,8 +12,8 @@ from mypy_extensions import mypyc_attr
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Request, Response
-from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import Reached
+from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import unmap_ipv4
 
 

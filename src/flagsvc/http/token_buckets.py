@@ -1,4 +1,4 @@
-"""Token buckets: how many requests, or tries, are left under a name. Compiled.
+"""Token buckets: how many requests, or tries, are left under a name, such as the network of a caller. Compiled.
 
 An unused bucket is full after a while, and a full bucket need not be stored. So there are two generations of buckets, and the
 older one is dropped as a whole when all its buckets are full. It is dropped earlier if the younger one reaches its limit: a caller
@@ -7,6 +7,7 @@ with so many addresses is not slowed down by a limit for each address anyway.
 
 from __future__ import annotations
 
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Final
 
 MAX_BUCKETS: Final = 32_768
@@ -71,3 +72,20 @@ class TokenBuckets:
             bucket = self.old.get(name)
         if bucket is not None:
             bucket.tokens = min(self.burst, bucket.tokens + 1.0)
+
+
+MAPPED: Final = b"\0" * 10 + b"\xff\xff"
+"""The prefix of an IPv4 address in IPv6 form."""
+
+
+def network_of(address: str) -> bytes:
+    """Return the network of a caller: an IPv4 address, or the first 64 bits of an IPv6 address."""
+    if ":" not in address:
+        return address.encode()
+    try:
+        packed = inet_pton(AF_INET6, address.partition("%")[0])
+    except OSError:
+        return address.encode()
+    if packed.startswith(MAPPED):
+        return inet_ntop(AF_INET, packed[12:]).encode()
+    return packed[:8] + b"/64"

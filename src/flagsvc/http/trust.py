@@ -10,7 +10,7 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
-from flagsvc.http.networks import network_of
+from flagsvc.http.token_buckets import network_of
 from flagsvc.settings.network import trusted_networks
 
 Address: TypeAlias = IPv4Address | IPv6Address

@@ -11,9 +11,8 @@ from threading import Lock
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import SIGN_IN, Reached
-from flagsvc.http.token_buckets import TokenBuckets
+from flagsvc.http.token_buckets import TokenBuckets, network_of
 
 NETWORK_TRIES: Final = 10
 ALL_TRIES: Final = 300

@@ -1,12 +1,15 @@
-"""Templates of pages. Every value is escaped, and a name that a page does not have is an error."""
+"""Templates of pages, and what is around every page: its place, its sections, and who is signed in.
+
+Every value is escaped, and a name that a page does not have is an error.
+"""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -83,3 +86,46 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
         return Html()
     shown, exact = (html.escape(each) for each in (EXACT.format(at, name), json.dumps(text)))
     return Html(f'<input type="hidden" name="{shown}" value="{exact}">')
+
+
+class Section(NamedTuple):
+    """A section of the pages, for the navigation: its title, and its path below that of the pages."""
+
+    title: str
+    path: str
+
+
+class Notice(NamedTuple):
+    """What was just done, as sentences, with the way back.
+
+    `undo` is the address that takes it back, empty where nothing does; `obstacle` says why this user may not. `asks` tells that
+    the way back asks first. `back` is the page to return to.
+    """
+
+    sentences: tuple[str, ...]
+    undo: str = ""
+    obstacle: str = ""
+    asks: bool = False
+    back: str = ""
+
+
+class Frame(NamedTuple):
+    """What is around a page: the path of the pages, of their files and of this page, who is signed in, and the sections.
+
+    `who` is empty where pages need no sign-in. `stream` is the path of the events for live pages; empty for those who may not have
+    them. `notice` tells what was done before this page was shown.
+    """
+
+    pages: str
+    files: str
+    path: str
+    who: str
+    sections: tuple[Section, ...]
+    stream: str = ""
+    notice: Notice | None = None
+
+
+def line_points(values: Sequence[float], height: int, first: int = 0) -> str:
+    """Return the points of a line: the values one beside the other from `first`, the largest one at the top of `height`."""
+    highest = max(values, default=0) or 1
+    return " ".join([f"{first + at},{height - each / highest * height:.1f}" for at, each in enumerate(values)])

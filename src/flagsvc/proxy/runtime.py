@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import count
 from random import Random
 
+from flagsvc.core.log import Throttle
 from flagsvc.core.notices import Notice
-from flagsvc.core.throttle import Throttle
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import readings

@@ -12,8 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from flagsvc.core.log import Logger
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle
 from flagsvc.proxy.feed import Feed
 from flagsvc.proxy.tokens import (
     OwnSecrets,

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from flagsvc.core.errors import DamagedRecordError, StoreError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.configuration.stores import StorageProvider
 from flagsvc.proxy.configuration.stores.provider import read_record, write_record
 

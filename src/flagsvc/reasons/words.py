@@ -1,14 +1,17 @@
 """Sentences of strategies, constraints, segments, rollouts and variants. They depend on the configuration only, never on a context.
 
 `25 % by userId, group new-checkout and plan is one of team, business and in segment beta: region starts with eu`
+
+The last functions take strategies, segments and variants as the admin API and the flag server's store have them.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import ConstraintSpec, DependencySpec, SegmentSpec, StrategySpec, VariantSpec
 from flagsvc.engine.operators import (
     DATE,
@@ -24,7 +27,7 @@ from flagsvc.engine.operators import (
     number_value,
     text_value,
 )
-from flagsvc.engine.parse import parse_strategy
+from flagsvc.engine.parse import parse_segment, parse_strategy, parse_variants
 from flagsvc.engine.predicates import Never
 from flagsvc.engine.reading import as_object
 from flagsvc.engine.strategies import BY_HOST, percentage
@@ -280,3 +283,35 @@ def dependency_words(spec: DependencySpec) -> str:
         return f"toggle {show(spec.feature)} is off"
     variants = " or ".join([show(variant) for variant in spec.variants]) or (spec.text and f"in {show(spec.text)}")
     return f"toggle {show(spec.feature)} is on" + (f" with variant {variants}" if variants else "")
+
+
+def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
+    """Return segments by identity. One without an id is left out, as it is in what clients get."""
+    found: dict[str, SegmentSpec] = {}
+    for row in rows:
+        try:
+            spec = parse_segment(dict(row), "segment")
+        except DocumentError:
+            continue
+        found[spec.identity] = spec
+    return found
+
+
+def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
+    """Return a strategy in words."""
+    return summary(dict(strategy), known)
+
+
+def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:
+    """Return the variants of a flag or a strategy in words; empty without any."""
+    if not variants:
+        return ""
+    specs = parse_variants({"variants": list(variants)}, "variants")
+    return variants_words(specs, variants[0].get("stickiness") or "default")
+
+
+def whole_words(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
+    """Return a strategy with its title and its variants in words."""
+    title = f"{plain(strategy['title'])}: " if strategy.get("title") else ""
+    variants = words_of_variants(strategy.get("variants") or ())
+    return f"{title}{words_of(strategy, known)}" + (f"; variants: {variants}" if variants else "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from flagsvc.core.container import in_container, is_mounted
 from flagsvc.core.errors import UnwritableError
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
@@ -162,3 +162,22 @@ def new_database_notices(made: Path | None, environment: Mapping[str, str], root
 def describe_location(database: str) -> str:
     """Return where the database is, without user name and password."""
     return describe_place(database_url(database))
+
+
+MARKS = (".dockerenv", "run/.containerenv")
+"""Files that Docker and Podman put into every container, below the root."""
+KUBERNETES = "KUBERNETES_SERVICE_HOST"
+"""The variable that Kubernetes sets in every container."""
+
+
+def in_container(environment: Mapping[str, str], root: Path = Path("/")) -> bool:
+    """Return whether this process runs in a container, as far as Docker, Podman and Kubernetes tell."""
+    return bool(environment.get(KUBERNETES)) or any((root / mark).exists() for mark in MARKS)
+
+
+def is_mounted(folder: str | Path, root: Path = Path("/")) -> bool:
+    """Return whether a folder is on another file system than the root: on a volume or a folder of the host."""
+    try:
+        return os.stat(folder).st_dev != os.stat(root).st_dev
+    except OSError:
+        return False

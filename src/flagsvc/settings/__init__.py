@@ -7,12 +7,12 @@
     options.py   ProxyOptions; server.py: ServerOptions; base.py: what both inherit
     load.py      from flags, environment and file to options, each value with its source; normalise.py: defaults and problems
     render.py    the rows as help, as reference page, as masked dump
-    advice.py    values that are valid but probably a mistake; shared_scopes.py: the same for environments
+    advice.py    values that are valid but probably a mistake
     upstreams.py which environments have the same upstream
     tokens.py    what a token of a flag server says of itself
     unread.py    variables with our prefix that no option reads: what was probably meant
-    edge.py      the variables of Unleash Edge, real_server.py those of a real server, one row each; foreign.py: warnings about them
-    adopt.py     what the flag server takes from them; database_url.py: one URL of the pieces of a database
+    edge.py      the variables of Unleash Edge, real_server.py those of a real server, one row each
+    adopt.py     what the flag server takes from them, also one URL of the pieces of a database
 
 A new option needs a row, and the code that reads it. This package reads the files that options name (configuration, secrets). It
 also reads what defaults depend on (defaults.py, processors.py). It uses no network and no global state.

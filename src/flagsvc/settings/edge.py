@@ -1,6 +1,6 @@
 """The variables of Unleash Edge, one row each: what becomes of each of them here.
 
-Three readers share the rows: the warnings of `foreign.py`, `flagsvc migrate`, and the table of docs/how-to/move-over-from-edge.md,
+Three readers share the rows: the warnings of `unread.py`, `flagsvc migrate`, and the table of docs/how-to/move-over-from-edge.md,
 which `make docs` writes. A flag of Edge is its variable in lower case with dashes: UPSTREAM_URL is `--upstream-url`.
 """
 

@@ -17,7 +17,6 @@ from flagsvc.settings.adopt import Adopted, adopt
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.environments import TABLE, read_tables
 from flagsvc.settings.files import Files, read_file
-from flagsvc.settings.foreign import foreign, foreign_to_server
 from flagsvc.settings.kinds import printable, quoted
 from flagsvc.settings.load_environments import add_environments, knows_environments, lost_options, written_environments
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, TABLES, flatten, settable
@@ -26,7 +25,7 @@ from flagsvc.settings.option import Option, is_injected
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import NO_TABLES, NOTHING, Resolved, Tables, candidates, choose, reason
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
-from flagsvc.settings.unread import CONFIG_VARIABLES, unread
+from flagsvc.settings.unread import CONFIG_VARIABLES, foreign, foreign_to_server, unread
 
 if TYPE_CHECKING:
     from os import PathLike

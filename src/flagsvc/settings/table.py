@@ -48,7 +48,6 @@ SERVER_OPTIONS: tuple[Option, ...] = rows_of(ServerRows)
 """Every option of `flagsvc server`, section by section; where it is the proxy's it is that row."""
 
 BY_NAME = {option.name: option for option in OPTIONS}
-BY_FIELD = {option.field: option for option in OPTIONS}
 
 MOST_USED = (
     *("flagsvcUrl", "flagsvcApiToken", "clientKeys", "refreshInterval", "storage", "port", "trustProxy", "cors.origin"),

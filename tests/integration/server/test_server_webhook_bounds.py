@@ -11,8 +11,7 @@ from sqlalchemy import update
 from flagsvc.server.store import outbox, schema
 from flagsvc.server.store.outbox import LEASE_S
 from flagsvc.server.webhooks import sender
-from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, PAUSES_S
-from flagsvc.server.webhooks.sender import MOST_AT_ONCE
+from flagsvc.server.webhooks.sender import MOST_AT_ONCE, MOST_ATTEMPTS, PAUSES_S
 from support.flagservers import EDITOR_SECRET, AppClient, app_client
 from support.receivers import (
     ADDONS,

@@ -14,9 +14,9 @@ from sqlalchemy import delete
 
 from flagsvc.server.store import outbox, schema
 from flagsvc.server.store.cleanup import delete_ended_deliveries, delete_old_events
-from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.outbox import KEPT, LEASE_S, claim, count_waiting
-from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, PAUSES_S
+from flagsvc.server.store.store import store_events
+from flagsvc.server.webhooks.sender import MOST_ATTEMPTS, PAUSES_S
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, our_flag_server
 from support.pki import Authority
 from support.receivers import (

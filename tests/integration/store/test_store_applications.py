@@ -22,8 +22,7 @@ from flagsvc.server.store.resources.applications import (
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from flagsvc.server.store.schema import strategy_types
 from flagsvc.server.store.store import Store, open_store
-from flagsvc.testing.clock import FakeClock
-from flagsvc.testing.log import RecordingLog
+from flagsvc.testing import FakeClock, RecordingLog
 from support.stored_flags import Flags
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)

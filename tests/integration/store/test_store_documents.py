@@ -25,8 +25,7 @@ from flagsvc.server.store.documents import (
 )
 from flagsvc.server.store.schema import dependencies, features, segments, strategies
 from flagsvc.server.store.store import Store, Tx, open_store
-from flagsvc.testing.clock import FakeClock
-from flagsvc.testing.log import RecordingLog
+from flagsvc.testing import FakeClock, RecordingLog
 from support.stored_flags import Flags
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -19,8 +19,8 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """
 
     from flagsvc.cli import main, startup  # not above: this file is read before the sources are on the path
-    from flagsvc.settings.foreign import FOREIGN
     from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
+    from flagsvc.settings.unread import FOREIGN
 
     monkeypatch.setattr(startup, "engine_form", lambda: "compiled")
 

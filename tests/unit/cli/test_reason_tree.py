@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flagsvc.cli import main
-from flagsvc.cli.reason_tree import MARKS, format_tree
+from flagsvc.cli.evaluate import MARKS, format_tree
 from flagsvc.engine.context import Context
 from flagsvc.reasons.whole import explain_whole
 from support.evaluating import constraint, feature, region, rollout, strategy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -17,15 +18,18 @@ import structlog
 from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import (
     LEVELS,
+    MAX_REMEMBERED,
     EventLogger,
     Logger,
+    OutageLog,
     Secrets,
+    Throttle,
     build_logger,
     describe_error,
     locate_error,
     takes_fields,
 )
-from flagsvc.testing import RecordingLog
+from flagsvc.testing import FakeClock, RecordingLog
 
 EVENING = 1_795_221_123.4567
 MOMENT = "2026-11-21T00:32:03.456Z"
@@ -356,3 +360,61 @@ def test_lines_of_several_threads_are_whole(tmp_path: Path) -> None:
             list(pool.map(work, range(6)))
     found = path.read_text().splitlines()
     assert len(found) == 2400 and all(re.search(r" error thread-\d$", each) for each in found)
+
+
+def test_once_for_each_name() -> None:
+    """Without a period each name is allowed only once."""
+    clock = FakeClock()
+    sparing = Throttle(clock, None)
+    assert [sparing.allows(name) for name in "aba"] == [True, True, False]
+    asyncio.run(clock.advance(10**9))
+    assert not sparing.allows("a")
+
+
+def test_once_in_a_while() -> None:
+    """With a period, a name is allowed again after the period."""
+    clock = FakeClock()
+    sparing = Throttle(clock, 60)
+    assert sparing.allows("a")
+    asyncio.run(clock.advance(59))
+    assert not sparing.allows("a")
+    asyncio.run(clock.advance(1))
+    assert sparing.allows("a")
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Beyond the limit, new names are not allowed. Known names still are."""
+    sparing = Throttle(FakeClock(), 0)
+    assert sum(sparing.allows(f"name-{number}") for number in range(MAX_REMEMBERED + 10)) == MAX_REMEMBERED
+    assert sparing.allows("name-0")
+
+
+def test_an_outage_is_two_lines() -> None:
+    """A warning reports the start, and a line of level info the recovery. Failures in between are logged at level debug."""
+    log = RecordingLog()
+    outage = OutageLog(log, "broken", "fine")
+    for _ in range(3):
+        outage.log_failure(UpstreamError("network", "refused"))
+    outage.log_recovery()
+    outage.log_recovery()
+    assert (log.at("warn", "error"), log.at("info")) == (["broken"], ["fine"])
+    assert log.at("debug") == ["broken", "broken"]
+
+
+def test_a_refused_token_is_an_error_once_per_change() -> None:
+    """401, then 403, then 401 again: three lines, however often each is repeated."""
+    log = RecordingLog()
+    outage = OutageLog(log, "broken", "fine")
+    for status in (401, 401, 403, 403, 401):
+        outage.log_failure(UpstreamError("unauthorized", "no", status=status))
+    assert log.at("error") == ["broken"] * 3
+
+
+def test_other_exceptions_are_told_apart_by_their_class() -> None:
+    """Another exception class is another outage, because a storage provider may raise anything."""
+    log = RecordingLog()
+    outage = OutageLog(log, "broken", "fine")
+    for error in (OSError("disk"), OSError("disk again"), ValueError("other")):
+        outage.log_failure(error)
+    assert log.at("warn") == ["broken", "broken"]
+    assert [line.fields["kind"] for line in log.lines] == ["OSError", "OSError", "ValueError"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.probing import ProbeTarget, probe_status
+from flagsvc.cli.health import ProbeTarget, probe_status
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text

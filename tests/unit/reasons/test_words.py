@@ -14,12 +14,16 @@ from flagsvc.reasons.words import (
     LONGEST,
     RULES,
     constraint_words,
+    read_segments,
     segment_words,
     show,
     show_moment,
     strategy_words,
     summary,
     variants_words,
+    whole_words,
+    words_of,
+    words_of_variants,
 )
 from support.evaluating import constraint, rollout, strategy
 from unit.engine.test_explain import OPERANDS
@@ -219,3 +223,44 @@ def test_lists_are_the_operators_with_several_values() -> None:
     for name, operator in OPERATORS.items():
         told = sentence(constraint(name, values=list("abcdef"), value="1.2.3"))
         assert ("(+3)" in told) is (operator.takes in LISTS)
+
+
+SEGMENTS = read_segments(
+    [
+        {"id": 1, "name": "eu", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]},
+        {"id": None, "name": "bad", "constraints": []},
+    ]
+)
+VARIANTS = [{"name": "blue", "weight": 500}, {"name": "green", "weight": 500}]
+
+
+def test_segments_that_the_engine_cannot_read_are_left_out() -> None:
+    """The others are known by identity."""
+    assert list(SEGMENTS) == ["1"]
+
+
+def test_a_strategy_with_title_segment_and_variants() -> None:
+    """The sentence has all of them."""
+    strategy = {"name": "default", "title": "Europe", "segments": [1], "variants": VARIANTS, "disabled": True}
+    expected = (
+        "Europe: in segment eu: region is eu (disabled); variants: blue 50 %, green 50 %, by userId, sessionId or"
+    )
+    assert whole_words(strategy, SEGMENTS) == f"{expected} remoteAddress"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        ({"name": "default", "constraints": 7}, "never: a constraint that is no object"),
+        ({"name": ["default"]}, 'custom strategy ""'),
+        ({"name": "userWithId", "parameters": "odd"}, "nobody (no userIds)"),
+    ],
+)
+def test_an_odd_strategy(strategy: dict[str, object], words: str) -> None:
+    """The sentence says what the engine makes of it."""
+    assert words_of(strategy, SEGMENTS) == words
+
+
+def test_no_variants() -> None:
+    """There is nothing to say of none."""
+    assert words_of_variants([]) == ""

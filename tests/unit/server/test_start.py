@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.notices import Notice
-from flagsvc.server.start import describe_location, format_counts, initialize, new_database_notices
+from flagsvc.server.start import (
+    describe_location,
+    format_counts,
+    in_container,
+    initialize,
+    is_mounted,
+    new_database_notices,
+)
 from flagsvc.server.store.seed.apply import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
@@ -97,3 +104,20 @@ def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
         assert again[1].event == "flagsvc seed: nothing to add"
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv"])
+def test_a_container_has_a_mark(mark: str, tmp_path: Path) -> None:
+    """Docker and Podman leave a file, Kubernetes sets a variable. Without either there is no container."""
+    assert not in_container({}, tmp_path)
+    assert in_container({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
+    (tmp_path / mark).parent.mkdir(exist_ok=True)
+    (tmp_path / mark).touch()
+    assert in_container({}, tmp_path)
+
+
+def test_a_mount_is_another_file_system(tmp_path: Path) -> None:
+    """A folder on the file system of the root is no mount; /proc is one. A folder that is not there is none."""
+    assert not is_mounted(tmp_path, tmp_path)
+    assert is_mounted("/proc", tmp_path)
+    assert not is_mounted(tmp_path / "none", tmp_path)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.proxy.upstream.identity import Identity
-from flagsvc.proxy.upstream.session import UpstreamSettings, common_headers
+from flagsvc.proxy.upstream import Identity, UpstreamSettings, common_headers
 from flagsvc.settings.advice import api_url
 from flagsvc.settings.headers import UPSTREAM_HEADERS
 from flagsvc.settings.kinds import RefusedError

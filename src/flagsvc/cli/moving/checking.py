@@ -18,7 +18,7 @@ from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, without_flags
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.violations import find_value, split_pointer
 from flagsvc.cli.moving.planning import MovePlan, ProjectEnvironment
-from flagsvc.cli.moving.steps import Json
+from flagsvc.cli.moving.resources import Json
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.kinds import printable
 

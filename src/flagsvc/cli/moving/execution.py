@@ -11,7 +11,7 @@ from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.pieces import Piece, without_flags
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, ProjectEnvironment
-from flagsvc.cli.moving.steps import AdminRequest, MoveStep
+from flagsvc.cli.moving.resources import AdminRequest, MoveStep
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.kinds import printable
 

@@ -11,9 +11,7 @@ from flagsvc.cli.batch.changes import Change, ImportChanges, compare
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request, without_flags
-from flagsvc.cli.moving.resources import KINDS, plan_steps
-from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
-from flagsvc.cli.moving.users import plan_users
+from flagsvc.cli.moving.resources import KINDS, AdminRequest, Json, MoveStep, plan_steps, plan_users
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import printable
 

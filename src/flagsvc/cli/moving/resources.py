@@ -1,15 +1,17 @@
-"""Plans what flags use and an import does not contain: strategy types, context fields, tag types and segments. Pure."""
+"""Plans what flags use and an import does not contain: strategy types, context fields, tag types, segments and users. Pure.
+
+Missing users are created, without a password. Where the target's API has no users, they stay behind.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.changes import DEFAULT_CONSTRAINT
-from flagsvc.cli.batch.client import quote_path_part
-from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
+from flagsvc.cli.batch.client import AdminClient, quote_path_part
 
 EMPTY_VALUES: Json = {"description": "", "project": None}
 """Fields that can be emptied, and the value to send for that."""
@@ -137,3 +139,73 @@ def comparison_text(kind: ResourceKind, row: Mapping[str, Any]) -> str:
     parts = {name: row.get(name) or None for name in kind.fields}
     parts["constraints"] = [DEFAULT_CONSTRAINT | each for each in row.get("constraints") or ()]
     return json.dumps(parts, sort_keys=True)
+
+
+PATH = "/api/admin/user-admin"
+
+
+class UserPlan(NamedTuple):
+    """The steps that create users, and the names of those that stay behind; None if the source does not list its users."""
+
+    steps: tuple[MoveStep, ...]
+    left: list[str] | None
+
+
+def plan_users(source: AdminClient, target: AdminClient) -> UserPlan:
+    """Return the plan for the users of `source`."""
+    theirs, own = read_users(source.value(PATH)), read_users(target.value(PATH))
+    if theirs is None:
+        return UserPlan((), None)
+    users, roles = theirs
+    if own is None:
+        return UserPlan((), [display_name(user) for user in users])
+    there = {name for user in own[0] for name in names_of(user)}
+    numbers = {name: number for number, name in own[1].items()}
+    new = [(user, numbers.get(roles.get(user.get("rootRole"), ""))) for user in users if not names_of(user) & there]
+    made = tuple(user_step(user, role) for user, role in new if role is not None)
+    return UserPlan(made, [display_name(user) for user, role in new if role is None])
+
+
+def read_users(answer: Any) -> tuple[list[Json], dict[Any, str]] | None:
+    """Return users and the names of root roles by number; None if the answer does not list users."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("users"), list):
+        return None
+    return answer["users"], {role["id"]: role["name"] for role in answer.get("rootRoles") or ()}
+
+
+def names_of(user: Json) -> set[str]:
+    """Return the email and the username of a user, in lower case."""
+    return {str(user[key]).lower() for key in ("email", "username") if user.get(key)}
+
+
+def display_name(user: Json) -> str:
+    """Return the name of a user for messages."""
+    return str(user.get("username") or user.get("email") or user.get("name") or user.get("id"))
+
+
+def user_step(user: Json, role: Any) -> MoveStep:
+    """Return the step that creates a user; no mail is sent."""
+    body = {key: user[key] for key in ("username", "email", "name") if user.get(key)}
+    request = AdminRequest("POST", PATH, {**body, "rootRole": role, "sendEmail": False})
+    return MoveStep("user", display_name(user), "new", (request,))
+
+
+Json = dict[str, Any]
+
+
+class AdminRequest(NamedTuple):
+    """One request of the admin API. With `may_exist`, a 409 is fine: what it adds is there already."""
+
+    method: str
+    path: str
+    body: Json | None = None
+    may_exist: bool = False
+
+
+class MoveStep(NamedTuple):
+    """One resource to create or change: its title and name, `new` or `changed`, and the requests for it."""
+
+    title: str
+    name: str
+    kind: str
+    requests: tuple[AdminRequest, ...]

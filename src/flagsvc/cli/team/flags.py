@@ -1,28 +1,176 @@
-"""`flagsvc flags`: lists, shows and switches the flags of a flag server, over its admin API."""
+"""`flagsvc flags`: lists, shows and switches the flags of a flag server, over its admin API, with their states and
+strategies in words.
+"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias
 
 from flagsvc.cli.batch import session, tables
-from flagsvc.cli.batch.client import quote_path_part
+from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.confirmation import confirm
+from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.cli.commands import Subcommand
-from flagsvc.cli.team.flag_words import (
-    PRODUCTION,
-    find_flag,
-    find_state,
-    lines_of,
-    path_of,
-    read_flag,
-    search,
-    table_of,
-    who_gets_it,
-)
-from flagsvc.cli.team.printing import print_columns, print_json
+from flagsvc.cli.team.printing import day_and_minute, print_columns, print_json
+from flagsvc.engine.parse import parse_dependency
+from flagsvc.reasons.words import EVERYONE, dependency_words, read_segments, whole_words, words_of_variants
 from flagsvc.settings.kinds import printable
+
+Json: TypeAlias = dict[str, Any]
+NO_STRATEGY = f"{EVERYONE}, because no strategy is active"
+PRODUCTION = "production"
+"""The type of environments where a switch asks first."""
+MEMBERS, STATE_MEMBERS = {"name", "project", "type", "environments"}, {"name", "type", "enabled"}
+"""What every flag has, and what every state of one in an environment has."""
+LONGEST = 600
+"""The most characters of a line."""
+
+
+class UnknownFlagError(AdminApiError):
+    """The server has no such flag, or it is archived."""
+
+    exit_code = 1
+
+
+def search(client: AdminClient, **filters: str) -> Iterator[Json]:
+    """Yield the flags that a search finds. Raises AdminApiError, also for flags of another form."""
+    for each in client.search_flags(**filters):
+        yield checked(client, each)
+
+
+def checked(client: AdminClient, flag: object) -> Json:
+    """Return a flag that the server gave; raises AdminApiError if it does not have the form of one."""
+    if isinstance(flag, dict) and flag.keys() >= MEMBERS and isinstance(flag["environments"], list):
+        states = flag["environments"]
+        if all(isinstance(each, dict) and each.keys() >= STATE_MEMBERS for each in states):
+            return flag
+    raise client.not_a_flag_server()
+
+
+def find_flag(client: AdminClient, name: str) -> Json:
+    """Return a flag as a search gives it: with its project, tags and states. Raises AdminApiError."""
+    found = next((each for each in search(client, query=name) if each["name"] == name), None)
+    if found is not None:
+        return found
+    shown = printable(name)
+    if any(each["name"] == name for each in search(client, query=name, archived="IS:true")):
+        raise UnknownFlagError("archived", f"the flag `{shown}` is archived: revive it first")
+    hint = "`flagsvc flags list --search TEXT` finds a flag by a part of its name"
+    raise UnknownFlagError("not-found", f"the server has no flag `{shown}`; {hint}")
+
+
+def find_state(flag: Json, environment: str) -> Json:
+    """Return the state of a flag in an environment. Raises AdminApiError where the flag is not in it."""
+    states = {str(each["name"]): each for each in flag["environments"]}
+    if environment in states:
+        return dict(states[environment])
+    near = get_close_matches(environment, states, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"it is in {', '.join(states) or 'none'}"
+    text = f"`{flag['name']}` is in no environment `{printable(environment)}`; {printable(hint, 200)}"
+    raise AdminApiError("not-found", text)
+
+
+def path_of(flag: Json) -> str:
+    """Return the path of a flag in the admin API."""
+    project, name = (quote_path_part(str(flag[key])) for key in ("project", "name"))
+    return f"/api/admin/projects/{project}/features/{name}"
+
+
+def read_flag(client: AdminClient, found: Json) -> Json:
+    """Return a flag as the server has it, with its tags, and with `words` in each environment and strategy.
+
+    `found` is the flag as a search gives it. Raises AdminApiError.
+    """
+    flag = checked(client, client.send("GET", f"{path_of(found)}?variantEnvironments=true"))
+    segments = read_segments(client.rows("/api/admin/segments", "segments"))
+    for state in flag["environments"]:
+        state["strategies"] = [each | {"words": whole_words(each, segments)} for each in state.get("strategies", ())]
+        state["words"] = state_words(state)
+    return flag | {"tags": found.get("tags") or []}
+
+
+def state_words(state: Mapping[str, Any]) -> str:
+    """Return the state of a flag in an environment in words; that of a search tells whether a strategy is active."""
+    if not state["enabled"]:
+        return "off"
+    return "on by strategies" if has_active_strategies(state) else f"on for {EVERYONE}"
+
+
+def has_active_strategies(state: Mapping[str, Any]) -> bool:
+    """Return whether a strategy decides, as the state of a flag or of a search says."""
+    if "strategies" in state:
+        return any(not each.get("disabled") for each in state["strategies"])
+    return bool(state.get("hasEnabledStrategies", True))
+
+
+def who_gets_it(state: Mapping[str, Any]) -> str:
+    """Return in one line which users get a flag when it is on."""
+    words = [each["words"] for each in state["strategies"] if not each.get("disabled")]
+    return printable("; or ".join(words) or EVERYONE, LONGEST)
+
+
+def lines_of(flag: Json) -> Iterator[str]:
+    """Yield the lines of a flag for people."""
+    yield printable(flag["name"], LONGEST)
+    facts = dict(facts_of(flag))
+    width = max(map(len, facts))
+    for title, text in facts.items():
+        yield f"  {title:{width}}  {printable(text, LONGEST)}"
+    for state in flag["environments"]:
+        kind = "" if state["type"] == state["name"] else f" ({state['type']})"
+        yield ""
+        yield printable(f"{state['name']}{kind}: {'on' if state['enabled'] else 'off'}", LONGEST)
+        yield from (f"  {printable(text, LONGEST)}" for text in lines_of_state(state))
+
+
+def lines_of_state(state: Json) -> Iterator[str]:
+    """Yield the strategies of a flag in an environment as sentences, and its variants there."""
+    yield from (each["words"] for each in state["strategies"])
+    if not has_active_strategies(state):
+        yield NO_STRATEGY
+    if variants := words_of_variants(state.get("variants") or ()):
+        yield f"variants: {variants}"
+
+
+def facts_of(flag: Json) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of a flag in all environments: a title and a text."""
+    yield "project", flag["project"]
+    yield "type", type_of(flag)
+    if flag.get("description"):
+        yield "description", flag["description"]
+    if flag["tags"]:
+        yield "tags", ", ".join(f"{each['type']}:{each['value']}" for each in flag["tags"])
+    if flag.get("dependencies"):
+        yield "needs", " and ".join(needs_words(flag["dependencies"]))
+    yield "created", day_and_minute(flag.get("createdAt")) or "unknown"
+    yield "last asked", day_and_minute(flag.get("lastSeenAt")) or "never"
+
+
+def needs_words(dependencies: Sequence[Json]) -> Iterator[str]:
+    """Yield the dependencies of a flag in words."""
+    for each in dependencies:
+        yield dependency_words(parse_dependency(each, "dependency"))
+
+
+def type_of(flag: Json) -> str:
+    """Return the type of a flag, and whether it is stale."""
+    return f"{flag['type']}, stale" if flag.get("stale") else str(flag["type"])
+
+
+def table_of(flags: Sequence[Json]) -> tuple[list[str], list[list[str | None]]]:
+    """Return the heads and the rows of a list: name, project, type and each environment in words."""
+    environments = {each["name"]: each.get("sortOrder", 0) for flag in flags for each in flag["environments"]}
+    names = sorted(environments, key=lambda name: (environments[name], name))
+    rows: list[list[str | None]] = []
+    for flag in flags:
+        words = {each["name"]: state_words(each) for each in flag["environments"]}
+        rows.append([flag["name"], flag["project"], type_of(flag), *(words.get(name) for name in names)])
+    return ["NAME", "PROJECT", "TYPE", *names], rows
+
 
 STATES = {
     "active": {"state": "IS:active"},

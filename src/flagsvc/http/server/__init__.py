@@ -4,7 +4,7 @@ This package does not know routes, options and applications. It has a contract a
 and makes one `Connection` for each connection with a `ConnectionFactory`.
 """
 
-from flagsvc.http.server.connection_limits import ConnectionLimits
-from flagsvc.http.server.factory import ConnectionFactory
+from flagsvc.http.server.connection import ConnectionFactory
+from flagsvc.http.server.shared import ConnectionLimits
 
 __all__ = ["ConnectionFactory", "ConnectionLimits"]

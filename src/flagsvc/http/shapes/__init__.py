@@ -40,10 +40,9 @@ Each but Named takes `description=` and `example=`, which only OpenAPI shows. Ob
 from flagsvc.http.shapes.alternatives import AnyOf, OneOf
 from flagsvc.http.shapes.checking import check, components, json_schema
 from flagsvc.http.shapes.containers import Array, Map, Members, Object, Record
-from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import Anything, Named, Nullable, OrNull, Schema, Shape
-from flagsvc.http.shapes.violation import Detail
+from flagsvc.http.shapes.violation import Detail, ShapeError
 
 __all__ = [
     "AnyOf",

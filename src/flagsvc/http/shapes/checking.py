@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.shape import Named, Schema, Shape
-from flagsvc.http.shapes.violation import Violation
+from flagsvc.http.shapes.violation import ShapeError, Violation
 
 
 def check(shape: Shape, value: object, place: str = "/body") -> object:

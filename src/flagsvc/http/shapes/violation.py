@@ -1,10 +1,14 @@
-"""The place and the rule of a violation, and the item of an error body for it (import validation 3)."""
+"""The place and the rule of a violation, the item of an error body for it, and the error (import validation 3).
+
+Not compiled: a compiled class must not have an uncompiled base.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from flagsvc.core.errors import FlagsvcError
 from flagsvc.http.shapes.text import ABSENT, as_string, to_json
 
 Kind: TypeAlias = Literal["missing", "extra", "enum", "one of", "rule"]
@@ -138,3 +142,34 @@ def sent(path: str, place: str, root: object) -> object:
         else:
             return ABSENT
     return value
+
+
+PREFIX: Final = "request body is not of the shape asked for"
+
+
+class ShapeError(FlagsvcError):
+    """A value does not fit its shape. `faults` has the first violation of `root`, which is at `place`.
+
+    For AnyOf it has one violation of each alternative. The texts are made only when they are needed, because the value may be
+    large.
+    """
+
+    def __init__(self, faults: list[Fault], place: str, root: object) -> None:
+        super().__init__(PREFIX)
+        self.faults = faults
+        self.place = place
+        self.root = root
+
+    @property
+    def details(self) -> list[Detail]:
+        """The items of an error body of the flag server."""
+        return [detail(fault, self.place, self.root) for fault in self.faults]
+
+    @property
+    def problem(self) -> tuple[str, str]:
+        """The first violation in the form of JSON validators: a JSON pointer and a rule."""
+        fault = self.faults[0]
+        return pointer(fault, self.place), rule(fault)
+
+    def __str__(self) -> str:
+        return f"{PREFIX}: {self.details[0]['message']}"

@@ -8,8 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
@@ -22,14 +21,13 @@ from flagsvc.proxy.api.cors import Cors
 from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
-from flagsvc.proxy.api.health import Health, Ready
+from flagsvc.proxy.api.operations import FirstPage, Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import Loops, Sources, StorageErrors, no_loops, no_storage_errors
-from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters

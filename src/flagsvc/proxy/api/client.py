@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from mypy_extensions import mypyc_attr
 
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
 from flagsvc.http.http_errors import not_ready
-from flagsvc.http.reports import METRICS, REGISTRATION
+from flagsvc.http.messages import invalid
+from flagsvc.http.reports import METRICS, REGISTRATION, ReportedMetrics, read_toggles
+from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.shape import Shape
+from flagsvc.http.shapes.violation import ShapeError
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
 from flagsvc.proxy.api.impact import BrowserImpact
 from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.reports import read, read_metrics
 from flagsvc.proxy.usage import UsageCounters
 
 DONE = "OK"
@@ -81,3 +85,17 @@ class Features(Handler):
     def read_filter(self, call: Call) -> DocumentFilter:
         """Return what of the document is asked for: here all of it."""
         return DocumentFilter()
+
+
+def read(shape: Shape, value: object) -> Any:
+    """Return a body coerced to its shape. Raises HttpError (400)."""
+    try:
+        return check(shape, value)
+    except ShapeError as error:
+        pointer, rule = error.problem
+        raise invalid(pointer, None, rule) from None
+
+
+def read_metrics(value: object, shape: Shape = METRICS) -> ReportedMetrics:
+    """Return the counts of a metrics post by toggle. Raises HttpError (400) before anything is counted."""
+    return read_toggles(cast("dict[str, Any]", read(shape, value)))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 
-from flagsvc.core.log import Logger, locate_error
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle, locate_error
 from flagsvc.engine.context import Context
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
 from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached

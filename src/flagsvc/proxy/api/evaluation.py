@@ -6,8 +6,7 @@ from random import Random
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger, locate_error
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle, locate_error
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerShape
@@ -23,8 +22,8 @@ from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
-from flagsvc.proxy.api.paths import named_in
 from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.api.query import named_in
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import UsageCounters
 

@@ -1,11 +1,26 @@
-"""The routes that belong to no dialect: first page, probes, metrics, documentation (behaviour: Other endpoints)."""
+"""The routes that belong to no dialect: first page, probes, metrics, documentation (behaviour: Other endpoints).
+
+The handlers of the first page and of the probes are here (specification: GET /proxy/health; behaviour: Liveness and readiness). The
+first page needs no key and no configuration, and names only endpoints that anybody can find by asking.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from urllib.parse import quote
 
+import msgspec
+
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
+from flagsvc.http.http_errors import unknown_path
+from flagsvc.http.messages import JSON, TEXT, HttpError
 from flagsvc.proxy.api import schemas
-from flagsvc.proxy.api.route import Condition, ProxyRoute
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
+from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.route import Auth, Condition, ProxyRoute
+from flagsvc.proxy.api.settings import ServiceSettings
 
 DOCS = Condition("enable_oas", 404, "")
 WITHOUT_ADMIN_ADDRESS = Condition("without_admin_address", 404, "")
@@ -115,3 +130,70 @@ ADMIN: tuple[ProxyRoute, ...] = (
     METRICS,
 )
 """The routes of adminAddress. There, metrics also answer before the first configuration."""
+
+
+NAME = "flagsvc proxy"
+ABOUT = "evaluates feature flags for applications"
+KEYS = {
+    Auth.NONE: "",
+    Auth.CLIENT: "client key",
+    Auth.SERVER: "server-side token",
+    Auth.EITHER: "client key or server-side token",
+}
+VARY = (b"Accept", b"Accept-Encoding")
+
+
+class FirstPage(Handler):
+    """Answers callers who know only the address. One with a key is an SDK with a wrong URL: it gets a 404 with `hint`."""
+
+    def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers, hint: str) -> None:
+        self.hint = hint
+        self.answers = answers
+        self.base = settings.base_path
+        self.rows = [row for row in rows if row.listed and row.path != "/" and told(row, settings)]
+        self.text = ResponseHeaders(answers.cors, TEXT, ASK_AGAIN, VARY, [])
+        self.json = ResponseHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the endpoints with the paths that the caller can use. Raises HttpError (404) for an SDK."""
+        if call.key is not None:
+            raise unknown_path(call.request.path, self.hint)
+        root = quote(call.request.root)
+        found = [Place(row.method, root + row.place(self.base), row.summary, KEYS[row.auth]) for row in self.rows]
+        if prefers_json(call.accept):
+            return self.answers.respond(self.json, call, msgspec.json.encode(as_json(NAME, ABOUT, found)))
+        return self.answers.respond(self.text, call, as_text(NAME, ABOUT, found).encode())
+
+
+def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
+    """Return whether the first page lists a row: it is on, and not only key holders may know that."""
+    return row.on(settings) and (row.condition is None or row.auth is Auth.NONE)
+
+
+ALIVE = b"ok"
+
+
+class Health(Handler):
+    """GET /proxy/health and liveness: `ok`. The check of the head answers 503 at /proxy/health while there is no configuration."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return `ok`."""
+        return self.answers.respond(self.answers.html, call, ALIVE)
+
+
+class Ready(Handler):
+    """Readiness: whether a load balancer should send callers to this process."""
+
+    def __init__(self, readiness: Readiness, answers: Answers) -> None:
+        self.readiness = readiness
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return `ready`. Raises HttpError (503) with the reason as one word."""
+        objection = self.readiness.find_objection()
+        if objection:
+            raise HttpError(503, objection, [])
+        return self.answers.respond_text(call, "ready")

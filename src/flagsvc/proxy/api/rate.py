@@ -8,9 +8,8 @@ from flagsvc.core.clock import Clock
 from flagsvc.http import http_errors
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeyCheck
-from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
-from flagsvc.http.token_buckets import TokenBuckets
+from flagsvc.http.token_buckets import TokenBuckets, network_of
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.settings import ServiceSettings
 

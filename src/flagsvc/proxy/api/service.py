@@ -18,7 +18,7 @@ from flagsvc.http.call import Answer, Call, Endpoint, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import HEAD, OPTIONS, UNREAD, Headers, HttpError, Request, Response
 from flagsvc.http.metrics import UNMATCHED
-from flagsvc.http.networks import network_of
+from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.build import ALONE, Ports, Surroundings, build
@@ -26,9 +26,9 @@ from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.encoding import media, too_large, untyped
 from flagsvc.proxy.api.enrich import EnricherError
-from flagsvc.proxy.api.paths import fold_path, single_slashes
 from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.prometheus import FetchMetrics
+from flagsvc.proxy.api.query import fold_path, single_slashes
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.route import ProxyRoute

@@ -14,8 +14,7 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
-from flagsvc.core.log import Logger, describe_error
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog, describe_error
 from flagsvc.engine.model import DocumentProblem
 from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.lifecycle import (

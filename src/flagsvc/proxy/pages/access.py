@@ -1,4 +1,4 @@
-"""Who may see the proxy's pages (behaviour: Pages of the proxy).
+"""Who may see the proxy's pages, and the pages that sign in and out (behaviour: Pages of the proxy).
 
 Where the address is loopback or a Unix socket, every program that reaches it may. The `Host` must then be such an address, so that
 no page of another site reaches the proxy under that site's name. Anywhere else a key is needed, but for the status.
@@ -17,6 +17,7 @@ from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import SIGN_IN
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.sign_in_tries import SignInTries, describe_wait
+from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Redirect, Shown
 from flagsvc.settings.network import is_loopback, socket_path, split_address
 
 COOKIE_NAME: Final = "flagsvc-pages"
@@ -128,3 +129,28 @@ def cookie_value(header: bytes | None) -> bytes:
         if name == COOKIE_NAME.encode():
             return value
     return b""
+
+
+TEMPLATE = "sign_in.html"
+MAX_BODY = 4096
+
+
+def sign_in_rows(access: Access) -> tuple[PageRow, ...]:
+    """Return the rows of signing in and out."""
+
+    async def show(call: PageCall) -> Shown | Redirect:
+        return Redirect(FIRST) if access.is_local else Shown({"problem": ""})
+
+    async def sign_in(call: PageCall) -> Shown | Redirect:
+        if access.opens(call.head, call.form.text("key").encode("utf-8", "surrogateescape")):
+            return Redirect(FIRST, (access.open_session(),))
+        return Shown({"problem": "This is none of adminPageKeys."}, status=403)
+
+    async def sign_out(call: PageCall) -> Redirect:
+        return Redirect(FIRST, (access.close_session(call.head),))
+
+    return (
+        PageRow("/sign-in", TEMPLATE, show, open=True),
+        PageRow("/sign-in", TEMPLATE, sign_in, method=b"POST", open=True, limit=MAX_BODY),
+        PageRow("/sign-out", TEMPLATE, sign_out, method=b"POST", open=True, limit=MAX_BODY),
+    )

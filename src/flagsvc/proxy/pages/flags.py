@@ -6,8 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.pages.moments import moment
-from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
+from flagsvc.proxy.pages.page import PageCall, PageRow, Shown, moment
 from flagsvc.proxy.pages.scene import ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
 from flagsvc.reasons.unfolded import Unfolded, UnfoldedFeature, UnfoldedStrategy

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
@@ -11,12 +14,10 @@ from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.messages import HTML, JSON, Headers, HttpError, Response
 from flagsvc.pages.forms import Form
-from flagsvc.pages.frame import Frame, Section
 from flagsvc.pages.headers import FILE_HEADERS, PAGE_HEADERS
 from flagsvc.pages.static_files import StaticFile, StaticFiles
-from flagsvc.pages.templates import DATA_SUFFIX, Templates
+from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section, Templates
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
-from flagsvc.proxy.pages.slices import Slices
 
 PAGES: Final = "/ui"
 FILES: Final = StaticFiles()
@@ -187,3 +188,25 @@ def answer(head: Call, status: int, fixed: Headers, body: bytes, own: Headers) -
 def plain(status: int, fixed: Headers, body: bytes, own: Headers) -> Response:
     """Return a response with the length of its body."""
     return Response(status, fixed, [*own, (b"content-length", str(len(body)).encode())], body)
+
+
+def moment(seconds: float) -> str | None:
+    """Return a moment, in seconds since the epoch, as ISO text; None for 0, which is never."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+
+
+SLICE_S = 0.0005
+"""Seconds of work between two turns of the event loop. The last step of a slice may take longer."""
+
+
+class Slices:
+    """The slices of one answer."""
+
+    def __init__(self) -> None:
+        self._end = perf_counter() + SLICE_S
+
+    async def rest(self) -> None:
+        """Let the event loop run if the slice is used up. Called after each step of some work."""
+        if perf_counter() >= self._end:
+            await asyncio.sleep(0)
+            self._end = perf_counter() + SLICE_S

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from flagsvc.http import reached_limits as limits
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
-from flagsvc.pages.lines import line_points
+from flagsvc.pages.templates import line_points
 from flagsvc.proxy.pages.flags import PAGE_SIZE, read_number
 from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
 from flagsvc.proxy.pages.recorder import SECONDS, Figures, Recorder, figures_of

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any, Final
 
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Throttle
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.parts import Part
 from flagsvc.engine.reads import Reads

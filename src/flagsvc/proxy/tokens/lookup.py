@@ -17,8 +17,7 @@ from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.core.backoff import delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import StoreError, UpstreamError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.tokens.book import KnownToken, TokenBook, unpack
 from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.grants import TokenGrant, is_plausible, read_grant
@@ -397,3 +396,13 @@ class TokenLookup:
             parts.append(part)
             await asyncio.sleep(0)
         return await self._store.save(b"".join(parts))
+
+
+class TokenUpstream(Protocol):
+    """The upstream server."""
+
+    async def validate(self, tokens: Sequence[str]) -> list[object]:
+        """Return the upstream's entries of those tokens that it knows. Raises UpstreamError."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""

@@ -2,8 +2,7 @@
 
 counters    counts for each toggle
 impact      impact metrics, which applications measure
-payload     the body of a report
-sender      sends reports, and splits them if the upstream refuses large ones
+sender      makes and sends reports, and splits them if the upstream refuses large ones
 unsent      stores counts that cannot be sent, as one `record`
 reporter    registers the proxy, and decides when to send
 """

@@ -16,12 +16,10 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure, delay_while_refused
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.upstream import Identity, Upstream
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
-from flagsvc.proxy.usage.payload import registration_body
-from flagsvc.proxy.usage.sender import MAX_BATCH, UsageSender, is_final
+from flagsvc.proxy.usage.sender import MAX_BATCH, UsageSender, is_final, registration_body
 from flagsvc.proxy.usage.unsent import UnsentUsage
 
 REGISTRATION_S = 5.0

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import StoreError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.usage.counters import UsageBucket
 from flagsvc.proxy.usage.record import UnsentRecord, pack, unpack
 

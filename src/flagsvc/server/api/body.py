@@ -12,8 +12,7 @@ from flagsvc.http import json_text
 from flagsvc.http.call import Call
 from flagsvc.http.json_text import whole
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
-from flagsvc.pages.forms import FORM, Form, parse_form
-from flagsvc.pages.multipart import find_boundary, parse_multipart
+from flagsvc.pages.forms import FORM, Form, find_boundary, parse_form, parse_multipart
 from flagsvc.server.api.errors import ApiError, bare, too_large
 
 LABELS = CHARSETS | {"utf-7": "utf-7"}

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from flagsvc.pages.templates import segment
-from flagsvc.reasons.admin_words import words_of_variants
+from flagsvc.reasons.words import words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
-from flagsvc.reasons.admin_words import words_of_variants
-from flagsvc.reasons.words import DEFAULT
+from flagsvc.reasons.words import DEFAULT, words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.permission_projects import feature_project

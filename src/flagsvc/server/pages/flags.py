@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from flagsvc.pages.lines import line_points
+from flagsvc.pages.templates import line_points
 from flagsvc.server.api.admin.feature_types import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.pages.frame import Notice
-from flagsvc.pages.templates import segment
+from flagsvc.pages.templates import Notice, segment
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.store.resources.environments import list_protected
 from flagsvc.server.store.store import Tx

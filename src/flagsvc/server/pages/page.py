@@ -11,10 +11,9 @@ from flagsvc.http.call import FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
 from flagsvc.pages.forms import Form
-from flagsvc.pages.frame import Frame, Section
 from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
 from flagsvc.pages.static_files import StaticFiles
-from flagsvc.pages.templates import Templates, segment
+from flagsvc.pages.templates import Frame, Section, Templates, segment
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiAnswer, ApiCall

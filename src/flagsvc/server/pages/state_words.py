@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.engine.parse import parse_dependency
 from flagsvc.http.shapes.text import to_json
-from flagsvc.reasons.admin_words import whole_words, words_of_variants
-from flagsvc.reasons.words import dependency_words, plain
+from flagsvc.reasons.words import dependency_words, plain, whole_words, words_of_variants
 from flagsvc.server.pages.edits import digest_of
 from flagsvc.server.store.checks import Json
 

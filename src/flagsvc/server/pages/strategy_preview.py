@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from flagsvc.engine.model import SegmentSpec
-from flagsvc.reasons.admin_words import words_of
 from flagsvc.reasons.impact import AGAIN
-from flagsvc.reasons.words import DEFAULT
+from flagsvc.reasons.words import DEFAULT, words_of
 from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import constraints_of
 from flagsvc.server.pages.strategy_form import drawn_variants, impact, segment_ids

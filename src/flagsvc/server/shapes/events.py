@@ -7,7 +7,6 @@ from flagsvc.http.shapes.scalars import Enum, Integer, String
 from flagsvc.http.shapes.shape import Named, Nullable
 from flagsvc.server.shapes.features import MOMENT, TAG
 
-SIDE = Nullable(Object({}))
 EVENT = Named(
     "eventSchema",
     Object(

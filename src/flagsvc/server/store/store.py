@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, Table, func, select, update
+from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.clock import Clock
@@ -26,12 +27,13 @@ from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import READING, RETRY_S, WRITING
 from flagsvc.server.store.engines import database_url, describe_place, make_engine
+from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.event_kinds import Way
-from flagsvc.server.store.event_log import store_events
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
 from flagsvc.server.store.obstacles import MOVED, Obstacle, describe_database_error, find_obstacle
+from flagsvc.server.store.outbox import find_receivers, queue_events
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
-from flagsvc.server.store.schema import revision
+from flagsvc.server.store.schema import events, feature_tags, revision
 from flagsvc.server.store.sqlite_file import SqliteFiles, guard_connections
 from flagsvc.server.store.writability import Writability, find_present_obstacle
 
@@ -316,3 +318,41 @@ def _open(database: str, clock: Clock, log: Logger, prepare: Prepare, listen: st
         engine.dispose()
         raise
     return Store(engine, clock, log, listen)
+
+
+AT_ONCE = 500
+"""The most flags of one query."""
+MOST_TAGS = 1_000_000
+"""The most tags that the events of a transaction hold together: each event holds all tags of its flag."""
+
+
+def store_events(db: Connection, pending: Sequence[dict[str, Any]]) -> None:
+    """Store events, each with the tags that its feature now has. Raises CallerError (400) for too many of both."""
+    if not pending:
+        return
+    found = _read_tags(db, sorted({row["feature"] for row in pending if row["feature"] is not None}))
+    rows = [row | {"tags": found.get(row["feature"], [])} for row in pending]
+    held = sum(len(row["tags"]) for row in rows)
+    if held > MOST_TAGS:
+        raise bad_data(
+            f"The events of this change would hold {held:,} tags, and at most {MOST_TAGS:,} are stored at once: each of them "
+            "holds all tags of its feature. Change fewer features, or fewer of their tags, at once."
+        )
+    receivers = find_receivers(db)
+    if not receivers:
+        db.execute(insert(events), rows)
+        return
+    stored = db.execute(insert(events).returning(events.c.id, sort_by_parameter_order=True), rows).scalars()
+    queue_events(db, receivers, list(zip(stored, rows, strict=True)))
+
+
+def _read_tags(db: Connection, names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """Return the tags of features, by feature."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    tag = feature_tags.c
+    for start in range(0, len(names), AT_ONCE):
+        these = tag.feature.in_(names[start : start + AT_ONCE])
+        query = select(tag.feature, tag.type, tag.value).where(these).order_by(tag.type, tag.value)
+        for row in db.execute(query):
+            found[row.feature].append({"value": row.value, "type": row.type})
+    return found

@@ -14,8 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UnwritableError
-from flagsvc.core.log import Logger
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle
 from flagsvc.server.store.connections import WRITING
 from flagsvc.server.store.engines import engine_of
 from flagsvc.server.store.obstacles import RIGHTS, Obstacle, find_obstacle

@@ -18,8 +18,7 @@ from sqlalchemy import select
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError, UpstreamError
-from flagsvc.core.log import Logger, describe_error
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Logger, Throttle, describe_error
 from flagsvc.http.client.answers import Answer, Limits, retry_after
 from flagsvc.http.client.dialling import FORBIDDEN
 from flagsvc.http.client.transport import Transport
@@ -41,7 +40,6 @@ from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCo
 from flagsvc.server.webhooks.messages import Message, make_message
 from flagsvc.server.webhooks.provider import origin_of
 from flagsvc.server.webhooks.reach import Reach
-from flagsvc.server.webhooks.retries import MOST_ATTEMPTS, pause_after
 from flagsvc.server.webhooks.template import TemplateError
 
 LIMITS = Limits(step_s=10.0, total_s=20.0, max_bytes=64 * 1024)
@@ -304,3 +302,24 @@ def read_work(tx: Tx, claimed: Sequence[Claimed]) -> list[Work]:
         for each in claimed
         if (row := settings.get(each.addon_id)) is not None
     ]
+
+
+PAUSES_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
+"""Seconds after the first, second, … failed attempt."""
+MOST_ATTEMPTS = len(PAUSES_S) + 1
+"""The most attempts of a delivery, within about four hours. Attempts that end with the server count, too."""
+LONGEST_WISH_S = 3600.0
+"""The most seconds that a Retry-After of the receiver counts for."""
+SPREAD = 0.1
+"""The part of a pause that chance adds, so that many deliveries do not come at once."""
+
+
+def pause_after(attempts: int, chance: float, wish: float | None = None) -> float | None:
+    """Return the seconds after which a delivery is due again; None if that was its last attempt.
+
+    `attempts` counts those made, `chance` is a random number in [0, 1), and `wish` the seconds of a Retry-After.
+    """
+    if attempts >= MOST_ATTEMPTS:
+        return None
+    pause = max(PAUSES_S[attempts - 1], min(wish or 0.0, LONGEST_WISH_S))
+    return pause * (1 + SPREAD * chance)

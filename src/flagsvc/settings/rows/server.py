@@ -9,12 +9,12 @@ from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
 from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Origins, Size, Texts, Trusted
-from flagsvc.settings.initial_tokens import ADMIN_TOKENS, CLIENT_TOKENS
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions
 from flagsvc.settings.rows.listening import ListeningOptions
 from flagsvc.settings.rows.logging import LoggingOptions
+from flagsvc.settings.tokens import ADMIN_TOKENS, CLIENT_TOKENS
 
 LOCAL = "sqlite:///"
 """What a URL begins with whose path is relative: an absolute one has a slash more."""

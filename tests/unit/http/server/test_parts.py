@@ -18,8 +18,7 @@ from flagsvc.http.messages import Request, Response
 from flagsvc.http.parts import Parts, PartsResponse
 from flagsvc.http.reached_limits import WRITE_TIME, Reached
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
-from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.http.server.mounted_parts import MAX_WAITING
+from flagsvc.http.server.asgi import MAX_WAITING, AsgiApp
 from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 from support.frontkit import ConnectionWithTransport, FakeTransport, State, head

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.core.throttle import Throttle
+from flagsvc.core.log import Throttle
 from flagsvc.engine.context import Context
 from flagsvc.http import deadlines
 from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached

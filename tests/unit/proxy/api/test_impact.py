@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flagsvc.http.reports import IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
-from flagsvc.http.shapes.errors import ShapeError
+from flagsvc.http.shapes.violation import ShapeError
 from flagsvc.proxy.api.impact import MAX_HELP, add_reported, make_browser_impact, read_samples
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource

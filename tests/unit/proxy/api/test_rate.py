@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeyCheck, KeySet
 from flagsvc.http.messages import HttpError
-from flagsvc.http.networks import network_of
 from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
+from flagsvc.http.token_buckets import network_of
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock

@@ -21,7 +21,7 @@ from flagsvc.http.reports import (
     count_malformed,
     cut,
 )
-from flagsvc.proxy.api.reports import read, read_metrics
+from flagsvc.proxy.api.client import read, read_metrics
 from support.serving import attempt
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))

@@ -14,8 +14,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.proxy.configuration import Holder, Poller
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
-from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
-from flagsvc.testing.sources import etag_of
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, etag_of, turns
 from support.polling import PATIENT_S, PREPARE, document
 
 INTERVAL_S = 5.0

@@ -12,8 +12,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration.prepare import SLICE_BYTES
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeSource, MemoryStore
-from flagsvc.testing.sources import etag_of
+from flagsvc.testing import FakeSource, MemoryStore, etag_of
 from support.aio import asynchronous, until
 from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, document, running, stored
 

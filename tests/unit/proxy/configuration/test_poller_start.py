@@ -9,8 +9,7 @@ import pytest
 
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.testing import FakeSource, MemoryStore, turns
-from flagsvc.testing.sources import etag_of
+from flagsvc.testing import FakeSource, MemoryStore, etag_of, turns
 from support.aio import asynchronous, until
 from support.polling import DOWN, EMPTY, ONE, PREPARE, TWO, PollerScene, WatchedPreparer, document, running, stored
 

@@ -8,7 +8,7 @@ from typing import Any
 from flagsvc.http.parts import PartsResponse
 from flagsvc.pages.live import MAX_OF_ONE, MAX_STREAMS
 from flagsvc.proxy.configuration import State
-from flagsvc.proxy.pages import stream
+from flagsvc.proxy.pages import rows
 from support.aio import asynchronous, until
 from support.desk_scene import DOCUMENT, ELSEWHERE, KEY, DeskScene, header, serve
 from unit.pages.test_live import Caller
@@ -32,7 +32,7 @@ async def sign_in(desk: DeskScene) -> str:
 @asynchronous
 async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     """Every second is told, and a revision or a state once; the events name no flag."""
-    monkeypatch.setattr(stream, "SECOND_S", 0.002)
+    monkeypatch.setattr(rows, "SECOND_S", 0.002)
     desk = DeskScene()
     caller = await listen(desk)
     await until(lambda: caller.sent.count(b"event: second") == 3)
@@ -94,7 +94,7 @@ async def test_one_session_does_not_take_all() -> None:
 @asynchronous
 async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
     """After signing out the next second ends the stream."""
-    monkeypatch.setattr(stream, "SECOND_S", 0.002)
+    monkeypatch.setattr(rows, "SECOND_S", 0.002)
     desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
     cookie = await sign_in(desk)
     caller = await listen(desk, host=ELSEWHERE, cookie=cookie)

@@ -9,7 +9,7 @@ from flagsvc.http.shapes import Array, Named, Record
 from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.client import Metrics, Register
 from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts
-from flagsvc.proxy.api.dialects.frontend_format import FrontendFormat, FrontendShape
+from flagsvc.proxy.api.dialects.real_server_format import FrontendFormat, FrontendShape
 from flagsvc.proxy.api.evaluation import Listing, Lookup, SingleLookup
 from flagsvc.proxy.api.impact import make_browser_impact
 from flagsvc.proxy.api.route import TEXT, Auth, Condition, Limit, ProxyRoute

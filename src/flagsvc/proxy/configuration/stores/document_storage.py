@@ -8,8 +8,7 @@ import json
 from dataclasses import dataclass, field
 
 from flagsvc.core.errors import StoreError
-from flagsvc.core.log import Logger
-from flagsvc.core.outages import OutageLog
+from flagsvc.core.log import Logger, OutageLog
 from flagsvc.proxy.configuration.stores.provider import StorageProvider, StorageServer, read_record, write_record
 
 LOAD_S = 10.0

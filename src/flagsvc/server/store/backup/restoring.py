@@ -1,6 +1,10 @@
 """Restores a backup into a database of either kind, in one transaction (decision 0059).
 
 The schema is first that of the backup, then the newest one, so a backup of an older version is migrated as a database is.
+
+Variants that an earlier version took from a seed or a PATCH are mended, so that every backup of one's own server restores. A mended
+variant is what the engine has read so far, so clients get the same. Only weights whose total has a fraction are rounded.
+`values.py` checks the variant afterwards.
 """
 
 from __future__ import annotations
@@ -8,18 +12,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, TableClause, delete, insert, inspect, select, update
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.ddl import DropTable
 
 from flagsvc.core.errors import BackupError
+from flagsvc.engine.model import VariantSpec
+from flagsvc.engine.parse import parse_variants
+from flagsvc.http.shapes.exact import problems
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.beginnings import describe_use
 from flagsvc.server.store.backup.lines import Header, LineReader, Row
-from flagsvc.server.store.backup.mending import mend
 from flagsvc.server.store.backup.tables import COUNTED, Values, read_tables, set_sequences
 from flagsvc.server.store.backup.values import decode_row, refused
 from flagsvc.server.store.migrate import (
@@ -31,6 +37,7 @@ from flagsvc.server.store.migrate import (
     wait_for_migrations,
 )
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.seed import keys
 from flagsvc.server.store.store import Store, Tx, read_revision
 from flagsvc.server.store.upsert import CHUNK_SIZE, upsert
 from flagsvc.settings.kinds import printable
@@ -208,3 +215,41 @@ def _not_taken(db: Connection, table: TableClause, row: Row, values: Values, err
     return BackupError(
         f"line {row.line} of the backup: the database does not take it as a row of `{table.name}`: {reason}"
     )
+
+
+COLUMNS: Final = (("feature_environments", "variants"), ("strategies", "variants"))
+"""Tables with variants, and their columns."""
+
+
+def mend(row: Row) -> Iterator[str]:
+    """Mend the variants of a row that do not fit the shape, and yield a sentence for each row that is changed."""
+    for table, column in COLUMNS:
+        given = row.values.get(column)
+        if row.table != table or not isinstance(given, list) or not all(map(_is_weighted, given)):
+            continue
+        if next(problems(keys.VARIANTS, given), None) is None:
+            continue
+        specs = parse_variants({"variants": given}, column)
+        mended = [_mended(each, spec) for each, spec in zip(given, specs, strict=True)]
+        if mended != given:
+            row.values[column] = mended
+            names = ", ".join(printable(each.name, 50) for each in specs[:5])
+            yield f"line {row.line} of the backup: odd values of the variants {names} are mended"
+
+
+def _is_weighted(variant: object) -> bool:
+    """Return whether a value is a variant with a number as its weight, which every version has asked for."""
+    weight = variant.get("weight") if isinstance(variant, dict) else None
+    return isinstance(weight, int | float) and not isinstance(weight, bool)
+
+
+def _mended(variant: dict[str, Any], spec: VariantSpec) -> dict[str, Any]:
+    """Return a variant with the whole weight, the payload of texts and the overrides of texts that the engine reads."""
+    mended = variant | {"weight": spec.weight}
+    if "payload" in variant:
+        mended["payload"] = {"type": "string", "value": ""} | (spec.payload or {})
+    if spec.payload is None:
+        mended.pop("payload", None)
+    if "overrides" in variant:
+        mended["overrides"] = [{"contextName": each.field, "values": list(each.values)} for each in spec.overrides]
+    return mended

@@ -14,9 +14,13 @@ from flagsvc.server.store.batch.verify import verify
 from flagsvc.server.store.batch.write_dependencies import write_dependencies
 from flagsvc.server.store.batch.write_environments import write_states, write_variants
 from flagsvc.server.store.batch.write_features import write_features
-from flagsvc.server.store.batch.write_links import write_links
 from flagsvc.server.store.batch.write_strategies import write_strategies
-from flagsvc.server.store.batch.write_tags_and_fields import write_context_fields, write_tag_types, write_tags
+from flagsvc.server.store.batch.write_tags_and_fields import (
+    write_context_fields,
+    write_links,
+    write_tag_types,
+    write_tags,
+)
 from flagsvc.server.store.store import Tx
 
 Step: TypeAlias = Callable[[ImportWork], None]

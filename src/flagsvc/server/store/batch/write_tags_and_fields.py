@@ -1,8 +1,9 @@
-"""Import, steps 3 to 5: tag types, tags and context fields (import validation 6.3, steps 3 to 5)."""
+"""Import, steps 3 to 6: tag types, tags, context fields and links (import validation 6.3, steps 3 to 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import delete, insert, select
@@ -15,10 +16,11 @@ from flagsvc.server.store.batch.tag_and_field_checks import (
     length_problems,
     tag_problems,
 )
-from flagsvc.server.store.checks import invalid
+from flagsvc.server.store.checks import ExternalLink, invalid, make_link
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.context_fields import find_several as find_fields
 from flagsvc.server.store.resources.features import NO_FLAG
+from flagsvc.server.store.resources.links import add_links, links_of, record_links, remove_links
 from flagsvc.server.store.schema import context_fields, feature_tags, tag_types, tags
 from flagsvc.server.store.upsert import chunks, upsert
 
@@ -132,3 +134,38 @@ def _check_context_field(field: Json) -> None:
     found = next(context_field_problems(field), None)
     if found is not None:
         raise invalid(found)
+
+
+def write_links(work: ImportWork) -> None:
+    """Replace the links of every feature that `links` names, if they differ. Raises CallerError (400, 403, 404)."""
+    before = links_of(work.tx, (each["feature"] for each in work.data.links))
+    wanted: dict[str, list[ExternalLink]] = defaultdict(list)
+    for each in _read_links(work):
+        wanted[each.feature].append(each)
+    named = dict.fromkeys(each["feature"] for each in work.data.links)
+    changed = [
+        name for name in named if _shown(before.get(name, [])) != [(each.url, each.title) for each in wanted[name]]
+    ]
+    remove_links(work.tx, changed)
+    add_links(work.tx, [each for name in changed for each in wanted[name]])
+    after = links_of(work.tx, changed)
+    for name in changed:
+        record_links(work.tx, work.data.project, name, before.get(name, []), after.get(name, []))
+
+
+def _shown(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
+    return [(each["url"], each["title"]) for each in links]
+
+
+def _read_links(work: ImportWork) -> list[ExternalLink]:
+    found: list[ExternalLink] = []
+    counts: Counter[str] = Counter()
+    for entry in work.data.links:
+        name = entry["feature"]
+        for each in entry["links"]:
+            stored = work.features.get(name)
+            if stored is None or stored.archived:
+                raise not_found(f"Could not find feature with name {name}")
+            found.append(make_link(name, each["url"], each.get("title"), counts[name]))
+            counts[name] += 1
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from flagsvc.engine.model import SegmentSpec
-from flagsvc.reasons.admin_words import read_segments, words_of
+from flagsvc.reasons.words import read_segments, words_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources.strategies import ORDER, segments_of, to_json
 from flagsvc.server.store.schema import segments, strategies

@@ -12,7 +12,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.frontend_format import FrontendShape
+from flagsvc.proxy.api.dialects.real_server_format import FrontendShape
 from flagsvc.settings.rows.callers import DIALECTS as NAMES
 
 SHAPE = FrontendShape()

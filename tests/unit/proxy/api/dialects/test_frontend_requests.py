@@ -11,8 +11,7 @@ from flagsvc.engine.context import Context
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import read_lenient_lookup
 from flagsvc.proxy.api.context_limits import ContextLimits
-from flagsvc.proxy.api.dialects.frontend_format import FrontendFormat
-from flagsvc.proxy.api.dialects.real_server_format import NO_KEY
+from flagsvc.proxy.api.dialects.real_server_format import NO_KEY, FrontendFormat
 from flagsvc.proxy.api.query import read_lenient_query
 from flagsvc.proxy.api.routes import ROUTES
 from support.serving import Serving, attempt

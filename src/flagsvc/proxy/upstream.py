@@ -1,14 +1,16 @@
-"""One authenticated session with the upstream flag server.
+"""One authenticated session with the upstream flag server, and the names that this proxy sends there.
 
 It knows addresses, headers and the meaning of statuses. `http/client` speaks HTTP. The requests are those of the contract
-(behaviour: Towards the upstream server).
+(behaviour: Towards the upstream server). They contain no data about end users (behaviour: Registration; Privacy).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import platform
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
@@ -24,8 +26,23 @@ from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.http.client.trust import Trust
-from flagsvc.proxy.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.settings.network import is_gitlab
+
+__all__ = [
+    "SDK",
+    "SPEC_VERSION",
+    "Answer",
+    "Fetched",
+    "Identity",
+    "Limits",
+    "Outbound",
+    "Trust",
+    "Upstream",
+    "UpstreamSettings",
+    "download",
+    "new_connection_id",
+]
+
 
 FEATURES = "/client/features"
 REGISTER = "/client/register"
@@ -341,3 +358,35 @@ def header_value(text: str) -> bytes:
 def refused_token(token: str) -> str:
     """Return a description of the kind of a token, and the kind that the upstream's client API accepts."""
     return next(text for form, text in FORMS if re.fullmatch(form, token.strip(), re.DOTALL))
+
+
+SDK = f"flagsvc:{VERSION}"
+"""Our name and version: the `unleash-sdk` header and the `sdkVersion` field."""
+SPEC_VERSION = "6.1.0"
+"""The version of the client specification that this proxy passes."""
+
+
+def new_connection_id() -> str:
+    """Return a new id of one running proxy; a UUID."""
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The names of a proxy: application, instance, and a connection id that is new with each start."""
+
+    app_name: str
+    instance_id: str
+    connection_id: str = field(default_factory=new_connection_id)
+
+    def fields(self) -> dict[str, object]:
+        """Return the fields that every payload to the upstream contains."""
+        return {
+            "appName": self.app_name,
+            "instanceId": self.instance_id,
+            "connectionId": self.connection_id,
+            "platformName": platform.python_implementation(),
+            "platformVersion": platform.python_version(),
+            "yggdrasilVersion": None,
+            "specVersion": SPEC_VERSION,
+        }

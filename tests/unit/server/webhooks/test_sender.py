@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.server.webhooks.retries import LONGEST_WISH_S, MOST_ATTEMPTS, PAUSES_S, SPREAD, pause_after
+from flagsvc.server.webhooks.sender import LONGEST_WISH_S, MOST_ATTEMPTS, PAUSES_S, SPREAD, pause_after
 
 
 def test_the_pauses_grow_and_end() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.shapes.dates import is_date, is_date_time
+from flagsvc.http.shapes.scalars import is_date, is_date_time
 
 GOOD = (
     *("2024-01-28T15:21:39Z", "2024-01-28t15:21:39z", "2024-01-28 15:21:39", "2024-01-28\u00a015:21:39.123456789"),

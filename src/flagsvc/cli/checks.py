@@ -1,4 +1,4 @@
-"""Checks the files of certificates, keys and authorities, so that their problems are listed with all others."""
+"""Checks what options name (certificates, extensions, the storage), so that its problems are listed with all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError, ExtensionError
+from flagsvc.core.extras import missing_extra
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
 
@@ -55,3 +56,26 @@ def is_file_used(name: str, values: Mapping[str, Any]) -> bool:
         return bool(values.get(name))
     server = server_at(values.get("storage") or "none")
     return bool(values.get(name)) and server is not None and server.tls
+
+
+def check_storage(resolved: Resolved) -> None:
+    """Add a problem if the storage is a server and its client package is not installed."""
+    if server_at(resolved.values["storage"]) is not None and (problem := missing_extra("redis")):
+        resolved.problems["storage"] = f"storage ({resolved.sources['storage']}): {problem}"
+
+
+EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
+"""The options that name files of code, and the functions that load them; imported only if such a file is given."""
+
+
+def check_extensions(resolved: Resolved) -> None:
+    """Load the files of custom strategies and enrichers as the proxy would, and add their problems."""
+    for name, function in EXTENSIONS.items():
+        if not resolved.values[name]:
+            continue
+        from flagsvc.proxy import extensions
+
+        try:
+            getattr(extensions, function)(resolved.values[name])
+        except ExtensionError as error:
+            resolved.problems[name] = f"{name} ({resolved.sources[name]}): {error}"

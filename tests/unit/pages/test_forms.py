@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.messages import HttpError
-from flagsvc.pages.multipart import MAX_PARTS, find_boundary, parse_multipart
+from flagsvc.pages.forms import MAX_PARTS, find_boundary, parse_multipart
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8")).filter(lambda text: "--mark" not in text)
 NAMES = st.text(st.sampled_from("abc-_."), max_size=10)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import platform
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from flagsvc.core.errors import UpstreamError
+from flagsvc.core.version import VERSION
 from flagsvc.http.client.answers import Answer
-from flagsvc.proxy.upstream import Upstream, session
+from flagsvc.proxy import upstream
+from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Identity, Upstream, refused_token
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.upstream_session import options
@@ -60,7 +64,7 @@ class FakeTransport:
 def transport(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransport]:
     """The transport of the next session."""
     made = FakeTransport(Answer(200, {}, json.dumps({"tokens": KNOWN}).encode()))
-    monkeypatch.setattr(session, "open_transport", lambda *_: made)
+    monkeypatch.setattr(upstream, "open_transport", lambda *_: made)
     yield made
     assert made.is_closed
 
@@ -97,7 +101,7 @@ async def test_a_refused_question(transport: FakeTransport, status: int, words: 
     with pytest.raises(UpstreamError) as caught:
         await ask(token="")
     assert words in str(caught.value) and "hidden" not in str(caught.value)
-    assert ("upstreamHeaders" in str(caught.value)) is (status in session.REFUSING)
+    assert ("upstreamHeaders" in str(caught.value)) is (status in upstream.REFUSING)
 
 
 @asynchronous
@@ -131,4 +135,57 @@ async def test_an_answer_of_another_form(transport: FakeTransport, body: bytes) 
 )
 def test_the_address_beside_an_api(base: str, beside: str) -> None:
     """Only the path of the API itself is taken away, and once."""
-    assert session.beside_api(base) == beside
+    assert upstream.beside_api(base) == beside
+
+
+def test_each_identity_has_a_connection_id_of_its_own() -> None:
+    """Two applications in one process are two connections."""
+    one, two = Identity("app", "i"), Identity("app", "i")
+    assert uuid.UUID(one.connection_id) != uuid.UUID(two.connection_id)
+
+
+def test_the_fields_that_payloads_repeat() -> None:
+    """Names and versions, nothing else."""
+    assert Identity("app", "instance", "c").fields() == {
+        "appName": "app",
+        "instanceId": "instance",
+        "connectionId": "c",
+        "platformName": "CPython",
+        "platformVersion": platform.python_version(),
+        "yggdrasilVersion": None,
+        "specVersion": SPEC_VERSION,
+    }
+
+
+def test_the_sdk_names_the_running_version() -> None:
+    """`flagsvc:VERSION`."""
+    assert SDK.split(":") == ["flagsvc", VERSION]
+
+
+SECRET = "4f0ca3hidden9d21"
+
+
+@pytest.mark.parametrize(
+    ("token", "kind"),
+    [
+        (f"user:{SECRET}", "personal access token"),
+        (f"*:*.{SECRET}", "admin token"),
+        (f"*:development.{SECRET}", "backend or frontend token"),
+        (f"default:production.{SECRET}", "backend or frontend token"),
+        (f"[]:production.{SECRET}", "backend or frontend token"),
+        (SECRET, "not look like an API token"),
+        (f"some-client-{SECRET}", "not look like an API token"),
+        (f'"*:development.{SECRET}"', "quotes"),
+    ],
+)
+def test_the_form_tells_the_kind(token: str, kind: str) -> None:
+    """The kind given and the kind needed are named, and nothing of the secret."""
+    told = refused_token(token)
+    assert kind in told and "backend token" in told
+    assert "hidden" not in told and "production" not in told
+
+
+def test_a_frontend_token_cannot_be_told_from_a_backend_token() -> None:
+    """Both have one form, so the hint says which one is needed."""
+    told = refused_token(f"*:development.{SECRET}")
+    assert "frontend tokens are not accepted here" in told
