@@ -87,16 +87,16 @@ def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
 def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
     """It is refused with one line, without a secret, and nothing changes. The line names an option that needs a restart."""
     file = tmp_path / "flagsvc.toml"
-    good = 'clientKeys = ["first-client-key"]\nmetricsInterval = {}\n'
-    file.write_text(good.format(0))
+    good = 'clientKeys = ["first-client-key"]\nkeepAliveTimeout = {}\n'
+    file.write_text(good.format(5))
     env = {"FLAGSVC_WORKERS": number, "FLAGSVC_CONFIG": str(file), "UNLEASH_PROXY_CLIENT_KEYS": "", **QUICK}
     with our_proxy(upstream.url, **env) as proxy:
-        put(file, 'clientKeys = ["other-client-key"]\nmetricsInterval = "often"\nport = -1\n')
+        put(file, 'clientKeys = ["other-client-key"]\nkeepAliveTimeout = "often"\nport = -1\n')
         said = "the configuration cannot be read again, the old one stays"
         proxy.program.wait(lambda: said in proxy.program.output(), "refusing")
         assert opens(proxy, "first-client-key") == {200} and opens(proxy, "other-client-key") == {401}
-        put(file, good.format(1))
-        restart = "these options have changed and need a restart options=metricsInterval"
+        put(file, good.format(7))
+        restart = "these options have changed and need a restart options=keepAliveTimeout"
         proxy.program.wait(lambda: restart in proxy.program.output(), "naming what needs a restart")
         output = proxy.program.output()
         assert (
@@ -124,23 +124,27 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
     """It is used at once, without an ETag, also for usage metrics. The document is stored under its key for the next start."""
     token = tmp_path / "token"
     stored = tmp_path / "stored"
-    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, "former-api-token"), "FLAGSVC_WORKERS": number}
+    env = {
+        "UNLEASH_API_TOKEN": "",
+        "FLAGSVC_API_TOKEN_FILE": put(token, "*:development.former-api-token"),
+        "FLAGSVC_WORKERS": number,
+    }
     env |= {"FLAGSVC_FETCH_INTERVAL": "600000", "FLAGSVC_STORAGE": stored.as_uri()}
     with our_proxy(upstream.url, **env, **QUICK) as proxy:
         upstream.wait(lambda: upstream.received(FEATURES))
         proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 1, "storing the configuration")
         assert proxy.post("", {"toggles": ["first"]}).status == 200
-        put(token, "present-api-token")
+        put(token, "*:development.present-api-token")
         upstream.wait(lambda: len(upstream.received(FEATURES)) == 2)
         proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 2, "storing it under the new token's name")
         assert proxy.get().status == 200 and proxy.program.stop() == 0
     first, second = upstream.received(FEATURES)
     assert (first.headers["authorization"], second.headers["authorization"]) == (
-        "former-api-token",
-        "present-api-token",
+        "*:development.former-api-token",
+        "*:development.present-api-token",
     )
     assert "if-none-match" not in second.headers
-    assert {seen.headers["authorization"] for seen in upstream.received(METRICS)} == {"present-api-token"}
+    assert {seen.headers["authorization"] for seen in upstream.received(METRICS)} == {"*:development.present-api-token"}
     upstream.replies[FEATURES] = Reply(503)
     fresh = {**env, "UNLEASH_API_TOKEN": "present-api-token"}
     with our_proxy(upstream.url, **fresh) as proxy:

@@ -75,13 +75,14 @@ class Services:
     """Makes the services of the environments of one process. Requests are counted by the names of the environments.
 
     `find_tokens` tells about the keys of the whole process. `fetch_metrics` returns the metrics of all environments, and of all
-    processes if there are several.
+    processes if there are several. `is_pending` tells by name whether an environment is being replaced.
     """
 
-    def __init__(self, fetch_metrics: FetchMetrics, find_tokens: FindTokens) -> None:
+    def __init__(self, fetch_metrics: FetchMetrics, find_tokens: FindTokens, is_pending: Callable[[str], bool]) -> None:
         self.counts: dict[str, RouteCounts] = {}
         self._fetch_metrics = fetch_metrics
         self._find_tokens = find_tokens
+        self._is_pending = is_pending
         self._numbers = count()
 
     def make_environment(
@@ -131,7 +132,9 @@ class Services:
             storage_errors=feed.storage_errors,
             shared=shared,
             readiness=readiness,
-            surroundings=Surroundings(self.counts_of(setup.name), self._find_tokens, cache),
+            surroundings=Surroundings(
+                self.counts_of(setup.name), self._find_tokens, cache, partial(self._is_pending, setup.name)
+            ),
         )
 
     def make_for_process(

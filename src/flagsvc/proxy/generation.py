@@ -97,7 +97,7 @@ class Generations:
         self._is_quiet = is_quiet
         self._finder = None if admit is None else ServiceFinder(self, admit)
         self._fetch_metrics = fetch_metrics or self.render_metrics
-        self._services = Services(self._fetch_metrics, self._describe_tokens)
+        self._services = Services(self._fetch_metrics, self._describe_tokens, lambda name: name in self.current.waiting)
         self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
         self._former: dict[str, FormerCounts] = {}
         self._feeds: dict[Feed, asyncio.Task[None] | None] = {}
@@ -126,7 +126,6 @@ class Generations:
             environments=lambda: {each.name: each.service.sources for each in self},
             tokens=tokens,
             former=self._former,
-            pending=lambda: self.current.waiting,
         )
 
     def __iter__(self) -> Iterator[Environment]:

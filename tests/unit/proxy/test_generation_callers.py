@@ -248,10 +248,10 @@ async def test_the_metrics_of_a_single_environment() -> None:
     scene.open("key", "no")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
     assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 1.0' in text
-    assert "flagsvc_answer_cache_misses_total 1.0" in text and "environment=" not in text.replace('environment=""', "")
+    assert "flagsvc_answer_cache_misses_total 1.0" in text and "environment=" not in text
     scene.more["refresh_interval"] = 1
     scene.use({})
-    assert 'flagsvc_environment_pending{environment=""} 1.0' in await metrics(
+    assert "flagsvc_environment_pending 1.0" in await metrics(
         scene.generations.entrance, "/proxy/internal-backstage/prometheus"
     )
     scene.made[1].serve()
@@ -259,4 +259,4 @@ async def test_the_metrics_of_a_single_environment() -> None:
     scene.open("key")
     text = await metrics(scene.generations.entrance, "/proxy/internal-backstage/prometheus")
     assert 'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 2.0' in text
-    assert "flagsvc_answer_cache_misses_total 2.0" in text and 'flagsvc_environment_pending{environment=""} 0.0' in text
+    assert "flagsvc_answer_cache_misses_total 2.0" in text and "flagsvc_environment_pending 0.0" in text

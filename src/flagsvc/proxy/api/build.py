@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from random import Random
 from typing import NamedTuple
@@ -39,12 +39,13 @@ class Surroundings(NamedTuple):
     """What a service has to do with the rest of its process. Each is None if there is nothing of the kind.
 
     `counts` are the requests that are counted already. `find_tokens` tells about the keys of the whole process. `cache` keeps
-    answers of a service whose place this service takes.
+    answers of a service whose place this service takes. `is_pending` tells whether another service is to take the place of this one.
     """
 
     counts: RouteCounts | None = None
     find_tokens: FindTokens | None = None
     cache: AnswerCache | None = None
+    is_pending: Callable[[], bool] = bool
 
 
 ALONE = Surroundings()
@@ -129,6 +130,7 @@ def build(
         reached=reached.counts,
         private=not settings.without_admin_address,
         storage_errors=ports.storage_errors,
+        is_pending=ports.surroundings.is_pending,
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())

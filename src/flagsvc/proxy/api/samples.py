@@ -113,13 +113,6 @@ def revision(sources: Sources) -> dict[Labels, float]:
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
 
 
-def pending(sources: Sources) -> dict[Labels, float]:
-    """Return for each environment whether another one is to take its place. The only environment has an empty name."""
-    names = {} if sources.environments is None else sources.environments()
-    found = sources.pending()
-    return {(name,): float(name in found) for name in names}
-
-
 def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
     """Return a function that reads one figure of the tokens; it returns nothing if only listed keys are accepted."""
     return lambda of: {} if of.tokens is None else {(): read(of.tokens)}
@@ -186,9 +179,7 @@ KEPT: tuple[Row, ...] = (
         "flagsvc_environment_pending",
         "gauge",
         "1 while the former configuration answers, because a changed environment is not ready yet.",
-        pending,
-        (ENVIRONMENT,),
-        place=PROCESS,
+        lambda of: {(): float(of.is_pending())},
     ),
     Row("flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}),
     Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),

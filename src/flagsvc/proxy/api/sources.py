@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -78,8 +78,8 @@ class Sources(NamedTuple):
     """The sources of the samples. `private` tells that callers cannot read the metrics.
 
     `environments` returns the sources of each environment by its name; then the others are those of the process. The only
-    environment has an empty name. `former` are the counts of those that had their names before. `pending` returns the names of
-    those that are being replaced.
+    environment has an empty name. `former` are the counts of those that had their names before. `is_pending` tells
+    whether an environment is being replaced.
     """
 
     holder: ConfigurationHolder
@@ -95,4 +95,4 @@ class Sources(NamedTuple):
     environments: Callable[[], Mapping[str, Sources]] | None = None
     tokens: TokenStatus | None = None
     former: Mapping[str, FormerCounts] = MappingProxyType({})
-    pending: Callable[[], Collection[str]] = tuple
+    is_pending: Callable[[], bool] = bool

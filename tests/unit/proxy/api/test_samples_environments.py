@@ -77,13 +77,15 @@ def samples(lines: list[str], *names: str) -> list[str]:
 
 
 def test_environments_that_are_being_replaced() -> None:
-    """Each has a number, as long as it is there; a process with a single environment has none."""
-    of = several({"a": one(), "b": one()})._replace(pending=lambda: {"b", "gone"})
+    """Each has a number."""
+    of = several({"a": one(), "b": one()._replace(is_pending=lambda: True)})
     assert samples(page(of), PENDING) == [
         'flagsvc_environment_pending{environment="a"} 0.0',
         'flagsvc_environment_pending{environment="b"} 1.0',
     ]
-    assert samples(page(one()), PENDING) == []
+    assert samples(page(several({"": one()._replace(is_pending=lambda: True)})), PENDING) == [
+        "flagsvc_environment_pending 1.0"
+    ]
 
 
 def test_counters_go_on_after_a_replacement() -> None:
