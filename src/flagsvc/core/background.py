@@ -42,8 +42,8 @@ class SupervisedTask:
             self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
-        """Cancel the task and wait until it has ended."""
-        task, self._task = self._task, None
+        """Cancel the task, wait until it has ended, and forget the body. So the object of the body is in no cycle any more."""
+        task, self._task, self._body = self._task, None, do_nothing
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
@@ -72,6 +72,10 @@ async def wait_for_first(*awaitables: Awaitable[object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def do_nothing() -> None:
+    """Do nothing."""
 
 
 def is_being_cancelled() -> bool:

@@ -39,7 +39,7 @@ class Surroundings(NamedTuple):
     """What a service has to do with the rest of its process. Each is None if there is nothing of the kind.
 
     `counts` are the requests that are counted already. `find_tokens` tells about the keys of the whole process. `cache` keeps
-    answers of a service whose place this service takes. `is_pending` tells whether another service is to take the place of this one.
+    answers of a service whose place this service takes. `is_pending` tells whether another service is to take this one's place.
     """
 
     counts: RouteCounts | None = None

@@ -69,9 +69,7 @@ class Reporter:
         self._registration = registration_body(
             identity, custom_strategies=custom_strategies, started=clock.now(), interval_ms=interval_ms
         )
-        self._sender = UsageSender(
-            upstream, identity, batch=batch, refuse=counters.refuse, after_answer=self._update_record
-        )
+        self._sender = UsageSender(upstream, identity, batch=batch, refuse=counters.refuse)
         self._unsent: list[UsageBucket] = []
         self._failures = 0
         self._error: UpstreamError | None = None
@@ -165,7 +163,7 @@ class Reporter:
         try:
             await self._forward_registrations()
             while await self._has_next():
-                self._record_result(await self._sender.send(self._unsent[0]))
+                self._record_result(await self._sender.send(self._unsent[0], self._update_record))
                 if self._unsent[0].parts():
                     break
                 del self._unsent[0]

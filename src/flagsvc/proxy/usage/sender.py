@@ -35,22 +35,21 @@ class UsageSender:
         *,
         batch: int,
         refuse: Callable[[UsageBucket], None],
-        after_answer: Callable[[], Awaitable[None]],
     ) -> None:
         """Take the upstream, this proxy's identity, and the most entries of a post.
 
-        `refuse` gets the batches that the upstream will never accept. `after_answer` is awaited after each final answer, before the
-        next post.
+        `refuse` gets the batches that the upstream will never accept.
         """
         self.batch_size = batch
         self._upstream = upstream
         self._identity = identity
         self._batch = batch
         self._refuse = refuse
-        self._after_answer = after_answer
 
-    async def send(self, bucket: UsageBucket) -> UpstreamError | None:
+    async def send(self, bucket: UsageBucket, after_answer: Callable[[], Awaitable[None]]) -> UpstreamError | None:
         """Send the counts of a bucket, post by post. Returns the last error, or None.
+
+        `after_answer` is awaited after each final answer, before the next post.
 
         Batches with a final answer are removed from the bucket. The counts that remain in it, also after an exception, must be sent
         again.
@@ -71,7 +70,7 @@ class UsageSender:
                 batch = suspect_part(batch)
                 self._refuse(batch)
             remove_batch(bucket, batch)
-            await self._after_answer()
+            await after_answer()
         if refusal is None:  # slowly back to larger posts: the limit may have been temporary
             self.batch_size = min(self._batch, self.batch_size + self.batch_size // 10 + 1)
         return refusal

@@ -32,7 +32,6 @@ OF_PROCESS = {
     "flagsvc_proxy_up",
     "unleash_proxy_up",
     "flagsvc_build_info",
-    PENDING,
     "flagsvc_workers",
     "flagsvc_worker_restarts",
     "flagsvc_worker_hangs",

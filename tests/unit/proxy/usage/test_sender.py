@@ -78,7 +78,6 @@ class World:
             Identity("app", "instance", "connection"),
             batch=batch,
             refuse=lambda bucket: self.refused.extend([*bucket.toggles, *(key.name for key in bucket.impact)]),
-            after_answer=self.answered,
         )
 
     async def answered(self) -> None:
@@ -90,7 +89,7 @@ class World:
 async def test_a_small_bucket_is_one_post() -> None:
     """The bucket is empty afterwards."""
     world, counted = World(), bucket({"a": 0, "b": 2})
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert (world.upstream.names, counted.toggles, world.answers) == ([["a", "b"]], {}, 1)
     sent = world.upstream.metrics[0]["bucket"]
     assert sent["start"] == "1970-01-01T00:00:05.000Z" and sent["stop"] == "1970-01-01T00:00:06.000Z"  # type: ignore[index]
@@ -100,7 +99,7 @@ async def test_a_small_bucket_is_one_post() -> None:
 async def test_nothing_is_not_sent() -> None:
     """No post for an empty bucket."""
     world = World()
-    assert await world.sender.send(bucket({})) is None
+    assert await world.sender.send(bucket({}), world.answered) is None
     assert (world.upstream.attempts, world.answers) == ([], 0)
 
 
@@ -108,7 +107,7 @@ async def test_nothing_is_not_sent() -> None:
 async def test_a_large_bucket_is_cut_into_posts() -> None:
     """A post has at most `batch` entries, and a toggle is never split. A larger toggle goes alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 1, "c": 9, "d": 0, "e": 2, "f": 0})
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert world.upstream.names == [["a", "b"], ["c"], ["d", "e"], ["f"]]
     assert (counted.toggles, world.answers) == ({}, 4)
 
@@ -118,15 +117,14 @@ async def test_what_is_answered_for_is_not_sent_again() -> None:
     """After a failure, posts with an answer are out of the bucket, and the rest is in it."""
     world, counted = World(batch=1), bucket({"a": 0, "b": 0, "c": 0})
     world.upstream.faults = [UpstreamError("server", "x", status=503)]
-    taken = await world.sender.send(bucket({"z": 0}))
+    taken = await world.sender.send(bucket({"z": 0}), world.answered)
     assert taken is not None and taken.status == 503
     world.upstream.metrics.clear()
 
     async def fail_after_one() -> None:
         world.upstream.faults = [DOWN]
 
-    world.sender._after_answer = fail_after_one
-    assert await world.sender.send(counted) is DOWN
+    assert await world.sender.send(counted, fail_after_one) is DOWN
     assert (world.upstream.names, list(counted.toggles)) == ([["a"]], ["b", "c"])
 
 
@@ -136,7 +134,7 @@ async def test_an_unexpected_exception_leaves_everything_in_the_bucket() -> None
     world, counted = World(), bucket({"a": 0})
     world.upstream.faults = [RuntimeError("bug")]
     with pytest.raises(RuntimeError):
-        await world.sender.send(counted)
+        await world.sender.send(counted, world.answered)
     assert list(counted.toggles) == ["a"] and world.answers == 0
 
 
@@ -145,7 +143,7 @@ async def test_a_post_that_is_too_large_is_cut() -> None:
     """The post is halved until the upstream accepts it. Nothing is lost, and nothing is sent twice."""
     names = [f"toggle-{number}" for number in range(40)]
     world, counted = World(Upstream(600), batch=1000), bucket(dict.fromkeys(names, 0))
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert [name for each in world.upstream.names for name in each] == names
     assert world.refused == [] and len(world.upstream.attempts) - len(world.upstream.metrics) <= 6
     assert world.answers == len(world.upstream.metrics)
@@ -155,7 +153,7 @@ async def test_a_post_that_is_too_large_is_cut() -> None:
 async def test_a_toggle_that_is_too_large_by_itself_is_given_up() -> None:
     """It alone: it would be refused for ever, and everything counted later with it."""
     world, counted = World(Upstream(400), batch=1000), bucket({"a": 0, "b": 0, "huge": 100, "c": 0, "d": 0})
-    assert await world.sender.send(counted) is not None
+    assert await world.sender.send(counted, world.answered) is not None
     assert sorted(name for each in world.upstream.names for name in each) == ["a", "b", "c", "d"]
     assert (world.refused, counted.toggles) == (["huge"], {})
 
@@ -167,7 +165,7 @@ async def test_posts_become_larger_again() -> None:
     world.sender.batch_size = 1
     sizes = []
     for _ in range(60):
-        await world.sender.send(bucket({"a": 0}))
+        await world.sender.send(bucket({"a": 0}), world.answered)
         sizes.append(world.sender.batch_size)
     assert sizes == sorted(sizes) and sizes[:3] == [2, 3, 4] and sizes[-1] == 100
 
@@ -178,7 +176,7 @@ async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None
     """Only the refused post is discarded; the others are sent."""
     world, counted = World(batch=2), bucket({"a": 0, "b": 0, "c": 0})
     world.upstream.faults = [UpstreamError("unexpected", "x", status=status)]
-    error = await world.sender.send(counted)
+    error = await world.sender.send(counted, world.answered)
     assert error is not None and error.status == status
     assert (world.refused, world.upstream.names, counted.toggles) == (["a", "b"], [["c"]], {})
 
@@ -187,9 +185,9 @@ async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None
 async def test_there_is_an_end() -> None:
     """One round has a limited number of posts; the rest waits for the next round."""
     world, counted = World(batch=1), bucket({str(number): 0 for number in range(MAX_POSTS + 5)})
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert len(counted.toggles) == 5
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert (len(world.upstream.metrics), counted.toggles) == (MAX_POSTS + 5, {})
 
 
@@ -213,7 +211,7 @@ def test_cutting_loses_nothing(sizes: dict[str, int], impact: dict[str, int], mo
 async def test_impact_metrics_alone_are_a_post() -> None:
     """A bucket without toggles is sent, and is empty afterwards."""
     world, counted = World(), bucket({}, {"sales": 2})
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     assert [impact_names(post) for post in world.upstream.metrics] == [["sales"]]
     assert (world.upstream.names, counted.parts()) == ([[]], 0)
 
@@ -222,7 +220,7 @@ async def test_impact_metrics_alone_are_a_post() -> None:
 async def test_impact_metrics_fill_posts_after_the_toggles() -> None:
     """A metric is never split, because the real server forgets its values when samples with other labels come alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 0}, {"one": 1, "two": 9, "three": 2, "four": 2})
-    assert await world.sender.send(counted) is None
+    assert await world.sender.send(counted, world.answered) is None
     posts = [(list(post["bucket"]["toggles"]), impact_names(post)) for post in world.upstream.metrics]  # type: ignore[index]
     assert posts == [(["a", "b"], ["one"]), ([], ["two"]), ([], ["three", "four"])]
 
@@ -234,7 +232,7 @@ async def test_impact_metrics_that_are_refused_do_not_take_toggles_with_them() -
     for faults, taken, refused in ([wrong], [["a"]], ["sales"]), ([wrong, wrong], [], ["sales", "a"]):
         world, counted = World(), bucket({"a": 0}, {"sales": 1})
         world.upstream.faults = list(faults)
-        assert await world.sender.send(counted) is wrong
+        assert await world.sender.send(counted, world.answered) is wrong
         assert (world.upstream.names, world.refused, counted.parts()) == (taken, refused, 0)
         assert [impact_names(post) for post in world.upstream.attempts][:2] == [["sales"], []]
 
@@ -243,7 +241,7 @@ async def test_impact_metrics_that_are_refused_do_not_take_toggles_with_them() -
 async def test_a_post_with_impact_metrics_that_is_too_large_is_cut() -> None:
     """A metric that is too large alone is given up, and the rest is sent."""
     world, counted = World(Upstream(150), batch=100), bucket({"a": 0}, {"x" * 200: 1, "sales": 1})
-    assert await world.sender.send(counted) is not None
+    assert await world.sender.send(counted, world.answered) is not None
     assert (world.upstream.names, world.refused) == ([["a"], []], ["x" * 200])
     assert [impact_names(post) for post in world.upstream.metrics] == [[], ["sales"]]
 
