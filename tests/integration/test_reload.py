@@ -124,11 +124,8 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
     """It is used at once, without an ETag, also for usage metrics. The document is stored under its key for the next start."""
     token = tmp_path / "token"
     stored = tmp_path / "stored"
-    env = {
-        "UNLEASH_API_TOKEN": "",
-        "FLAGSVC_API_TOKEN_FILE": put(token, "*:development.former-api-token"),
-        "FLAGSVC_WORKERS": number,
-    }
+    former, present = (f"*:development.{each}-api-token" for each in ("former", "present"))
+    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, former), "FLAGSVC_WORKERS": number}
     env |= {"FLAGSVC_FETCH_INTERVAL": "600000", "FLAGSVC_STORAGE": stored.as_uri()}
     with our_proxy(upstream.url, **env, **QUICK) as proxy:
         upstream.wait(lambda: upstream.received(FEATURES))
@@ -139,16 +136,33 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
         proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 2, "storing it under the new token's name")
         assert proxy.get().status == 200 and proxy.program.stop() == 0
     first, second = upstream.received(FEATURES)
-    assert (first.headers["authorization"], second.headers["authorization"]) == (
-        former,
-        present,
-    )
+    assert (first.headers["authorization"], second.headers["authorization"]) == (former, present)
     assert "if-none-match" not in second.headers
     assert {seen.headers["authorization"] for seen in upstream.received(METRICS)} == {present}
     upstream.replies[FEATURES] = Reply(503)
-    fresh = {**env, "UNLEASH_API_TOKEN": "present-api-token"}
+    fresh = {**env, "UNLEASH_API_TOKEN": present}
     with our_proxy(upstream.url, **fresh) as proxy:
         assert list(proxy.toggles()) == ["first", "second"], "a restart begins with what the new token got"
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_token_that_may_be_for_other_flags(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """The present flags are served until the upstream has answered with it, to keys that both lists have."""
+    token, keys = tmp_path / "token", tmp_path / "keys"
+    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, "former-api-token"), "FLAGSVC_WORKERS": number}
+    env |= {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "both-key,former-key")}
+    asked = ("both-key", "former-key", "present-key")
+    with our_proxy(upstream.url, **env, **QUICK) as proxy:
+        proxy.program.wait(lambda: opens(proxy, "both-key") == {200}, "being ready")
+        upstream.replies[FEATURES] = Reply(503)
+        keys.write_text("both-key,present-key")
+        put(token, "present-api-token")
+        said = "an environment is not ready with its new options, the former one still answers"
+        proxy.program.wait(lambda: said in proxy.program.output(), "asking with the new token")
+        assert [opens(proxy, key) for key in asked] == [{200}, {401}, {503}]
+        del upstream.replies[FEATURES]
+        proxy.program.wait(lambda: opens(proxy, "present-key") == {200}, "taking the place")
+        assert [opens(proxy, key) for key in asked] == [{200}, {401}, {200}]
 
 
 @pytest.mark.parametrize("number", ["1", "2"])

@@ -43,8 +43,9 @@ class SupervisedTask:
 
     async def stop(self) -> None:
         """Cancel the task, wait until it has ended, and forget the body. So the object of the body is in no cycle any more."""
-        task, self._task, self._body = self._task, None, do_nothing
+        task, self._task = self._task, None
         if task is not None:
+            self._body = do_nothing
             task.cancel()
             await asyncio.wait([task])
 
