@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from flagsvc.cli import main
 from flagsvc.core.errors import ExtensionError
 from flagsvc.http.messages import Request, Response
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.application import ProxyRuntime
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing import words

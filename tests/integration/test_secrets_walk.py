@@ -18,8 +18,8 @@ import pytest
 
 from flagsvc import ConfigurationError, ProxyOptions, create_app
 from flagsvc.proxy.api.routes import ROUTES
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.application import ProxyRuntime
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing.commands import Called, CommandFolder

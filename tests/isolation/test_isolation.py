@@ -17,8 +17,8 @@ from random import Random
 import pytest
 
 from flagsvc.http.messages import Request, Response
-from flagsvc.proxy import token_lookups, upstream_sync
-from flagsvc.proxy.setup import ProxySetup
+from flagsvc.proxy.generations import feeds, lookups
+from flagsvc.proxy.generations.setup import ProxySetup
 from support.isolated_processes import Asked, OneProcess, Tables, View, Walked, WithWorkers
 from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
 
@@ -271,13 +271,13 @@ def test_nothing_crosses_from_one_environment_to_another(
     universe = Universe()
 
     def make_upstream(setup: ProxySetup) -> MarkedUpstream:
-        return MarkedUpstream(universe, upstream_sync.make_upstream_settings(setup))
+        return MarkedUpstream(universe, feeds.make_upstream_settings(setup))
 
     def make_session(setup: ProxySetup) -> MarkedSession:
         return MarkedSession(universe, setup.options.flagsvc_url)
 
-    monkeypatch.setattr(upstream_sync, "make_upstream", make_upstream)
-    monkeypatch.setattr(token_lookups, "make_session", make_session)
+    monkeypatch.setattr(feeds, "make_upstream", make_upstream)
+    monkeypatch.setattr(lookups, "make_session", make_session)
 
     async def main() -> Counter[str]:
         walk = Walk(seed, universe, lambda tables: kind(tables, monkeypatch))

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Request, Response
+from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import ConfigurationDocument, State
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup
-from flagsvc.proxy.upstream_sync import UpstreamSync
+from flagsvc.proxy.generations.feeds import UpstreamSync
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import Resolved
 from flagsvc.testing import FakeClock

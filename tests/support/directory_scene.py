@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from flagsvc import ProxyOptions
-from flagsvc.core.log import Throttle
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.token_directory import Admission, TokenDirectory
-from flagsvc.proxy.tokens import OwnSecrets, TokenGrant, TokenLookup, TokenScope, UnavailableError
+from flagsvc.proxy.generations.admission import Admission, TokenDirectory
+from flagsvc.proxy.generations.feeds import Feed
+from flagsvc.proxy.generations.setup import make_setup
+from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.bounds import answer_deadline
 from flagsvc.settings.upstreams import upstream_of_options
 from flagsvc.testing import FakeClock, RecordingLog
@@ -98,14 +99,13 @@ class DirectoryScene:
         self.places = {each.name: each for each in places}
         self.coming: list[Place] = []
         self.log, self.clock = RecordingLog(), FakeClock()
-        self.secrets = OwnSecrets(
-            ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed")
+        setup = make_setup(
+            ProxyOptions(flagsvc_url="https://one", flagsvc_api_token="own", client_keys="listed", logger=self.log)
         )
+        self.secrets = setup.own_secrets
         self.directory = TokenDirectory(
+            replace(setup, clock=self.clock),
             lambda: cast("dict[str, Feed]", self.places),
-            self.secrets,
-            self.log,
-            Throttle(self.clock, 600),
             lambda: cast("list[Feed]", self.coming),
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc import ProxyApp
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.upstream_sync import UpstreamSync
+from flagsvc.proxy.application import ProxyRuntime
+from flagsvc.proxy.generations.feeds import UpstreamSync
 
 
 def feeds(running: ProxyRuntime | ProxyApp) -> dict[str, UpstreamSync]:

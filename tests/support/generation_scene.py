@@ -12,10 +12,10 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.configuration.lifecycle import Event
-from flagsvc.proxy.environment import Environment, make_counters
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.generation import Generations
-from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
+from flagsvc.proxy.generations.environment import Environment, make_counters
+from flagsvc.proxy.generations.feeds import Feed
+from flagsvc.proxy.generations.generation import Generations
+from flagsvc.proxy.generations.setup import ProxySetup, make_setup, next_setup
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog, turns
 from support.evaluating import feature

@@ -26,11 +26,11 @@ from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import read_portable
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
-from flagsvc.proxy.upstream_sync import make_feature_filter
+from flagsvc.proxy.generations.feeds import make_feature_filter
+from flagsvc.proxy.generations.setup import ProxySetup, make_setup, next_setup
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS
@@ -289,7 +289,7 @@ class WithWorkers(Walked):
             return build_logger(self.log, level=level, as_json=False, clock=clock, secrets=secrets)
 
         # a log made in code cannot be given to workers
-        monkeypatch.setattr("flagsvc.proxy.setup.make_logger", make_logger)
+        monkeypatch.setattr("flagsvc.proxy.generations.setup.make_logger", make_logger)
         monkeypatch.setattr("flagsvc.process.serve_workers.start_worker", lambda sockets, end: self.spawn(end))
         # one that was killed is replaced without a pause
         monkeypatch.setattr("flagsvc.proxy.workers.pool.STEADY_S", 0.0)

@@ -9,7 +9,7 @@ from flagsvc import ProxyOptions
 from flagsvc.process.process import UvicornServer
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.serve_workers import ParentProcess
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.places import Resolved
 from flagsvc.testing import RecordingLog, turns

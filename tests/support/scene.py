@@ -170,7 +170,7 @@ class Scene:
     async def proxy(self, options: ProxyOptions, *, ready: bool = True) -> AsyncIterator[Proxy]:
         """Run the application until the block ends; unless told otherwise the block begins when it is ready."""
         with redirect_stderr(self.stderr), pytest.MonkeyPatch.context() as patch:
-            patch.setattr("flagsvc.proxy.setup.SystemClock", lambda: self.clock)
+            patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: self.clock)
             for bound in REAL_BOUNDS:
                 patch.setattr(bound, SECONDS)
             app = create_app(options)

@@ -123,7 +123,7 @@ async def token_proxy(upstream: FakeUpstream, *, ready: bool = True, **options: 
     """Run a proxy of this upstream until the block ends; unless told otherwise the block begins when it is ready."""
     clock, stderr = FakeClock(), io.StringIO()
     with redirect_stderr(stderr), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flagsvc.proxy.setup.SystemClock", lambda: clock)
+        patch.setattr("flagsvc.proxy.generations.setup.SystemClock", lambda: clock)
         for bound in REAL_BOUNDS:
             patch.setattr(bound, SECONDS)
         app = create_app(token_options(upstream, **options))

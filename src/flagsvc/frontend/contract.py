@@ -19,11 +19,10 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import OPTIONS, HttpError, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
 from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
-from flagsvc.proxy.scopes import ScopedHolder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.authorization import read_secret
 from flagsvc.server.api.call import ApiContext

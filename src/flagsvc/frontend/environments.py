@@ -14,11 +14,10 @@ from concurrent.futures import Executor
 from flagsvc.core.errors import DatabaseError
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.frontend.caller import unavailable
+from flagsvc.proxy.api.scopes import ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.prepare import Preparer
-from flagsvc.proxy.scoped_services import ScopedServices
-from flagsvc.proxy.scopes import ScopedHolder
 from flagsvc.server.api.asgi import run_in_pool
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.documents import DocumentQuery, Documents

@@ -19,7 +19,7 @@ from flagsvc.core.background import SupervisedTask
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.core.log import Logger
-from flagsvc.proxy.setup import what_decides_flags, what_decides_the_side
+from flagsvc.proxy.generations.setup import what_decides_flags, what_decides_the_side
 from flagsvc.settings.files import Files, look, special
 from flagsvc.settings.load import accepted
 from flagsvc.settings.option import Scope

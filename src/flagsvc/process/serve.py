@@ -20,7 +20,7 @@ from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
 from flagsvc.proxy.application import ProxyApp
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.options import ProxyOptions
 
 

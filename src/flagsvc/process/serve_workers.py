@@ -29,14 +29,13 @@ from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import present, readings
-from flagsvc.proxy.environment import Environment, make_shown_counters
-from flagsvc.proxy.generation import Generations
-from flagsvc.proxy.runtime import list_notices, make_directory
-from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
-from flagsvc.proxy.token_directory import Admission
-from flagsvc.proxy.token_lookups import TokenLookups
+from flagsvc.proxy.generations.admission import Admission, TokenDirectory
+from flagsvc.proxy.generations.environment import Environment, make_shown_counters
+from flagsvc.proxy.generations.feeds import UpstreamSync, make_feature_filter
+from flagsvc.proxy.generations.generation import Generations
+from flagsvc.proxy.generations.lookups import TokenLookups
+from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
 from flagsvc.proxy.tokens.book import digest_of
-from flagsvc.proxy.upstream_sync import UpstreamSync, make_feature_filter
 from flagsvc.proxy.workers.messages import EnvironmentOptions
 from flagsvc.proxy.workers.pool import WorkerPool
 from flagsvc.proxy.workers.process_metrics import collect_process_metrics
@@ -92,7 +91,9 @@ class ParentProcess:
             timeout_s=options.worker_timeout / 1000,
         )
         self.lookups = TokenLookups(setup, self.worker_pool.revoke_token, self.worker_pool.tell_valid_tokens)
-        self.directory = make_directory(setup, lambda: self.generations)
+        self.directory = TokenDirectory(
+            setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
+        )
         self.generations = Generations(
             setup,
             self.make_feed,
@@ -146,7 +147,7 @@ class ParentProcess:
     @cached_property
     def desk(self) -> Contract:
         """What answers at the operators' address: their service, and pages. The parent does, so that no worker is needed."""
-        from flagsvc.proxy.desk import make_desk  # most proxies have no such address
+        from flagsvc.proxy.pages.desk import make_desk  # most proxies have no such address
 
         return make_desk(self.generations, self.gather_counts)
 
@@ -222,7 +223,7 @@ class ParentProcess:
         for each in self.generations:
             if isinstance(each.feed, ParentFeed):
                 await each.feed.distribution.wait_settled()
-        print_notices(list_notices(self.generations), self.print_notice)
+        print_notices(self.generations.greeting(), self.print_notice)
 
 
 def describe(environment: Environment) -> EnvironmentOptions:

@@ -29,13 +29,12 @@ from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.environment import make_counters
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.generation import Generations
-from flagsvc.proxy.setup import ProxySetup, make_logger, make_part, make_setup
-from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.generations.admission import Admission
+from flagsvc.proxy.generations.environment import make_counters
+from flagsvc.proxy.generations.feeds import Feed, make_preparer
+from flagsvc.proxy.generations.generation import Generations
+from flagsvc.proxy.generations.setup import ProxySetup, make_logger, make_part, make_setup
 from flagsvc.proxy.tokens import TokenScope
-from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS

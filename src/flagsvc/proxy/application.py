@@ -11,15 +11,25 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import count
+from random import Random
 from typing import Self
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
+from flagsvc.http.metrics import Readings
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.proxy.runtime import ProxyRuntime, list_notices
-from flagsvc.proxy.setup import ProxySetup, make_setup, next_setup
+from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.generations.admission import TokenDirectory
+from flagsvc.proxy.generations.environment import make_shown_counters
+from flagsvc.proxy.generations.feeds import UpstreamSync
+from flagsvc.proxy.generations.generation import Generations
+from flagsvc.proxy.generations.lookups import TokenLookups
+from flagsvc.proxy.generations.setup import ProxySetup, make_setup, next_setup
 from flagsvc.settings.options import ProxyOptions, reloaded, with_values
 
 FIRST_REQUEST_S = 1.0
@@ -43,6 +53,44 @@ def without_admin_address(options: ProxyOptions) -> ProxyOptions:
     made = with_values(options, values)
     parts = tuple(each._replace(options=with_values(each.options, values)) for each in options.environments)
     return replace(made, environments=parts) if parts else made
+
+
+class ProxyRuntime:
+    """The parts of one application in one event loop. It takes over configurations and counts of a `previous` runtime."""
+
+    def __init__(self, setup: ProxySetup, previous: ProxyRuntime | None = None) -> None:
+        self.numbers = count()
+        self.lookups = TokenLookups(setup, lambda token: self.generations.revoke(token))
+        directory = TokenDirectory(
+            setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
+        )
+        self.generations = Generations(setup, self._make_feed, admit=directory, tokens=self.lookups)
+        former = {} if previous is None else {each.name: each.feed for each in previous.generations}
+        for environment in self.generations:
+            feed = former.get(environment.name)
+            if feed is not None:
+                environment.feed.inherit(feed)
+
+    def _make_feed(self, part: ProxySetup) -> UpstreamSync:
+        holder = Holder()
+        counters = make_shown_counters(part, holder)
+        return UpstreamSync(part, next(self.numbers), holder, counters, Random(), tokens=self.lookups.find(part))
+
+    @property
+    def service(self) -> Contract:
+        """What answers callers."""
+        return self.generations.entrance
+
+    @cached_property
+    def desk(self) -> Contract:
+        """What answers at the operators' address: their service, and pages."""
+        from flagsvc.proxy.pages.desk import make_desk  # most proxies have no such address
+
+        return make_desk(self.generations, self.read_counts)
+
+    async def read_counts(self) -> Readings:
+        """Return the present counters."""
+        return readings(self.generations.sources)
 
 
 class RunningProxy:
@@ -119,7 +167,7 @@ class ProxyApp:
 
     def greeting(self) -> list[Notice]:
         """Return the notices that the proxy is ready: one for each environment, with its toggles and where they came from."""
-        return list_notices(self._runtime.generations)
+        return self._runtime.generations.greeting()
 
     @property
     def service(self) -> Contract:

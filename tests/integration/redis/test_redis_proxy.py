@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.proxy.generations.feeds import make_storage
 from flagsvc.proxy.redis.stores import RedisStore, make_tls_context
-from flagsvc.proxy.upstream_sync import make_storage
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous, until

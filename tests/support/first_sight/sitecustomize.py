@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc.engine.options import CompileOptions
-from flagsvc.proxy import setup
 from flagsvc.proxy.extensions import Strategies
+from flagsvc.proxy.generations import setup
 from flagsvc.settings.options import ProxyOptions
 
 make = setup.make_compile_options

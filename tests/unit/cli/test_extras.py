@@ -11,7 +11,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.extras import EXTRAS
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.options import ProxyOptions
 from support.cli_helpers import ENOUGH, Flagsvc
 from support.fake_upstream import fake_upstream

@@ -15,11 +15,11 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.frontend import environments
 from flagsvc.frontend.environments import FrontendEnvironments
 from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api.scopes import ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
-from flagsvc.proxy.scopes import ScopedHolder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery

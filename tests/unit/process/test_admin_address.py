@@ -16,9 +16,8 @@ from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
 from flagsvc.process.admin_address import listening_notices, make_admin_address_server
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.application import create_app
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup
+from flagsvc.proxy.application import ProxyRuntime, create_app
+from flagsvc.proxy.generations.setup import ProxySetup, make_setup
 from support.aio import asynchronous
 from support.apps_options import options
 

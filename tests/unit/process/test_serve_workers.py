@@ -11,8 +11,8 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.serve_workers import ParentProcess
 from flagsvc.proxy.configuration.stores import NoStore
-from flagsvc.proxy.setup import make_setup
-from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.generations.admission import Admission
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.proxy.tokens import TokenBook, TokenGrant, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.workers.pool import WorkerPool
@@ -54,7 +54,7 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
             raise ConfigurationError(["no storage"])
         return NoStore()
 
-    monkeypatch.setattr("flagsvc.proxy.upstream_sync.make_storage", store)
+    monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", store)
     with pytest.raises(ConfigurationError, match="no storage"):
         await parent.apply_options(options(a={"client_keys": "new"}, b={}, c={"refresh_interval": 1}))
     assert parent.generations.setup is before and told == []
@@ -89,7 +89,7 @@ async def test_all_workers_learn_of_stored_tokens(monkeypatch: pytest.MonkeyPatc
     book.add("known", TokenGrant(False, TokenScope("e", None)), time())
     stored = MemoryTokens(b"".join(book.pack()))
     told: list[Sequence[str]] = []
-    monkeypatch.setattr("flagsvc.proxy.token_lookups.make_token_store", lambda setup: stored)
+    monkeypatch.setattr("flagsvc.proxy.generations.lookups.make_token_store", lambda setup: stored)
     monkeypatch.setattr(WorkerPool, "tell_valid_tokens", lambda pool, digests: told.append(digests))
     parent = ParentProcess(make_setup(options(a={"token_validation": "upstream"})), [], None)
     parent.generations.start()

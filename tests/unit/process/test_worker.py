@@ -15,7 +15,7 @@ from flagsvc.http.messages import Request, Response
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import portable_options
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.proxy.workers.link import ParentLink
 from flagsvc.proxy.workers.messages import EnvironmentOptions, Welcome
 from flagsvc.settings.options import ProxyOptions

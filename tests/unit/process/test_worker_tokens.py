@@ -11,7 +11,7 @@ from typing import Any
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.process.worker import ToldGenerations
-from flagsvc.proxy.service_finder import MAX_TRIES
+from flagsvc.proxy.generations.admission import MAX_TRIES
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.testing import turns

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.environment import AnyHolder, join_origins
+from flagsvc.proxy.generations.environment import AnyHolder, join_origins
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.generation_scene import GenerationScene, Given, ask, running, validate

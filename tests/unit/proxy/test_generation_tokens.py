@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy import scoped_services
+from flagsvc.proxy.api import scopes
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.service_finder import MAX_TRIES, ServiceFinder
-from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.generations.admission import MAX_TRIES, Admission, ServiceFinder
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from flagsvc.testing import turns
 from support.aio import asynchronous
@@ -143,7 +142,7 @@ async def no_more() -> None:
 @asynchronous
 async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tokens of one that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
-    monkeypatch.setattr(scoped_services, "MAX_SCOPED", 1)
+    monkeypatch.setattr(scopes, "MAX_SCOPED", 1)
     scene = Scene()
     of_b = OF_A._replace(scope=TokenScope("production", frozenset("b")))
     scene.admit.opened |= {"whole": ALL, "one": OF_A, "two": OF_A, "of-b": of_b}

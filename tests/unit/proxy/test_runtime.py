@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from flagsvc.http.metrics import measure
-from flagsvc.proxy import upstream_sync as module
 from flagsvc.proxy.api.samples import KEPT, divided
+from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.sources import BootstrapSource
 from flagsvc.proxy.configuration.stores import FileStore, NoStore
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup, next_setup
-from flagsvc.proxy.upstream_sync import make_bootstrap, make_storage, make_storage_key
+from flagsvc.proxy.generations import feeds as module
+from flagsvc.proxy.generations.feeds import make_bootstrap, make_storage, make_storage_key
+from flagsvc.proxy.generations.setup import make_setup, next_setup
 from flagsvc.proxy.usage import Reporter
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import until

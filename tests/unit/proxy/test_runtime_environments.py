@@ -11,10 +11,9 @@ from typing import Any, NoReturn
 import pytest
 
 from flagsvc import ConfigurationError, ExtensionError, create_app
-from flagsvc.proxy.runtime import ProxyRuntime, list_notices
-from flagsvc.proxy.setup import make_setup, next_setup
-from flagsvc.proxy.upstream_sync import UpstreamSync, make_storage_key
-from flagsvc.proxy.usage_storage import make_usage_key
+from flagsvc.proxy.application import ProxyRuntime
+from flagsvc.proxy.generations.feeds import UpstreamSync, make_storage_key, make_usage_key
+from flagsvc.proxy.generations.setup import make_setup, next_setup
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
 from support.aio import asynchronous, until
@@ -67,7 +66,7 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
     await made.generations.wait_ready()
     await until(lambda: feeds(made)["b"].is_ready and feeds(made)["a"].is_ready)
     assert [toggles(each) for each in feeds(made).values()] == [["toggle-a"], ["toggle-b"], []]
-    assert [notice.event for notice in list_notices(made.generations)] == [
+    assert [notice.event for notice in made.generations.greeting()] == [
         f"flagsvc ready: {name}: 1 toggle from {(tmp_path / name).as_uri()}.json" for name in "ab"
     ]
     assert made.generations.readiness.find_objection() == ""
@@ -179,7 +178,7 @@ async def test_an_environment_that_cannot_be_made(tmp_path: Path, monkeypatch: p
     async with app:
         await app.ready(20)
         before = app.options
-        monkeypatch.setattr("flagsvc.proxy.upstream_sync.make_storage", refuse)
+        monkeypatch.setattr("flagsvc.proxy.generations.feeds.make_storage", refuse)
         given = {"a": {"client_keys": "new"}, "b": {}}
         with pytest.raises(ConfigurationError, match="no storage"):
             app.renew(options(tmp_path, given))

@@ -6,11 +6,11 @@ from typing import Any
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import GET, Request, Response
+from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup, next_setup
+from flagsvc.proxy.generations.feeds import UpstreamSync
+from flagsvc.proxy.generations.setup import make_setup, next_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenScope
-from flagsvc.proxy.upstream_sync import UpstreamSync
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import turns
 from support.aio import asynchronous

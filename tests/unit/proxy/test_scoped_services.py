@@ -8,14 +8,13 @@ import pytest
 
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Request, Response
-from flagsvc.proxy import scoped_services
+from flagsvc.proxy.api import scopes
 from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.scopes import ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
-from flagsvc.proxy.environment import make_counters
-from flagsvc.proxy.scoped_services import ScopedServices
-from flagsvc.proxy.scopes import ScopedHolder
-from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.generations.environment import make_counters
+from flagsvc.proxy.generations.setup import make_setup
 from support.aio import asynchronous
 from support.apps_options import options
 from support.evaluating import feature
@@ -62,7 +61,7 @@ class Scene:
 @pytest.fixture(name="scene")
 def _scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     """Return services of which there are at most three."""
-    monkeypatch.setattr(scoped_services, "MAX_SCOPED", MOST)
+    monkeypatch.setattr(scopes, "MAX_SCOPED", MOST)
     return Scene()
 
 

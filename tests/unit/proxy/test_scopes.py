@@ -11,8 +11,8 @@ import pytest
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
+from flagsvc.proxy.api.scopes import ScopedHolder
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
-from flagsvc.proxy.scopes import ScopedHolder
 from support.evaluating import feature, toggles
 
 FEATURES = [feature("a", project="p"), feature("b", project="q"), feature("c"), feature("d", project=7)]

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError, ExtensionError
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.setup import (
+from flagsvc.proxy.generations.setup import (
     RENAMED,
     make_setup,
     next_setup,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.token_directory import REMEDY
+from flagsvc.proxy.generations.admission import REMEDY
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from support.aio import asynchronous
 from support.directory_scene import DirectoryScene, FakeLookup, Place, grant, name_of

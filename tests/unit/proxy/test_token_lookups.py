@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.setup import ProxySetup, make_setup
-from flagsvc.proxy.token_lookups import TokenLookups, make_token_store
+from flagsvc.proxy.generations.lookups import TokenLookups, make_token_store
+from flagsvc.proxy.generations.setup import ProxySetup, make_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.settings.options import ProxyOptions

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy import token_storage as module
 from flagsvc.proxy.configuration.stores import FileStore, NoStore
-from flagsvc.proxy.token_storage import ProviderTokenStore
+from flagsvc.proxy.generations import lookups as module
+from flagsvc.proxy.generations.lookups import ProviderTokenStore
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import asynchronous
 from support.plain_store import PlainStore

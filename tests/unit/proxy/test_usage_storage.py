@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, NoStore, SingleRecordStore
-from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup
-from flagsvc.proxy.usage_storage import make_record_store, make_unsent_usage, make_usage_key
+from flagsvc.proxy.generations.feeds import make_record_store, make_unsent_usage, make_usage_key
+from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.testing import MemoryRecordStore, MemoryStore
 from support.apps_options import options
 from support.environments import only

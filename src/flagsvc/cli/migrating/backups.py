@@ -20,7 +20,7 @@ from flagsvc.engine.compile import compile_document
 from flagsvc.engine.options import CompileOptions
 from flagsvc.proxy.configuration import file_path, is_file_url
 from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
-from flagsvc.proxy.upstream_sync import make_storage_key
+from flagsvc.proxy.generations.feeds import make_storage_key
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS

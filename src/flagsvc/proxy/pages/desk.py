@@ -9,17 +9,24 @@ from typing import Final
 from flagsvc.core.log import locate_error
 from flagsvc.http import http_errors
 from flagsvc.http.call import FETCH_SITE, KEY, Call, FunctionHandler
+from flagsvc.http.client.addresses import shown
 from flagsvc.http.contract import Contract
 from flagsvc.http.first_page import LONGEST, qualities
 from flagsvc.http.messages import GET, HEAD, POST, Headers, HttpError, Request, Response
+from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import FORM, parse_form
 from flagsvc.pages.headers import PAGE_HEADERS, READ_HEADERS, is_own_request
+from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
+from flagsvc.proxy.generations.feeds import UpstreamSync
+from flagsvc.proxy.generations.generation import Generations
+from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.pages.access import Access
 from flagsvc.proxy.pages.page import (
     FILES,
     PAGES,
     SEE_OTHER,
+    TEMPLATES,
     PageCall,
     PageRow,
     Redirect,
@@ -29,7 +36,9 @@ from flagsvc.proxy.pages.page import (
     respond_file,
     respond_redirect,
 )
-from flagsvc.proxy.pages.scene import Scene
+from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.pages.rows import make_rows
+from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 STATIC: Final = "static"
 ALLOWED: Final[Headers] = [(b"allow", b"GET, HEAD, POST")]
@@ -214,3 +223,48 @@ def find_file(call: PageCall) -> Response:
     if found is None:
         return respond_error(call, 404, "there is no such file", [])
     return respond_file(call.head, found)
+
+
+def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
+    """Return the contract of the operators' address: the service for operators, and pages unless the option is off.
+
+    `read_counts` returns the counters of all processes that answer callers.
+    """
+    setup, service = generations.setup, generations.operators
+    options = setup.options
+    if options.admin_address is None or not options.admin_pages:
+        return service
+    tries, trust = SignInTries(setup.clock, service.reached), TrustedProxies(options.trust_proxy)
+    access = Access(options.admin_address, options.admin_page_keys, setup.clock, tries, trust)
+    scene = Scene(
+        app_name=setup.identity.app_name,
+        instance=setup.identity.instance_id,
+        clock=setup.clock,
+        log=setup.service_log,
+        secrets=setup.secrets,
+        readiness=service.readiness,
+        workers=generations.sources.worker_pool,
+        list_environments=lambda: {
+            each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
+        },
+        read_counts=read_counts,
+        resolved=setup.resolved,
+        started=setup.clock.now(),
+    )
+    TEMPLATES.load()
+    return PagesContract(service, scene, access, make_rows(scene, access), service.settings.base_path)
+
+
+def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:
+    """Return what the pages show of an environment."""
+    return ShownEnvironment(
+        name=setup.name,
+        upstream=shown(setup.options.flagsvc_url),
+        holder=feed.holder,
+        notes=feed.poller.notes,
+        asked=feed.counters,
+        changes=feed.changes,
+        settings=setup.service_settings,
+        compile_options=setup.compile_options,
+        enrichers=setup.enrichers.functions,
+    )

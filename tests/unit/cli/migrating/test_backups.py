@@ -14,7 +14,7 @@ from flagsvc.cli.migrating.migration import Migration, read_options
 from flagsvc.cli.migrating.reference import translate_reference
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
-from flagsvc.proxy.upstream_sync import make_storage_key
+from flagsvc.proxy.generations.feeds import make_storage_key
 from flagsvc.settings.options import ProxyOptions
 
 ONE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:development.s3cret"}

@@ -27,21 +27,27 @@ from typing import Any, NamedTuple
 
 from flagsvc.core.background import wait_for_first
 from flagsvc.core.log import locate_error
+from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
 from flagsvc.proxy.api.readiness import EnvironmentsReadiness
 from flagsvc.proxy.api.router import Entrance, Router
 from flagsvc.proxy.api.samples import count_former, readings
+from flagsvc.proxy.api.scopes import ScopedServices
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import FormerCounts, Loops, SingleProcess, Sources, TokenStatus, WorkerProcesses
-from flagsvc.proxy.environment import AnyHolder, Environment, Services, make_admin_address_service, make_counters
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.scoped_services import ScopedServices
-from flagsvc.proxy.service_finder import AdmitToken, ServiceFinder
-from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, with_keys_of_both
-from flagsvc.proxy.token_directory import Admission
+from flagsvc.proxy.generations.admission import Admission, AdmitToken, ServiceFinder
+from flagsvc.proxy.generations.environment import (
+    AnyHolder,
+    Environment,
+    Services,
+    make_admin_address_service,
+    make_counters,
+)
+from flagsvc.proxy.generations.feeds import Feed
+from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, with_keys_of_both
 
 
 class Generation(NamedTuple):
@@ -132,6 +138,14 @@ class Generations:
         """Return the environments that answer."""
         return iter(self.current.environments.values())
 
+    def feeds_by_name(self) -> dict[str, Feed]:
+        """Return the upstream sides of the environments that answer, by name."""
+        return {each.name: each.feed for each in self}
+
+    def waiting_feeds(self) -> list[Feed]:
+        """Return the upstream sides that have no configuration yet, while other environments have their places."""
+        return [each.feed for each in self.current.waiting.values()]
+
     @property
     def feeds(self) -> list[Feed]:
         """The upstream sides of those, and of those that wait for their places."""
@@ -141,6 +155,13 @@ class Generations:
     def looks_up_tokens(self) -> bool:
         """Whether any environment accepts tokens that no option lists."""
         return any(each.looks_up_tokens for each in (*self, *self.wanted))
+
+    def greeting(self) -> list[Notice]:
+        """Return a notice for each environment that is ready."""
+        ready = [each for each in self if each.feed.is_ready]
+        return [
+            Notice(f"flagsvc ready: {f'{each.name}: ' if each.name else ''}{each.feed.summary()}") for each in ready
+        ]
 
     @cached_property
     def operators(self) -> Service:

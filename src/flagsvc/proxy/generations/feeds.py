@@ -1,15 +1,10 @@
-"""The upstream side of a proxy: fetches, stores and replaces the configuration, and sends usage metrics.
-
-    source ─→ poller ─→ holder        counters ─→ reporter ─→ upstream
-                 └→ document storage
-
-If the upstream is a file, there is no registration and no usage report. It also needs no storage, since the file survives a
-restart.
-"""
+"""Where an environment gets its configuration from, and where its usage metrics go: its upstream side, in one event loop."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -17,29 +12,114 @@ from random import Random
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import is_included
-from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, file_path, is_file_url
+from flagsvc.http.client.addresses import shown
+from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import (
     DocumentStorage,
+    FileRecordStore,
     FileStore,
     NoStore,
+    SingleRecordStore,
     StorageProvider,
     StorageServer,
     storage_at,
     storage_key,
 )
 from flagsvc.proxy.configuration.stores.provider import run_in_thread
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.setup import ProxySetup, make_trust
+from flagsvc.proxy.generations.setup import ProxySetup, make_trust
 from flagsvc.proxy.tokens import TokenLookup
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
-from flagsvc.proxy.usage import Reporter, UsageCounters
-from flagsvc.proxy.usage_storage import make_unsent_usage
+from flagsvc.proxy.usage import RecordStore, Reporter, UnsentUsage, UsageCounters
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions, with_values
 from flagsvc.settings.storage import server_at
+from flagsvc.settings.tokens import read_scope
+from flagsvc.settings.upstreams import upstream_of_options
+
+ORIGINS: dict[str, str] = {
+    State.COLD: "nowhere",
+    State.RESTORED: "storage, the upstream has not answered yet",
+    State.BOOTSTRAPPED: "the bootstrap document, the upstream has not answered yet",
+}
+"""State → where the configuration came from, in words. In any other state it came from the upstream."""
+
+
+class Feed:
+    """Fills `holder` and takes the counts of `counters`. Its `number` is never that of another feed of the process.
+
+    `setup` is the setup that it was made with. A later generation with the same upstream side has the same feed. `token` is the
+    token that the upstream is asked with, and `upstream_id` the identity of the upstream: its address, and what else decides who
+    answers there, and as whose. `tokens` looks up tokens of callers; None if only listed keys are accepted.
+    """
+
+    def __init__(self, setup: ProxySetup, number: int, holder: Holder, counters: UsageCounters) -> None:
+        self.setup = setup
+        self.name = setup.name
+        self.number = number
+        self.holder = holder
+        self.counters = counters
+        self.token = setup.options.flagsvc_api_token
+        self.upstream_id = upstream_of_options(setup.options)
+        self.tokens: TokenLookup | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a configuration."""
+        return self.holder.is_ready
+
+    @property
+    def project(self) -> str | None:
+        """The only project of its flags; None or empty for all that its token opens."""
+        return self.setup.options.project_name
+
+    def start(self) -> None:
+        """Start, in the running loop."""
+
+    async def stop(self) -> None:
+        """Stop, and send the last usage metrics."""
+
+    def use_token(self, token: str) -> None:
+        """Use another token of the same scope for the upstream from now on."""
+
+    def inherit(self, previous: Feed) -> None:
+        """Take over the configuration of a feed in another event loop, and the counts that it has not sent."""
+        served, document = previous.holder.current, previous.holder.document
+        if served is not None and document is not None:
+            self.holder.replace(served, document, previous.holder.problems, previous.holder.odd)
+            self.holder.checked_at, self.holder.last_fetch_ms = (
+                previous.holder.checked_at,
+                previous.holder.last_fetch_ms,
+            )
+        own = previous.counters.drain()
+        for bucket in (*([] if own is None else [own]), *previous.counters.drain_sources()):
+            self.counters.merge(bucket)
+        for source, registration in previous.counters.take_registrations().items():
+            self.counters.register(source, registration)
+
+    def poll_now(self) -> None:
+        """Poll the upstream now, also within a pause that it has asked for."""
+
+    def check_tokens(self) -> None:
+        """Ask the upstream again about every known token of callers, also within a pause."""
+
+    def restarts(self) -> dict[str, int]:
+        """Return how often each loop was restarted after an unexpected failure, by name."""
+        return {}
+
+    def storage_errors(self) -> int | None:
+        """Return how often a request to the storage server failed; None without such a server."""
+        return None
+
+    def summary(self) -> str:
+        """Return a text with the number of served toggles and where they came from."""
+        served = self.holder.current
+        count = 0 if served is None else len(served.names)
+        origin = ORIGINS.get(self.holder.state) or shown(self.setup.options.flagsvc_url)
+        return f"{count} toggle{'' if count == 1 else 's'} from {origin}"
+
 
 STOP_S = 8.0
 """The most seconds that stopping may take, including the last usage metrics and the last write to storage."""
@@ -293,3 +373,55 @@ def make_storage_key(options: ProxyOptions, name: str = "") -> str:
 def caller_of(options: ProxyOptions) -> str:
     """Return what decides the answer of an upstream that reads no token: the names in the headers."""
     return f"{options.flagsvc_instance_id} {upstream_name(options)}" if is_gitlab(options.flagsvc_url) else ""
+
+
+def make_unsent_usage(setup: ProxySetup, provider: StorageProvider) -> UnsentUsage | None:
+    """Return the store of unsent usage metrics, or None if nothing is stored."""
+    options = setup.options
+    key = make_usage_key(options, setup.name)
+    record_store = make_record_store(provider, key, options.flagsvc_instance_id)
+    # not shorter than the timeout: a request that is being sent must end before the record is written again
+    interval_ms = max(options.metrics_interval, options.upstream_timeout)
+    if record_store is None:
+        return None
+    return UnsentUsage(record_store, clock=setup.clock, log=setup.log, interval_ms=interval_ms)
+
+
+def make_usage_key(options: ProxyOptions, name: str = "") -> str:
+    """Return the name under which unsent counts are stored: a digest of the options that decide where the upstream adds them.
+
+    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has one.
+    So counts that wait because a token is no longer accepted are sent with its replacement. `name` is that of the environment, if
+    there are several in the process: no environment sends the counts of another one.
+    """
+    token = options.flagsvc_api_token
+    identity = [
+        "usage",
+        options.flagsvc_url,
+        scope_of(token) or token,
+        options.flagsvc_app_name,
+        *([name] if name else []),
+    ]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
+
+
+def scope_of(token: str) -> str:
+    """Return the part of a token that is not secret, `project:environment.`; an empty text if it has none."""
+    named = read_scope(token)
+    return "" if named is None else named.prefix
+
+
+def make_record_store(provider: StorageProvider, key: str, instance_id: str) -> RecordStore | None:
+    """Return the store of usage records in a storage; None if nothing is stored.
+
+    A provider with a method `record_store(key)` returns its own; any other provider keeps a single record.
+    """
+    if isinstance(provider, NoStore):
+        return None
+    if isinstance(provider, FileStore):
+        return FileRecordStore(provider.folder, key)
+    own = getattr(provider, "record_store", None)
+    if own is not None:
+        record_store: RecordStore = own(key)
+        return record_store
+    return SingleRecordStore(provider, key, instance_id)

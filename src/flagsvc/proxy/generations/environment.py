@@ -17,14 +17,13 @@ from flagsvc.proxy.api.dialects.dialect import FindTokens
 from flagsvc.proxy.api.operations import ADMIN
 from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.feed import Feed
-from flagsvc.proxy.scoped_services import SCOPED_CACHE_SHARE
-from flagsvc.proxy.scopes import ScopedHolder
-from flagsvc.proxy.setup import ProxySetup
+from flagsvc.proxy.generations.feeds import Feed
+from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import UsageSums
 from flagsvc.settings.network import Origin
