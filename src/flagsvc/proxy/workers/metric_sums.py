@@ -60,11 +60,12 @@ class NewReadings:
 
 def places_of(sources: Sources) -> Iterator[tuple[Labels, Sequence[StatusCounts]]]:
     """Yield the request counts of each environment with its label; those of a single environment without a label."""
-    if sources.environments is None:
+    parts = {} if sources.environments is None else sources.environments()
+    if not parts or "" in parts:
         yield (), sources.status_counts
         return
     yield ("",), sources.status_counts
-    for name, part in sources.environments().items():
+    for name, part in parts.items():
         yield (name,), part.status_counts
 
 

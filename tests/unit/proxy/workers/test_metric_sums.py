@@ -117,3 +117,11 @@ def test_new_requests_of_environments() -> None:
     del parts["a"]
     of_a.add(200)
     assert fresh.take_new() == {}
+
+
+def test_new_requests_of_a_single_environment() -> None:
+    """They have no label, and each is told once, although the process counts them, too."""
+    counts = StatusCounts("GET", "/proxy")
+    fresh = NewReadings(sources(counts)._replace(environments=lambda: {"": sources(counts)}))
+    counts.add(200)
+    assert fresh.take_new() == {COUNTER: 1}
