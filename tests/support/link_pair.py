@@ -18,7 +18,7 @@ from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
-from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
+from flagsvc.proxy.workers.link import LinkedFeed, ParentLink
 from flagsvc.testing import FakeClock, RecordingLog
 
 ENVIRONMENTS = [messages.EnvironmentOptions(0, "", {"client_keys": ["a"]})]
@@ -77,17 +77,17 @@ class Pair:
         self.counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
         self.tally = StatusCounts("GET", "/proxy")
         self.link = ParentLink(worker=1, log=self.log, clock=self.clock)
-        self.link.add_environment(0, LinkedEnvironment(self.holder, self.counters, PREPARE))
+        self.link.add_feed(0, LinkedFeed(self.holder, self.counters, PREPARE))
         self.received: list[messages.Message] = []
         self.parent: Channel[messages.WorkerMessage] = Channel(
             messages.decode_worker_message, lambda message, _: self.received.append(message)
         )
 
-    def add(self, number: int) -> LinkedEnvironment:
+    def add(self, number: int) -> LinkedFeed:
         """Add another environment to the link."""
         counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
-        made = LinkedEnvironment(Holder(), counters, PREPARE)
-        self.link.add_environment(number, made)
+        made = LinkedFeed(Holder(), counters, PREPARE)
+        self.link.add_feed(number, made)
         return made
 
     def sources(self) -> Sources:

@@ -164,7 +164,7 @@ class PoolScene:
         """Add an environment to the pool; return its number. No worker serves it yet."""
         number = len(self.distributions)
         self.every_counters.append(UsageCounters(dict, self.clock.now))
-        self.distributions.append(self.worker_pool.add_environment(number, self.every_counters[number], self.log))
+        self.distributions.append(self.worker_pool.add_feed(number, self.every_counters[number], self.log))
         return number
 
     async def reload(self, *environments: messages.EnvironmentOptions) -> None:

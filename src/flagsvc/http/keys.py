@@ -29,13 +29,8 @@ class KeySet:
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self.digests: set[bytes] = set()
+        self.digests: Final = {salted(key.encode("utf-8", "surrogateescape")) for key in keys}
         self.added: set[bytes] = set()
-        self.replace(keys)
-
-    def replace(self, keys: Iterable[str]) -> None:
-        """Accept only these keys of the options from now on."""
-        self.digests = {salted(key.encode("utf-8", "surrogateescape")) for key in keys}
 
     def contains(self, key: bytes) -> bool:
         """Return whether `key`, as received in the header, is one of the keys.
@@ -54,17 +49,10 @@ class Keys:
     """The key sets of one application: client keys, server-side tokens, and both together."""
 
     def __init__(self, client: Iterable[str], server: Iterable[str]) -> None:
-        self.client: KeySet = KeySet(())
-        self.server: KeySet = KeySet(())
-        self.either: KeySet = KeySet(())
-        self.replace(client, server)
-
-    def replace(self, client: Iterable[str], server: Iterable[str]) -> None:
-        """Accept only these keys and tokens from now on."""
         clients, servers = list(client), list(server)
-        self.client.replace(clients)
-        self.server.replace(servers)
-        self.either.replace(clients + servers)
+        self.client: Final = KeySet(clients)
+        self.server: Final = KeySet(servers)
+        self.either: Final = KeySet(clients + servers)
 
     def add(self, key: bytes, server: bool) -> None:
         """Also accept this key: as a server-side token, or as a client key."""

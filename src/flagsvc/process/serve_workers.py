@@ -53,16 +53,16 @@ class ParentFeed(UpstreamSync):
         holder = SharedHolder()
         counters = make_shown_counters(setup, holder)
         self._worker_pool = worker_pool
-        self.distribution = holder.distribution = worker_pool.add_environment(number, counters, setup.log)
+        self.distribution = holder.distribution = worker_pool.add_feed(number, counters, setup.log)
         compiler, wanted = Compiler(setup.compile_options), make_feature_filter(setup.options)
         prepare = SharedPreparer(compiler, wanted, self.distribution)
         super().__init__(setup, number, holder, counters, Random(), prepare, lookups.find(setup))
 
     async def stop(self) -> None:
-        """Wait until the workers have sent their last counts, and stop."""
+        """Wait until the workers have sent their last counts, but for one that is late, and stop."""
         await self._worker_pool.wait_reloaded()
         await super().stop()
-        self._worker_pool.forget_environment(self.number)
+        self._worker_pool.forget_feed(self.number)
 
 
 class ParentProcess:
@@ -127,7 +127,7 @@ class ParentProcess:
         try:
             return ParentFeed(setup, number, self.worker_pool, self.lookups)
         except BaseException:
-            self.worker_pool.forget_environment(number)
+            self.worker_pool.forget_feed(number)
             raise
 
     async def look_up_tokens(self, tokens: Sequence[str], network: bytes, seconds: float) -> Mapping[str, Admission]:
@@ -138,7 +138,7 @@ class ParentProcess:
         return found
 
     def tell_workers(self) -> None:
-        """Have the workers serve the environments that are wanted now. Those in `former` answer until these are ready."""
+        """Have the workers serve what the options say. A worker that starts now also gets the environments that still answer."""
         self.worker_pool.use_environments(
             list(map(describe, self.generations.wanted)),
             [describe(each) for each in self.generations if each.name in self.generations.current.waiting],

@@ -38,7 +38,7 @@ from flagsvc.proxy.tokens import TokenScope
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS
-from flagsvc.proxy.workers.link import LinkedEnvironment, ParentLink
+from flagsvc.proxy.workers.link import LinkedFeed, ParentLink
 from flagsvc.proxy.workers.parent_tokens import ParentTokens
 from flagsvc.settings.options import ProxyOptions, secrets_of
 
@@ -104,11 +104,11 @@ class WorkerFeed(Feed):
         super().__init__(setup, number, holder, make_counters(setup, holder))
         self.ended = asyncio.Event()
         self._link = link
-        link.add_environment(number, LinkedEnvironment(holder, self.counters, make_preparer(setup)))
+        link.add_feed(number, LinkedFeed(holder, self.counters, make_preparer(setup)))
 
     async def stop(self) -> None:
         """Send the last counts."""
-        self._link.remove_environment(self.number)
+        self._link.remove_feed(self.number)
         self.ended.set()
 
 
@@ -137,7 +137,10 @@ def to_admission(opened: messages.TokenOpened) -> Admission:
 
 
 class ToldGenerations:
-    """The generations of a worker: as the parent tells them."""
+    """The generations of a worker: as the parent tells them.
+
+    Of two environments with one name, a worker that starts has the former one first, which answers until the other one can.
+    """
 
     def __init__(self, setup: ProxySetup, link: ParentLink, welcome: messages.Welcome) -> None:
         self._link = link

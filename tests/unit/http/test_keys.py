@@ -47,34 +47,22 @@ def test_keys_are_not_kept() -> None:
     assert "very-secret-key" not in repr(ring)
 
 
-def test_a_ring_whose_keys_are_replaced() -> None:
-    """After `replace` the set contains only the new keys."""
-    ring = KeySet(["old"])
-    ring.replace(["new"])
-    assert ring.contains(b"new") and not ring.contains(b"old")
-
-
 def test_the_rings_of_an_application() -> None:
-    """Client keys and server tokens are separate sets, and `either` contains both. This holds after `replace` too."""
+    """Client keys and server tokens are separate sets, and `either` contains both."""
     keys = Keys(["client"], ["server"])
     rings = (keys.client, keys.server, keys.either)
     assert [ring.contains(b"client") for ring in rings] == [True, False, True]
     assert [ring.contains(b"server") for ring in rings] == [False, True, True]
-    keys.replace((key for key in ["other"]), ())
-    assert [ring.contains(b"other") for ring in rings] == [True, False, True]
-    assert not any(ring.contains(key) for ring in rings for key in (b"client", b"server"))
 
 
 def test_keys_that_are_added() -> None:
-    """A key that is added opens what its kind opens until it is removed. It stays when the options are reloaded."""
+    """A key that is added opens what its kind opens until it is removed."""
     keys = Keys(["client"], ["server"])
     rings = (keys.client, keys.server, keys.either)
     keys.add(b"app", server=False)
     keys.add(b"backend", server=True)
     assert [ring.contains(b"app") for ring in rings] == [True, False, True]
     assert [ring.contains(b" backend\t") for ring in rings] == [False, True, True]
-    keys.replace(["other"], [])
-    assert [ring.contains(b"app") for ring in rings] == [True, False, True]
     for key in (b"app", b"backend", b"nobody"):
         keys.remove(key)
         assert not any(ring.contains(key) for ring in rings)

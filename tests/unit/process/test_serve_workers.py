@@ -40,14 +40,14 @@ async def test_an_environment_that_cannot_be_made(monkeypatch: pytest.MonkeyPatc
     pool = parent.worker_pool
     forgotten: list[int] = []
     told: list[object] = []
-    forget = pool.forget_environment
+    forget = pool.forget_feed
 
     def note(number: int) -> None:
         forgotten.append(number)
         forget(number)
 
     monkeypatch.setattr(pool, "use_environments", lambda *wanted: told.append(wanted))
-    monkeypatch.setattr(pool, "forget_environment", note)
+    monkeypatch.setattr(pool, "forget_feed", note)
 
     def store(given: ProxyOptions) -> NoStore:
         if given.refresh_interval == 1:

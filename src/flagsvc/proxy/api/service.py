@@ -49,7 +49,7 @@ class Service(Contract):
     `holder` is read once per request, and `usage` counts look-ups. `random` draws sessions and seeds; by default the system
     seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
     there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
-    `rows` are the routes, and those of `dialects` are answered by their dialect. `keys` may be replaced while the service runs.
+    `rows` are the routes, and those of `dialects` are answered by their dialect.
 
     The service of an environment limits callers together with `shared`, the service of the process.
     """

@@ -4,15 +4,17 @@
                               │
               feeds: kept where the upstream side is the same, else new
 
-A generation never changes. The next one is made beside it and takes its place between two requests. Three rules hold
-(behaviour: Changes without a restart; Several environments):
+The environments and the listed keys of a generation never change. The next one is made beside it and takes its place between
+two requests. Three rules hold (behaviour: Changes without a restart; Several environments):
 
-- Keys that are taken away open nothing from the moment the options are known, whatever else is waited for.
-- New keys never open the flags that an environment had before.
-- Options that are refused change nothing.
+- Keys that are taken away open nothing from the moment the options are known, whatever else is waited for. With workers, each
+  process keeps this rule from the moment it is told; the parent waits some seconds for all to say that they do.
+- New keys never open the flags of another upstream side: not those that an environment had before.
+- Options that are refused change nothing that answers.
 
 An environment with another upstream side waits for its first configuration. Until then the environment of the generation before
-keeps its place, and only the keys that both list open it. So each first configuration makes a generation, too.
+keeps its place, and only the keys that both list open it. So each first configuration makes a generation, too. Keys that are
+replaced are accepted for a while longer (keyOverlap): `process/reload.py` adds them, and here they are keys like others.
 
 The same class serves the only process, the parent of workers, and each worker. They differ in their feeds.
 """
@@ -53,8 +55,9 @@ from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, wit
 class Generation(NamedTuple):
     """What answers callers: environments by name, and what passes requests on to them.
 
-    `waiting` are environments without a configuration, while others have their places. `service` answers what belongs to no
-    environment. Without a `router`, it is the service of the only environment and answers everything.
+    `waiting` are environments without a configuration whose places others have until then; an added environment has a place at
+    once. `service` answers what belongs to no environment. Without a `router`, it is the service of the only environment and
+    answers everything.
     """
 
     environments: Mapping[str, Environment]

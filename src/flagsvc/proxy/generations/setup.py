@@ -151,9 +151,9 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
 
 
 def next_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
-    """Return the setup of a process whose options are these now. The loggers mask the new keys as well.
+    """Return the setup of a process whose options are these now. The setup of an environment that has not changed is the same.
 
-    The setup of an environment that has not changed is the same object. Raises what `make_setup` does.
+    Raises what `make_setup` does. The secrets are masked and kept from other upstreams from now on, also if it raises.
     """
     setup.secrets.add(secrets_of(options))
     setup.own_secrets.add(options)
@@ -176,7 +176,8 @@ def make_part(process: ProxySetup, name: str, options: ProxyOptions, number: int
         log, service_log = log.bind(environment=name), service_log.bind(environment=name)
     strategies, enrichers = find_extensions(process, options)
     if number is None:
-        make_trust(options).check()
+        if known is None or known.side != side:
+            make_trust(options).check()
         if all(strategies is not each.strategies for each in (process, *process.environments)):
             warn_of_names(strategies, log)
     return replace(

@@ -36,7 +36,7 @@ Command = messages.Adopt | messages.Release | messages.Drain
 """The messages that `WorkerCommands` carries out in their order."""
 
 
-class LinkedEnvironment:
+class LinkedFeed:
     """One environment of a worker: `holder` is filled, `counters` are sent, and `prepare` compiles its documents."""
 
     def __init__(self, holder: Holder, counters: UsageCounters, prepare: Preparer) -> None:
@@ -74,7 +74,7 @@ class ParentLink:
 
     def __init__(self, *, worker: int, log: Logger, clock: Clock) -> None:
         self.channel: Channel[messages.ParentMessage] = Channel(messages.decode_parent_message, self._receive_message)
-        self._environments: dict[int, LinkedEnvironment] = {}
+        self._environments: dict[int, LinkedFeed] = {}
         self._worker = worker
         self._log = log
         self._sources: Sources | None = None
@@ -102,12 +102,12 @@ class ParentLink:
         self._is_send_scheduled = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def add_environment(self, number: int, environment: LinkedEnvironment) -> None:
+    def add_feed(self, number: int, environment: LinkedFeed) -> None:
         """Fill the holder of an environment, and send its counts."""
         self._environments[number] = environment
         environment.counters.on_report = self._schedule_send
 
-    def remove_environment(self, number: int) -> None:
+    def remove_feed(self, number: int) -> None:
         """Send the last counts of an environment, and forget it."""
         self._send_counts()
         del self._environments[number]
@@ -256,14 +256,14 @@ class ParentLink:
             else:
                 commands.drain()
 
-    async def _prepare_document(self, environment: LinkedEnvironment, message: messages.Prepare, body: bytes) -> None:
+    async def _prepare_document(self, environment: LinkedFeed, message: messages.Prepare, body: bytes) -> None:
         prepared = await environment.prepare(body, environment.holder.current)
         environment.prepared[message.number] = prepared
         for old in sorted(environment.prepared)[: -messages.KEPT_DOCUMENTS]:
             del environment.prepared[old]
         self.channel.send(messages.Prepared(message.number, prepared.snapshot.revision, message.environment))
 
-    def _switch(self, environment: LinkedEnvironment, message: messages.Switch) -> None:
+    def _switch(self, environment: LinkedFeed, message: messages.Switch) -> None:
         prepared = environment.prepared.pop(message.number)
         counts = len(prepared.left_out), len(prepared.odd)
         environment.holder.replace(prepared.snapshot, prepared.document, *counts)

@@ -26,7 +26,7 @@ class Message(msgspec.Struct, tag=True):
 
 
 class EnvironmentOptions(msgspec.Struct):
-    """An environment: its number, which no other one of this parent ever has, its name, and its options by field.
+    """An environment: the number of the parent's feed, its name, and its options by field.
 
     If `has_configuration` is set in a Welcome, a configuration follows immediately.
     """

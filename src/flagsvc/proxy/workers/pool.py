@@ -72,7 +72,7 @@ Spawn: TypeAlias = Callable[[socket.socket], Child]
 """Starts a worker's process with one end of a socket pair. Raises OSError."""
 
 
-class PooledEnvironment(NamedTuple):
+class PooledFeed(NamedTuple):
     """The counters of an environment, which get the usage that workers count, and its documents in all workers."""
 
     counters: UsageCounters
@@ -112,7 +112,7 @@ class WorkerPool:
         self._spawn = spawn
         self._served: list[messages.EnvironmentOptions] = []
         self._former: list[messages.EnvironmentOptions] = []
-        self._environments: dict[int, PooledEnvironment] = {}
+        self._environments: dict[int, PooledFeed] = {}
         self._sockets = list(sockets)
         self._render_metrics = render_metrics
         self._look_up = look_up
@@ -199,14 +199,14 @@ class WorkerPool:
         for slot in self._slots:
             slot.send(messages.Drain())
 
-    def add_environment(self, number: int, counters: UsageCounters, log: Logger) -> DocumentDistribution:
+    def add_feed(self, number: int, counters: UsageCounters, log: Logger) -> DocumentDistribution:
         """Add an environment, and return its documents. `counters` get the usage that workers count."""
         late, stuck = self._timeouts.late, self._timeouts.stuck
         made = DocumentDistribution(self._slots, self._conditions, log, late_s=late, stuck_s=stuck, environment=number)
-        self._environments[number] = PooledEnvironment(counters, made)
+        self._environments[number] = PooledFeed(counters, made)
         return made
 
-    def forget_environment(self, number: int) -> None:
+    def forget_feed(self, number: int) -> None:
         """Forget an environment that no worker serves any more."""
         self._environments.pop(number).distribution.end()
         for slot in self._slots:
@@ -222,7 +222,10 @@ class WorkerPool:
             slot.send(messages.Reload(self._last_reload, self._served))
 
     async def wait_reloaded(self) -> None:
-        """Wait until all workers serve the environments that they were told last, or until the slowest has had time enough."""
+        """Wait until all workers use the options that they were told last, or until the slowest has had time enough.
+
+        A worker may still wait for a configuration then.
+        """
         number = self._last_reload
         checks = [slot.pending_check(lambda slot: slot.last_reload < number) for slot in self._slots]
         if not await self._conditions.wait_for(lambda: not any(check() for check in checks), self._timeouts.late):

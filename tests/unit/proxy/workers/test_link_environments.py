@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.link import LinkedEnvironment
+from flagsvc.proxy.workers.link import LinkedFeed
 from support.aio import asynchronous, until
 from support.link_pair import ENVIRONMENTS, pair
 from support.polling import document
 
 
-def names_of(environment: LinkedEnvironment) -> list[str] | None:
+def names_of(environment: LinkedFeed) -> list[str] | None:
     """Return the toggles that an environment serves."""
     return None if environment.holder.current is None else list(environment.holder.current.names)
 
@@ -33,7 +33,7 @@ async def test_messages_about_an_environment_that_is_gone() -> None:
     """They are skipped, and the others are handled: documents, and whether a check went well."""
     async with pair() as both:
         gone = both.add(7)
-        both.link.remove_environment(7)
+        both.link.remove_feed(7)
         for environment in (7, 0):
             both.parent.send(messages.Prepare(1, environment), document("a"))
             both.parent.send(messages.Switch(1, environment))
@@ -73,7 +73,7 @@ async def test_the_last_counts_of_an_environment() -> None:
     async with pair() as both:
         other = both.add(7)
         other.counters.count("a", True)
-        both.commands.on_reload = lambda: both.link.remove_environment(7)
+        both.commands.on_reload = lambda: both.link.remove_feed(7)
         both.parent.send(messages.Reload(5, ENVIRONMENTS))
         await until(lambda: both.of(messages.Reloaded))
         assert [type(each) for each in both.received[-2:]] == [messages.Counts, messages.Reloaded]
@@ -84,7 +84,7 @@ async def test_the_last_counts_of_an_environment() -> None:
 async def test_a_new_environment_and_its_document() -> None:
     """A document that follows a Reload is for an environment that the worker has from then on."""
     async with pair() as both:
-        added: list[LinkedEnvironment] = []
+        added: list[LinkedFeed] = []
         both.commands.on_reload = lambda: added.append(both.add(7))
         both.parent.send(messages.Reload(5, ENVIRONMENTS))
         both.parent.send(messages.Checked(2.5, 7))

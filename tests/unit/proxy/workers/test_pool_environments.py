@@ -105,7 +105,7 @@ async def test_counts_of_two_environments() -> None:
 async def test_counts_of_an_environment_that_is_gone() -> None:
     """Its usage belongs to no environment. The metrics beside it count."""
     async with pool_scene(1, names=NAMES) as scene:
-        scene.worker_pool.forget_environment(1)
+        scene.worker_pool.forget_feed(1)
         scene.made[0].channel.send(counts(1, 10, flagsvc_http_requests=1))
         await scene.worker_pool.gather_counts()
         assert [yes_of(scene, number) for number in (0, 1)] == [0, 0]
@@ -126,7 +126,7 @@ async def test_an_environment_that_takes_the_place_of_another() -> None:
         await scene.until(lambda: len(scene.made) == 3 and scene.made[2].received)
         assert scene.made[2].received[0] == messages.Welcome(0, wanted, [former], [[0], [1]], {"port": 3000})
         await scene.reload(*wanted)
-        scene.worker_pool.forget_environment(0)
+        scene.worker_pool.forget_feed(0)
         scene.made[1].end(1)
         await scene.until(lambda: len(scene.made) == 4 and scene.made[3].received)
         assert scene.made[3].received[0] == messages.Welcome(1, wanted, [], [[0], [1]], {"port": 3000})
@@ -162,6 +162,6 @@ async def test_a_late_worker_of_an_environment_that_is_gone(monkeypatch: pytest.
         late.ignores.add(messages.Prepare)
         await distribution.prepare(object(), b"document")
         assert scene.log.at("warn") == ["a worker is late with a configuration, the others do not wait"]
-        scene.worker_pool.forget_environment(1)
+        scene.worker_pool.forget_feed(1)
         await looked.wait()
         assert not late.killed and scene.worker_pool.restarts == 0
