@@ -231,6 +231,7 @@ class ProxyApp:
             self._running = RunningProxy(self._runtime)
         except BaseException:
             await self._runtime.generations.stop()  # some parts may have started
+            self._use_runtime(ProxyRuntime(self._setup, self._runtime))
             raise
         await asyncio.sleep(0)  # a task that a loop cancels before its first step never runs
 
