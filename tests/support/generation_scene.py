@@ -57,10 +57,12 @@ class FakeFeed(Feed):
         """Have a configuration with these toggles, or with one that has the name of the environment."""
         self.serve_document({"version": 2, "features": [feature(each) for each in toggles or (self.name or "only",)]})
 
-    def serve_document(self, document: Mapping[str, object]) -> None:
-        """Use a client-features document as the configuration."""
+    def serve_document(self, document: Mapping[str, object], *, is_confirmed: bool = True) -> None:
+        """Use a client-features document as the configuration, from the upstream or from elsewhere."""
         compiled = compile_document(document, self.setup.compile_options)
         self.holder.replace(compiled.snapshot, ConfigurationDocument(json.dumps(document).encode(), '"t"'), 0)
+        if is_confirmed:
+            self.holder.note_check(self.setup.clock.monotonic())
 
     def fail(self) -> None:
         """Fail to get a configuration."""

@@ -181,10 +181,10 @@ class JoinedWorker(subprocess.Popen[bytes]):
         self.environments = ToldGenerations(setup, link, welcome)
         generations = self.environments.generations
         await connect_channel(end, link.channel)
-        generations.start()
+        self.environments.start()
         link.start(generations.sources, self)
         try:
-            configured = self.environments.wait_configured(welcome)
+            configured = self.environments.wait_configured()
             await wait_for_first(configured, link.channel.closed.wait())
             link.report_serving()
             await self._leaving.wait()

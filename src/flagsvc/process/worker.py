@@ -152,8 +152,7 @@ class ToldGenerations:
             fetch_metrics=link.fetch_metrics,
             is_quiet=True,
         )
-        if welcome.former:
-            self.use(welcome.environments)
+        self._welcome = welcome
         self.generations.readiness.has_started = welcome.has_started
         link.on_revoke = self.generations.revoke
 
@@ -162,14 +161,21 @@ class ToldGenerations:
         assert isinstance(part.side, int)
         return WorkerFeed(part, part.side, self._link)
 
+    def start(self) -> None:
+        """Start, in the running loop."""
+        self.generations.start()
+        if self._welcome.former:
+            self.use(self._welcome.environments)
+
     def use(self, environments: Iterable[messages.EnvironmentOptions]) -> None:
         """Serve these environments. Raises FlagsvcError if files cannot be used."""
         self._link.tokens.forget_refused()
         self.generations.use(next_setup_of(self.generations.setup, environments))
 
-    async def wait_configured(self, welcome: messages.Welcome) -> None:
+    async def wait_configured(self) -> None:
         """Wait for the configurations that the parent has, as long as it has them."""
-        numbers = {each.environment for each in (*welcome.environments, *welcome.former) if each.has_configuration}
+        told = (*self._welcome.environments, *self._welcome.former)
+        numbers = {each.environment for each in told if each.has_configuration}
         for feed in self.generations.feeds:
             if isinstance(feed, WorkerFeed) and feed.number in numbers:
                 await wait_for_first(feed.holder.wait_ready(), feed.ended.wait())
@@ -196,9 +202,9 @@ class Worker:
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
         await connect_channel(end, self.link.channel)
-        self.generations.start()
+        self.told.start()
         self.link.start(self.generations.sources, WorkerListeners(self))
-        await wait_for_first(self.told.wait_configured(self.welcome), self.link.channel.closed.wait())
+        await wait_for_first(self.told.wait_configured(), self.link.channel.closed.wait())
         reporting = asyncio.create_task(self.report_serving())
         try:
             async with self.tls or contextlib.nullcontext():
@@ -216,11 +222,12 @@ class Worker:
 
 def next_setup_of(process: ProxySetup, environments: Iterable[messages.EnvironmentOptions]) -> ProxySetup:
     """Return the setup of a worker that serves these environments. Raises what `make_part` does."""
-    made = []
+    made: list[ProxySetup] = []
     for each in environments:
         options = read_portable(each.options)
         process.secrets.add(secrets_of(options))
-        made.append(make_part(process, each.name, options, each.environment))
+        around = replace(process, environments=(*process.environments, *made))  # which may have the custom code already
+        made.append(make_part(around, each.name, options, each.environment))
     return replace(process, environments=tuple(made))
 
 

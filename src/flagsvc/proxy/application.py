@@ -65,11 +65,10 @@ class ProxyRuntime:
             setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
         )
         self.generations = Generations(setup, self._make_feed, admit=directory, tokens=self.lookups)
-        former = {} if previous is None else {each.name: each.feed for each in previous.generations}
         for environment in self.generations:
-            feed = former.get(environment.name)
-            if feed is not None:
-                environment.feed.inherit(feed)
+            for former in () if previous is None else previous.generations:
+                if (former.name, former.feed.setup.side) == (environment.name, environment.setup.side):
+                    environment.feed.inherit(former.feed)
 
     def _make_feed(self, part: ProxySetup) -> UpstreamSync:
         holder = Holder()

@@ -38,8 +38,7 @@ class Beginning:
         self.log = RecordingLog()
         setup = make_setup(ProxyOptions(**first[0].options), is_worker=True)
         self.link: ParentLink = ParentLink(worker=0, log=self.log, clock=setup.clock)
-        self.welcome = Welcome(0, list(first), list(former))
-        self.told = ToldGenerations(setup, self.link, self.welcome)
+        self.told = ToldGenerations(setup, self.link, Welcome(0, list(first), list(former)))
         self.generations = self.told.generations
 
     def use(self, *environments: EnvironmentOptions) -> None:
@@ -52,6 +51,7 @@ class Beginning:
         feed = next(each for each in self.generations.feeds if each.number == number)
         compiled = compile_document({"features": features}, feed.setup.compile_options)
         feed.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"t"'), 0)
+        feed.holder.note_check(1.0)
 
     def ask(self, key: str) -> tuple[int, list[str]]:
         """Return the status for a key, and the toggles that it sees."""
@@ -98,7 +98,7 @@ def test_environments_that_come_and_go() -> None:
 async def late() -> Beginning:
     """Return a running worker that is told other options of an environment, and has no configuration with them yet."""
     worker = Beginning(told(0, "a", client_keys="both,ended"), told(1, "b"))
-    worker.generations.start()
+    worker.told.start()
     worker.serve(0, "former")
     worker.serve(1, "of-b")
     await turns()
@@ -138,8 +138,8 @@ async def test_a_worker_that_starts_while_an_environment_waits() -> None:
     """It serves what the parent serves meanwhile: the environment before, with the keys that open it now."""
     wanted = told(2, "a", client_keys="both,new", name_prefix="x.")
     worker = Beginning(wanted, told(1, "b"), former=[told(0, "a", client_keys="both", ready=True)])
-    worker.generations.start()
-    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
+    worker.told.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured())
     await turns()
     assert not waiting.done()
     worker.serve(0, "former")
@@ -175,8 +175,8 @@ async def test_a_start_waits_for_configurations_that_follow() -> None:
     """For all that the parent has; one that it does not have is not waited for."""
     first = [told(0, "a", ready=True), told(1, "b"), told(2, "c", ready=True)]
     worker = Beginning(*first)
-    worker.generations.start()
-    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
+    worker.told.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured())
     await turns()
     worker.serve(0, "of-a")
     await turns()
@@ -192,8 +192,8 @@ async def test_an_environment_that_goes_during_the_start(gone: int, early: bool)
     """The start does not wait for its configuration, which never comes. It waits for the others."""
     first = [told(0, "a", ready=True), told(1, "b", ready=True)]
     worker = Beginning(*first)
-    worker.generations.start()
-    waiting = asyncio.ensure_future(worker.told.wait_configured(worker.welcome))
+    worker.told.start()
+    waiting = asyncio.ensure_future(worker.told.wait_configured())
     if not early:
         await turns()
     worker.use(first[1 - gone])

@@ -76,7 +76,7 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
     here, there = socket.socketpair()
     await connect_channel(here, made.parent)
     await connect_channel(there, made.link.channel)
-    made.generations.start()
+    made.told.start()
     made.link.start(made.generations.sources, Commands(made.told))  # type: ignore[arg-type]
     try:
         yield made

@@ -9,6 +9,7 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.testing import turns
 from support.aio import asynchronous
+from support.evaluating import feature
 from support.generation_scene import GenerationScene, Given, ask, left_over, running
 
 # ---- start and end
@@ -408,3 +409,88 @@ async def test_a_wait_that_is_given_up() -> None:
     waiting.cancel()
     await asyncio.wait([waiting])
     assert left_over() == []
+
+
+# ---- what a replacement must not do
+
+
+@asynchronous
+async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
+    """It may be older than what is served, and so may that of the bootstrap address: the upstream must have answered."""
+    scene = await running({"a": {}})
+    scene.use({"a": {"refresh_interval": 1}})
+    scene.made[1].serve_document({"version": 2, "features": [feature("ancient")]}, is_confirmed=False)
+    await turns()
+    assert scene.open("key-a") == [["a"]] and scene.waiting == {"a": 1}
+    scene.made[1].holder.note_check(1.0)
+    await turns()
+    assert scene.open("key-a") == [["ancient"]] and scene.waiting == {}
+    scene = GenerationScene({"a": {}})
+    scene.generations.start()
+    scene.use({"a": {"refresh_interval": 1}})
+    scene.made[1].serve_document({"version": 2, "features": [feature("stored")]}, is_confirmed=False)
+    await turns()
+    assert scene.open("key-a") == [["stored"]]
+
+
+def test_nothing_is_waited_for_before_the_start() -> None:
+    """No caller has anything that could be kept for it."""
+    scene = GenerationScene({"a": {}})
+    scene.use({"a": {"name_prefix": "x", "client_keys": "new"}})
+    assert scene.names == {"a": 1} and scene.waiting == {} and [feed.number for feed in scene.generations.feeds] == [1]
+
+
+@asynchronous
+async def test_origins_while_a_replacement_is_waited_for() -> None:
+    """A preflight allows those of the environment that answers, too."""
+    scene = await running({"a": {"cors_origin": "https://old"}, "b": {"cors_origin": "https://b"}})
+    scene.use({"a": {"cors_origin": "https://new", "refresh_interval": 1}, "b": {"cors_origin": "https://b"}})
+
+    def allowed() -> list[bool]:
+        answers = [
+            ask(scene.generations.entrance, method="OPTIONS", origin=f"https://{each}") for each in ("old", "new")
+        ]
+        return [b"access-control-allow-origin" in dict(each.headers()) for each in answers]
+
+    assert allowed() == [True, True]
+    scene.made[2].serve()
+    await turns()
+    assert allowed() == [False, True]
+
+
+@asynchronous
+async def test_a_replacement_that_looks_up_no_tokens() -> None:
+    """The environment before looks up none from now on: what is taken away is taken away at once."""
+    scene = await running({"a": {"token_validation": "upstream"}, "b": {}})
+    assert scene.generations.looks_up_tokens
+    scene.use({"a": {"refresh_interval": 1}, "b": {}})
+    assert scene.waiting == {"a": 2} and not scene.generations.looks_up_tokens
+
+
+@asynchronous
+async def test_staleness_goes_on() -> None:
+    """Another option of callers alone makes no stale environment fresh."""
+    scene = await running({"a": {}})
+    began = scene.environment("a").service.readiness.began
+    scene.use({"a": {"cors_origin": "https://a"}})
+    assert scene.environment("a").service.readiness.began == began
+
+
+@asynchronous
+async def test_counters_of_an_environment_that_comes_again() -> None:
+    """They go on where they ended."""
+    scene = await running({"a": {}, "b": {}})
+    scene.open("key-a")
+    scene.use({"b": {}})
+    assert scene.generations.sources.former["a"]["flagsvc_answer_cache_misses"] == {(): 1}
+
+
+@asynchronous
+async def test_a_refused_change_keeps_no_secret_from_an_upstream() -> None:
+    """What was refused is no secret of this process."""
+    scene = await running({"a": {}})
+    scene.failing["b"] = ConfigurationError(["no"])
+    with pytest.raises(ConfigurationError):
+        scene.use({"a": {}, "b": {"client_keys": "of-a-caller"}})
+    assert scene.generations.setup.own_secrets.may_be_sent("of-a-caller", "any")
+    assert not scene.generations.setup.own_secrets.may_be_sent("key-a", "any")

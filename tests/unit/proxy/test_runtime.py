@@ -93,22 +93,29 @@ def test_the_bootstrap_address() -> None:
 
 def test_a_new_world_inherits(document: Path) -> None:
     """A world made after another serves what that one served, and has the counts it did not send."""
-    old = warm(document)
+    old, same = warm(document), options(flagsvc_url=document.as_uri())
     only(old).counters.count("first", True)
-    new = ProxyRuntime(make_setup(options()), old)
+    new = ProxyRuntime(make_setup(same), old)
     assert only(new).holder.is_ready and only(new).holder.current is only(old).holder.current
     bucket = only(new).counters.drain()
     assert bucket is not None and bucket.toggles["first"].yes == 1
-    assert only(ProxyRuntime(make_setup(options()), new)).counters.drain() is None
+    assert only(ProxyRuntime(make_setup(same), new)).counters.drain() is None
+
+
+def test_nothing_is_inherited_from_another_upstream(document: Path) -> None:
+    """New keys would open its flags, and its counts would go to the other one."""
+    old = warm(document)
+    only(old).counters.count("first", True)
+    new = ProxyRuntime(make_setup(options()), old)
+    assert not only(new).holder.is_ready and only(new).counters.drain() is None
 
 
 def test_a_new_runtime_is_as_fresh_as_the_former_one(document: Path) -> None:
     """Another event loop in the same process continues with the state of the last one."""
     former = warm(document)
-    old, new = only(former), only(ProxyRuntime(make_setup(options()), former))
-    assert old.holder.checked_at is not None
+    old, new = only(former), only(ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri())), former))
+    assert old.holder.checked_at is not None and new.holder.is_confirmed
     assert (new.holder.checked_at, new.holder.last_fetch_ms) == (old.holder.checked_at, old.holder.last_fetch_ms)
-    assert new.holder.checked_at is not None
 
 
 def test_every_loop_is_counted(document: Path) -> None:
@@ -183,8 +190,8 @@ def test_the_summary(document: Path, state: State, text: str) -> None:
 
 def test_the_summary_repeats_no_secret(document: Path) -> None:
     """User and password of the upstream's address are not shown."""
-    old = warm(document)
-    made = only(ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old))
+    made = only(ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api"))))
+    made.inherit(only(warm(document)))
     made.holder.set_state(State.FRESH)
     assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
 

@@ -37,6 +37,7 @@ def fill(environment: UpstreamSync, toggle: str) -> None:
     feature = {"name": toggle, "project": "shop", "enabled": True, "strategies": []}
     compiled = compile_document({"version": 2, "features": [feature]}, environment.setup.compile_options)
     environment.holder.replace(compiled.snapshot, ConfigurationDocument(b"{}", '"v1"'), 0)
+    environment.holder.note_check(1.0)
 
 
 async def ask(runtime: ProxyRuntime) -> tuple[int, str]:

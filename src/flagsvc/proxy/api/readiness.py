@@ -40,7 +40,7 @@ class Readiness:
         self._clock = clock
         self._max_staleness_s = max_staleness_s
         self._has_workers = has_workers
-        self._began = clock.monotonic()
+        self.began = clock.monotonic()
 
     @property
     def is_starting(self) -> bool:
@@ -61,7 +61,7 @@ class Readiness:
         """
         age = self.age_s
         if age is None:
-            age = self._clock.monotonic() - self._began
+            age = self._clock.monotonic() - self.began
         return 0 < self._max_staleness_s < age
 
     def note_start(self) -> bool:

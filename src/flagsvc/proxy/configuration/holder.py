@@ -62,6 +62,7 @@ class Holder:
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()
+        self._checked = asyncio.Event()
 
     @property
     def is_ready(self) -> bool:
@@ -102,8 +103,24 @@ class Holder:
 
     def confirm(self, clock: Clock) -> None:
         """Record that a check has succeeded now."""
-        self.checked_at = clock.monotonic()
+        self.note_check(clock.monotonic())
         self.last_fetch_ms = clock.now() * 1000
+
+    def note_check(self, moment: float | None) -> None:
+        """Record when the last successful check was; None for never."""
+        self.checked_at = moment
+        if moment is not None:
+            self._checked.set()
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether there is a configuration, and the upstream has answered once."""
+        return self.is_ready and self._checked.is_set()
+
+    async def wait_confirmed(self) -> None:
+        """Wait until then. A stored configuration, or that of the bootstrap address, is not enough."""
+        await self._ready.wait()
+        await self._checked.wait()
 
     async def wait_ready(self) -> None:
         """Wait for a configuration: synchronised, restored or bootstrapped."""

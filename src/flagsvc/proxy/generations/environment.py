@@ -99,7 +99,10 @@ class Services:
                 number, readiness = before.number, before.service.readiness
             else:
                 cache = cache.successor()
-        return Environment(setup, feed, self.make(setup, feed, feed.holder, shared, cache, readiness), number)
+        service = self.make(setup, feed, feed.holder, shared, cache, readiness)
+        if before is not None:
+            service.readiness.began = before.service.readiness.began
+        return Environment(setup, feed, service, number)
 
     def make_scoped(self, environment: Environment, holder: ScopedHolder) -> Service:
         """Return a service for the part of an environment that is in `holder`."""
@@ -137,17 +140,22 @@ class Services:
         )
 
     def make_for_process(
-        self, setup: ProxySetup, holder: Holder, readiness: Readiness, before: Service | None
+        self,
+        setup: ProxySetup,
+        parts: Iterable[ProxySetup],
+        holder: Holder,
+        readiness: Readiness,
+        before: Service | None,
     ) -> Service:
         """Return the service of a process with several environments, which may take the place of another one.
 
         It has no keys: it answers what belongs to no environment. A path that any environment has is known.
         """
-        parts = [each.service_settings for each in setup.environments]
+        of_parts = [each.service_settings for each in parts]
         settings = replace(
             without_keys(setup.service_settings),
-            cors_origin=join_origins(each.cors_origin for each in parts),
-            enable_all_endpoint=any(each.enable_all_endpoint for each in parts),
+            cors_origin=join_origins(each.cors_origin for each in of_parts),
+            enable_all_endpoint=any(each.enable_all_endpoint for each in of_parts),
         )
         if before is not None and before.settings == settings:
             return before

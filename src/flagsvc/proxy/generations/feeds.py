@@ -85,14 +85,12 @@ class Feed:
         """Use another token of the same scope for the upstream from now on."""
 
     def inherit(self, previous: Feed) -> None:
-        """Take over the configuration of a feed in another event loop, and the counts that it has not sent."""
+        """Take over the configuration of the same upstream side in another event loop, and the counts that it has not sent."""
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
             self.holder.replace(served, document, previous.holder.problems, previous.holder.odd)
-            self.holder.checked_at, self.holder.last_fetch_ms = (
-                previous.holder.checked_at,
-                previous.holder.last_fetch_ms,
-            )
+            self.holder.note_check(previous.holder.checked_at)
+            self.holder.last_fetch_ms = previous.holder.last_fetch_ms
         own = previous.counters.drain()
         for bucket in (*([] if own is None else [own]), *previous.counters.drain_sources()):
             self.counters.merge(bucket)

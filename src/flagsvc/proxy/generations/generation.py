@@ -12,8 +12,8 @@ two requests. Three rules hold (behaviour: Changes without a restart; Several en
 - New keys never open the flags of another upstream side: not those that an environment had before.
 - Options that are refused change nothing that answers.
 
-An environment with another upstream side waits for its first configuration. Until then the environment of the generation before
-keeps its place, and only the keys that both list open it. So each first configuration makes a generation, too. Keys that are
+An environment with another upstream side waits until its upstream has answered. Until then the environment of the generation
+before keeps its place, and only the keys that both list open it. So each first configuration makes a generation, too. Keys that are
 replaced are accepted for a while longer (keyOverlap): `process/reload.py` adds them, and here they are keys like others.
 
 The same class serves the only process, the parent of workers, and each worker. They differ in their feeds.
@@ -22,7 +22,7 @@ The same class serves the only process, the parent of workers, and each worker. 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ from flagsvc.proxy.api.scopes import ScopedServices
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.sources import FormerCounts, Loops, SingleProcess, Sources, TokenStatus, WorkerProcesses
+from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.admission import Admission, AdmitToken, ServiceFinder
 from flagsvc.proxy.generations.environment import (
     AnyHolder,
@@ -118,7 +119,8 @@ class Generations:
             self._holder, setup.clock, lambda: [each.service.readiness for each in self], has_workers
         )
         self.wanted: list[Environment] = []
-        self._process = self._make_process_service(setup, None)
+        self._process: Service | None = None
+        self._process = self._make_process_service(setup.environments)
         self.wanted = self._make_wanted(setup)
         self.current = self._make_generation({})
         self.entrance = Entrance(self.current.contract)
@@ -142,8 +144,8 @@ class Generations:
         return iter(self.current.environments.values())
 
     def feeds_by_name(self) -> dict[str, Feed]:
-        """Return the upstream sides of the environments that answer, by name."""
-        return {each.name: each.feed for each in self}
+        """Return the upstream sides of the environments that answer, by name, without those that are to look up no more tokens."""
+        return {each.name: each.feed for each in self if each.looks_up_tokens or each.feed.tokens is None}
 
     def waiting_feeds(self) -> list[Feed]:
         """Return the upstream sides that have no configuration yet, while other environments have their places."""
@@ -227,8 +229,8 @@ class Generations:
         """Use other options of the process from now on. Raises what making an upstream side does, and changes nothing then."""
         self.readiness.note_start()
         wanted = self._make_wanted(setup)
+        setup.own_secrets.add(setup.options)
         self.setup, self.wanted = setup, wanted
-        self._process = self._make_process_service(setup, self._process)
         for each in wanted:
             each.feed.use_token(each.setup.options.flagsvc_api_token)
         if self._is_running:
@@ -271,11 +273,11 @@ class Generations:
         made.service.readiness.is_draining = self.readiness.is_draining
         return made
 
-    def _make_process_service(self, setup: ProxySetup, before: Service | None) -> Service | None:
-        """Return the service of the process; None for a process with a single environment."""
-        if not setup.has_several:
+    def _make_process_service(self, parts: Iterable[ProxySetup]) -> Service | None:
+        """Return the service of a process with these environments; None for a process with a single one."""
+        if not self.setup.has_several:
             return None
-        return self._services.make_for_process(setup, self._holder, self.readiness, before)
+        return self._services.make_for_process(self.setup, parts, self._holder, self.readiness, self._process)
 
     def _make_generation(self, former: Mapping[str, Environment]) -> Generation:
         """Return the generation of what is wanted, as far as it has a configuration, after these environments."""
@@ -283,18 +285,28 @@ class Generations:
         waiting: dict[str, Environment] = {}
         for wanted in self.wanted:
             before = former.get(wanted.name, wanted)
-            if before.feed is wanted.feed or wanted.feed.is_ready:
+            if before.feed is wanted.feed or self._may_replace(before.holder, wanted.holder):
                 environments[wanted.name] = wanted
             else:
                 waiting[wanted.name] = wanted
                 part = with_keys_of_both(before.setup, wanted.setup)
                 environments[wanted.name] = self._make_environment(part, before.feed)
+        self._process = self._make_process_service(
+            each.setup for each in chain(environments.values(), waiting.values())
+        )
         service = self._process or next(iter(environments.values())).service
         every = [*waiting.values(), *environments.values()]  # the last one opens a key that several list
         if self._process is None and not waiting and not any(each.looks_up_tokens for each in every):
             return Generation(environments, waiting, service, None)
         listed = ((key, each.service) for each in every for key in each.setup.keys)
         return Generation(environments, waiting, service, Router(service, listed, self._finder))
+
+    def _may_replace(self, before: Holder, wanted: Holder) -> bool:
+        """Return whether a configuration may take the place of another one: if nothing runs, or its upstream has confirmed it.
+
+        A stored or a bootstrap configuration may be older than the other one, so it replaces only a missing one.
+        """
+        return not self._is_running or wanted.is_confirmed or (wanted.is_ready and not before.is_ready)
 
     def _swap(self) -> None:
         """Let the next generation answer, and end what only the generation before has used.
@@ -303,8 +315,8 @@ class Generations:
         """
         former, self.current = self.current, self._make_generation(self.current.environments)
         for name, before in former.environments.items():
-            present = self.current.environments.get(name, before)
-            if present.feed is not before.feed:
+            present = self.current.environments.get(name)
+            if present is None or present.feed is not before.feed:
                 self._former[name] = count_former(before.service.sources, self._former.get(name, {}))
         self.revocations += 1
         self._scoped.keep(self)
@@ -331,6 +343,9 @@ class Generations:
         await feed.holder.wait_ready()
         was_waiting = self._is_waiting(feed)
         self._swap()
+        if self._is_waiting(feed):
+            await feed.holder.wait_confirmed()
+            self._swap()
         if was_waiting:
             self._on_change()
         if not self._is_quiet and (was_waiting or not is_first):

@@ -105,7 +105,8 @@ def way_to_ask(setup: ProxySetup) -> tuple[object, ...]:
     """Return what decides where questions about tokens go, and how. Environments for which it is the same share a look-up."""
     given = make_upstream_settings(setup)
     names = given.identity.app_name, given.identity.instance_id
-    return upstream_of_options(setup.options), given.limits, given.retry_after_limit_s, names
+    password = setup.options.upstream_key_password
+    return upstream_of_options(setup.options), given.limits, given.retry_after_limit_s, names, password
 
 
 def make_session(setup: ProxySetup) -> Upstream:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.clock import Clock, SystemClock
@@ -26,6 +26,7 @@ from flagsvc.settings.defaults import host_name
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import KEY_OPTIONS, OPTIONS, ProxyOptions, secrets_of, with_values
 from flagsvc.settings.places import Resolved
+from flagsvc.settings.rows.callers import LOOKED_UP
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.tokens import read_exact_scope, read_scope
 
@@ -116,7 +117,7 @@ class ProxySetup:
 def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Resolved | None = None) -> ProxySetup:
     """Return the setup of a process with these options. `is_worker` skips checks and warnings that the parent has done.
 
-    A worker's setup has no environments: the parent tells them.
+    A worker's setup has no environments, and no custom code: the parent tells the environments.
 
     Raises ExtensionError, with one line for each file or object of custom strategies or enrichers that cannot be used. Raises
     ConfigurationError for certificates towards the upstream that cannot be used, and for a storage whose extra is not
@@ -130,9 +131,11 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
     if not is_worker:
         check_storage(options)
         make_trust(options).check()
-    strategies, enrichers = load_extensions(options)
-    if not is_worker:
+        strategies, enrichers = load_extensions(options)
         warn_of_names(strategies, log)
+    else:  # the environments load what they have now, and these options are those of the start
+        strategies, enrichers = load_strategies(()), load_enrichers(())
+        options = with_values(options, dict.fromkeys(EXTENSIONS, ()))
     setup = ProxySetup(
         options,
         clock,
@@ -153,13 +156,16 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
 def next_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
     """Return the setup of a process whose options are these now. The setup of an environment that has not changed is the same.
 
-    Raises what `make_setup` does. The secrets are masked and kept from other upstreams from now on, also if it raises.
+    Raises what `make_setup` does. The secrets are masked from now on, also if it raises.
     """
     setup.secrets.add(secrets_of(options))
-    setup.own_secrets.add(options)
     made = tuple(make_part(setup, each.name, each.options) for each in options.parts)
     settings = make_service_settings(options, setup.strategies)
-    return replace(setup, options=options, service_settings=settings, environments=made)
+    identity = setup.identity
+    names = options.flagsvc_app_name, options.flagsvc_instance_id
+    if (identity.app_name, identity.instance_id) != names:
+        identity = Identity(*names)
+    return replace(setup, options=options, service_settings=settings, identity=identity, environments=made)
 
 
 def make_part(process: ProxySetup, name: str, options: ProxyOptions, number: int | None = None) -> ProxySetup:
@@ -198,11 +204,13 @@ def make_part(process: ProxySetup, name: str, options: ProxyOptions, number: int
 
 
 def with_keys_of_both(part: ProxySetup, wanted: ProxySetup) -> ProxySetup:
-    """Return the setup of an environment with those of its keys alone that another setup lists, too."""
-    kept = {
+    """Return the setup of an environment that opens only to keys to which another setup opens, too."""
+    kept: dict[str, Any] = {
         name: tuple(key for key in getattr(part.options, name) if key in getattr(wanted.options, name))
         for name in KEY_OPTIONS
     }
+    if wanted.options.token_validation != LOOKED_UP:
+        kept["token_validation"] = wanted.options.token_validation
     options = with_values(part.options, kept)
     if options == part.options:
         return part

@@ -237,8 +237,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
     tries, trust = SignInTries(setup.clock, service.reached), TrustedProxies(options.trust_proxy)
     access = Access(options.admin_address, options.admin_page_keys, setup.clock, tries, trust)
     scene = Scene(
-        app_name=setup.identity.app_name,
-        instance=setup.identity.instance_id,
+        read_identity=lambda: generations.setup.identity,
         clock=setup.clock,
         log=setup.service_log,
         secrets=setup.secrets,

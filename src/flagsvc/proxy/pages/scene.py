@@ -16,6 +16,7 @@ from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poll_notes import PollNotes
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.settings.places import Resolved
 
@@ -37,8 +38,7 @@ class ShownEnvironment(NamedTuple):
 class Scene(NamedTuple):
     """One process. `resolved` are its options as they were read at the start, if it read any; `started` is in epoch seconds."""
 
-    app_name: str
-    instance: str
+    read_identity: Callable[[], Identity]
     clock: Clock
     log: Logger
     secrets: Secrets

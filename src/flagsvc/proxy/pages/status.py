@@ -53,8 +53,8 @@ def describe_process(scene: Scene, now: float) -> dict[str, Any]:
     objection = scene.readiness.find_objection()
     workers = scene.workers
     return {
-        "name": scene.app_name,
-        "instance": scene.instance,
+        "name": scene.read_identity().app_name,
+        "instance": scene.read_identity().instance_id,
         "version": version_text(),
         "started": moment(scene.started),
         "upSeconds": int(now - scene.started),

@@ -192,7 +192,7 @@ class ParentLink:
     def _note_check(self, message: messages.Checked) -> None:
         environment = self._environments.get(message.environment)
         if environment is not None:
-            environment.holder.checked_at = message.moment
+            environment.holder.note_check(message.moment)
 
     def _note_failure(self, message: messages.Failed) -> None:
         environment = self._environments.get(message.environment)
