@@ -77,7 +77,7 @@ async def test_the_last_counts_of_an_environment() -> None:
         both.parent.send(messages.Reload(5, ENVIRONMENTS))
         await until(lambda: both.of(messages.Reloaded))
         assert [type(each) for each in both.received[-2:]] == [messages.Counts, messages.Reloaded]
-        assert both.of(messages.Counts)[-1].environment == 7
+        assert 7 in [each.environment for each in both.of(messages.Counts)]
 
 
 @asynchronous
