@@ -254,6 +254,7 @@ class Connection(Stream):
         """Answer, if the head decides the answer. Otherwise wait for the body."""
         parser = self.parser
         call = parser.call
+        call.handler = self.contract
         admitted = self.contract.check_head(call)
         if call.request.method == CONNECT:
             parser.persistence = parsing.ENDS  # bytes of another protocol may follow
@@ -295,8 +296,9 @@ class Connection(Stream):
             self.reply(self.refusal(why))
 
     def answer(self, body: bytes) -> None:
-        """Have the contract answer the current request."""
-        answer = self.contract.answer(self.parser.call, body)
+        """Answer the current request."""
+        call = self.parser.call
+        answer = call.handler.answer(call, body)
         if isinstance(answer, Response):
             self.reply(answer)
         else:

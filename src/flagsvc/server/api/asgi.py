@@ -98,7 +98,7 @@ class FlagServerContract(Contract):
         checked = self._check_head(call, request)
         if isinstance(checked, Response):
             return checked
-        answer = self.answer(checked, body[: call.limit + 1] if call.limit else b"")
+        answer = checked.handler.answer(checked, body[: call.limit + 1] if call.limit else b"")
         return answer if isinstance(answer, Response) else await answer
 
     def _answer(self, request: RoutedRequest, call: Call, body: bytes) -> Answer:
