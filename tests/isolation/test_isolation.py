@@ -194,7 +194,7 @@ class Walk:
         admitted = contract.admit(request)
         if isinstance(admitted, Response):
             return admitted
-        answer = contract.answer(admitted, body if admitted.limit else b"")
+        answer = admitted.handler.answer(admitted, body if admitted.limit else b"")
         return answer if isinstance(answer, Response) else await answer
 
     def note_tags(self, request: Request, key: str, response: Response) -> None:

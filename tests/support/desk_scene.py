@@ -110,7 +110,7 @@ class DeskScene:
         admitted = self.desk.admit(request)
         if isinstance(admitted, Response):
             return admitted
-        answer = self.desk.answer(admitted, body)
+        answer = admitted.handler.answer(admitted, body)
         return answer if isinstance(answer, Response) else await answer
 
     async def text(self, target: str, **more: Any) -> str:

@@ -162,7 +162,7 @@ def begin(
     pairs += [(b"authorization", key.encode())] * bool(key)
     pairs += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))] * bool(content)
     admitted = contract.admit(Request(method.encode(), path.encode(), b"", pairs, peer="192.0.2.1"))
-    return admitted if isinstance(admitted, Response) else contract.answer(admitted, content)
+    return admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, content)
 
 
 async def validate(scene: GenerationScene, tokens: Sequence[str], key: str = "") -> list[dict[str, Any]]:

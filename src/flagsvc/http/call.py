@@ -94,8 +94,8 @@ class Call:
     the first line counts. `others` has headers that only the flag server reads, by kind; see `other`. `keyed_twice` tells that the
     key came in several lines. `limit` is the most bytes of body to read; 0 for none, because the body of a GET is never read.
     `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is so large that the connection should be closed
-    and not drained. `handler` is what a contract has chosen to answer the call. `key_pending` tells that the key is checked later,
-    after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
+    and not drained. `handler` answers the call: the contract, or what the contract has chosen. `key_pending` tells that the key is
+    checked later, after the body has arrived, and `is_counted` that the request counts for the rate of its address already.
     """
 
     def __init__(self, request: Request) -> None:
@@ -122,7 +122,7 @@ class Call:
         self.accept: bytes | None = None
         self.host: bytes | None = None
         self.others: dict[int, bytes] | None = None
-        self.handler: Handler | None = None
+        self.handler: Handler = NO_HANDLER
         self.key_pending: bool = False
         self.is_counted: bool = False
 
@@ -237,6 +237,10 @@ class Handler:
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response, or an awaitable of it. Raises HttpError."""
         raise HttpError(404, "there is nothing here", [])
+
+
+NO_HANDLER: Final = Handler()
+"""The handler of a call that no contract has seen."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

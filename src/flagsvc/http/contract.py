@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from mypy_extensions import mypyc_attr
 
 from flagsvc.core.log import Logger
-from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.call import Call, Handler
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.token_buckets import network_of
@@ -37,6 +37,7 @@ class Contract(Handler, ABC):
     def admit(self, request: Request) -> Call | Response:
         """Return the call of a request, or the answer if its head already decides that."""
         call = Call(request)
+        call.handler = self
         try:
             call.read(self.headers)
         except Exception as error:  # the last resort: every request gets an answer
@@ -47,16 +48,9 @@ class Contract(Handler, ABC):
     def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call whose headers and their size are already read.
 
-        If a call is returned, its `limit` is how much of its body to read, and its `handler` answers it.
+        The `handler` of the call is this contract, unless this method chooses another one. If the call is returned, its `limit` is
+        how much of its body to read, and its handler answers it. The handler gets one byte more if the body is too large.
         """
-
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response to an admitted call with its body, or an awaitable of it.
-
-        The body has at most one byte more than the call's limit; then the contract refuses it.
-        """
-        handler = call.handler
-        return self.fail(call, LookupError("no handler")) if handler is None else handler.answer(call, body)
 
     def network(self, peer: str) -> bytes:
         """Return the network of a peer, by which limits count; empty for a peer that forwards requests of many callers."""

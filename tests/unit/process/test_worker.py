@@ -57,7 +57,7 @@ class Beginning:
         """Return the status for a key, and the toggles that it sees."""
         contract = self.generations.entrance
         admitted = contract.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", key.encode())], peer="192.0.2.1"))
-        answer = admitted if isinstance(admitted, Response) else contract.answer(admitted, b"")
+        answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
         assert not isinstance(answer, Awaitable)
         found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
         return answer.status, [each["name"] for each in found]

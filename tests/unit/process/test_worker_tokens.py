@@ -63,7 +63,7 @@ class Worker(Beginning):
         admitted = contract.admit(
             Request(b"GET", b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
         )
-        answer = admitted if isinstance(admitted, Response) else contract.answer(admitted, b"")
+        answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
         answer = answer if isinstance(answer, Response) else await answer
         found = json.loads(answer.body)["toggles"] if answer.status == 200 else []
         return answer.status, [each["name"] for each in found]

@@ -222,7 +222,7 @@ async def metrics(service: Any, path: str = "/metrics", key: str = "") -> str:
     headers = [(b"authorization", key.encode())] if key else []
     admitted = service.admit(Request(b"GET", path.encode(), b"", headers))
     assert not isinstance(admitted, Response)
-    answer = service.answer(admitted, b"")
+    answer = admitted.handler.answer(admitted, b"")
     response = answer if isinstance(answer, Response) else await answer
     return str(response.body.decode())
 

@@ -45,7 +45,7 @@ async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
     admitted = runtime.service.admit(
         Request(GET, b"/proxy", b"", [(b"authorization", TOKEN.encode())], peer="192.0.2.1")
     )
-    answer = admitted if isinstance(admitted, Response) else runtime.service.answer(admitted, b"")
+    answer = admitted if isinstance(admitted, Response) else admitted.handler.answer(admitted, b"")
     answer = answer if isinstance(answer, Response) else await answer
     return answer.status, answer.body.decode()
 

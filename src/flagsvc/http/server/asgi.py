@@ -77,7 +77,7 @@ class AsgiApp:
 
     async def _answer(self, admitted: Call, body: bytes, receive: Receive) -> Response | None:
         """Return the contract's answer; None if the caller goes away before an answer that takes time."""
-        answer = self._contract.answer(admitted, body)
+        answer = admitted.handler.answer(admitted, body)
         if isinstance(answer, Response):
             return answer
         return await run_until_gone(answer, lambda: gone(receive))

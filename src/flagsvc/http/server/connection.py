@@ -20,10 +20,9 @@ from flagsvc.http.parts import Outlet, Parts, PartsResponse
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.server import request_parser as parsing
 from flagsvc.http.server import states
-from flagsvc.http.server.encoder import CLOSE, CONTINUE, KEEP, KEEP_1_0, ServerState
-from flagsvc.http.server.header_names import HeaderNames
+from flagsvc.http.server.request_parser import HeaderNames
 from flagsvc.http.server.shared import SMALL, ConnectionLimits, SharedState
-from flagsvc.http.server.stream import ENDED, Stream
+from flagsvc.http.server.writer import CLOSE, CONTINUE, ENDED, KEEP, KEEP_1_0, ServerState, Stream
 
 REQUESTS_A_TURN: Final = 8
 """Requests of one connection that are answered before other connections get their turn."""
@@ -34,11 +33,12 @@ MEMORY_GONE: Final = 0
 """All connections together hold too much. This reason to refuse stands beside the parser's, which are not 0."""
 
 
-class BaseConnection(Stream):
-    """A connection without its events. `contract` answers requests, and `shared` is what all connections of a server share.
+class Connection(Stream):
+    """The protocol of one connection. `contract` answers requests, and `shared` is what all connections of a server share.
 
     `state` is one of states.WAITING to CLOSED; `since` is the tick at which the current step began. `parser` has the request
-    and the bytes that are not parsed yet.
+    and the bytes that are not parsed yet. `task` is the answer that is being made. `turn` is how many requests are answered before
+    other connections get their turn; 0 outside of `parse`.
     """
 
     def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
@@ -48,6 +48,8 @@ class BaseConnection(Stream):
         self.parser: Final = parsing.RequestParser(names)
         self.state: u8 = states.WAITING
         self.since: i64 = shared.now
+        self.task: asyncio.Future[Response] | None = None
+        self.turn: u8 = 0
 
     def step(self, event: i64) -> i64:
         """Change to the state that follows from an event, and return the action."""
@@ -87,19 +89,6 @@ class BaseConnection(Stream):
             self.shared.count_tls_caller(self.contract.log)
             return self.contract.tls_refusal()
         return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
-
-
-class Connection(BaseConnection):
-    """The protocol of one connection.
-
-    `task` is the answer that is being made. `turn` is how many requests are answered before other connections get their turn; 0
-    outside of `parse`.
-    """
-
-    def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
-        super().__init__(shared, contract, names)
-        self.task: asyncio.Future[Response] | None = None
-        self.turn: u8 = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the connection."""
@@ -265,6 +254,7 @@ class Connection(BaseConnection):
         """Answer, if the head decides the answer. Otherwise wait for the body."""
         parser = self.parser
         call = parser.call
+        call.handler = self.contract
         admitted = self.contract.check_head(call)
         if call.request.method == CONNECT:
             parser.persistence = parsing.ENDS  # bytes of another protocol may follow
@@ -306,8 +296,9 @@ class Connection(BaseConnection):
             self.reply(self.refusal(why))
 
     def answer(self, body: bytes) -> None:
-        """Have the contract answer the current request."""
-        answer = self.contract.answer(self.parser.call, body)
+        """Answer the current request."""
+        call = self.parser.call
+        answer = call.handler.answer(call, body)
         if isinstance(answer, Response):
             self.reply(answer)
         else:

@@ -1,4 +1,4 @@
-"""Turns the bytes of a connection into requests: the parser, its callbacks, and where bytes are cut. Compiled.
+"""Turns the bytes of a connection into requests: kinds of headers, the parser, its callbacks, where bytes are cut. Compiled.
 
 Nothing here answers, waits or writes. `feed` parses a piece of bytes and returns what it found; then the connection acts. httptools
 cannot pause, and calls back for every message that it finds. So the bytes are cut before they are fed: no piece contains the ends
@@ -15,8 +15,24 @@ from mypy_extensions import i64, u8
 
 from flagsvc.http.call import HOST, Call
 from flagsvc.http.messages import Headers, HttpError, Request
-from flagsvc.http.server.header_names import CONNECTION, EXPECT, UPGRADE, HeaderNames
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
+
+# The kinds of headers that the connection reads; those that the contract reads have lower numbers, but for Host.
+CONNECTION: Final = 101
+EXPECT: Final = 102
+UPGRADE: Final = 103
+
+CONNECTION_HEADERS: Final[dict[bytes, int]] = {
+    b"connection": CONNECTION,
+    b"expect": EXPECT,
+    b"upgrade": UPGRADE,
+    b"host": HOST,
+}
+"""Their kinds by name, and that of Host, which both read."""
+MAX_SPELLINGS: Final = 512
+"""The most spellings that are remembered."""
+LONGEST_SPELLING: Final = 64
+"""The most bytes of a remembered spelling. Both limits bound the memory that callers can use."""
 
 HEAD_END: Final = b"\r\n\r\n"
 """The end of a head, and of a chunked body."""
@@ -59,6 +75,35 @@ AUTHORITY: Final = re.compile(
     rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]{0,5})?"
     rb"|\[[0-9A-Fa-f:.]{2,45}(?:%25[A-Za-z0-9._~-]{1,16})?\](?::[0-9]{0,5})?"
 )
+
+
+class HeaderNames:
+    """The kinds of header names in all spellings. 0 is the kind of a header that is not read.
+
+    `contract` has the kinds of the headers that the contract reads, by lower-case name. `head_limit` is the most bytes of a
+    head.
+    """
+
+    def __init__(self, contract: dict[bytes, int], head_limit: int) -> None:
+        self.head_limit: Final[i64] = head_limit
+        self.kinds: dict[bytes, int] = {**CONNECTION_HEADERS, **contract}
+        self.known: dict[bytes, int] = dict(self.kinds)
+        self.host: bytes = b""
+        """The last valid value of a Host header. Most requests have the same."""
+        for name, kind in self.kinds.items():
+            self.known[name.title()] = kind
+
+    def kind(self, name: bytes) -> i64:
+        """Return the kind of a header."""
+        found = self.known.get(name)
+        return self.learn(name) if found is None else found
+
+    def learn(self, name: bytes) -> i64:
+        """Return the kind of a header in a new spelling, and remember the spelling if there is room."""
+        kind = self.kinds.get(name.lower(), 0)
+        if len(self.known) < MAX_SPELLINGS and len(name) <= LONGEST_SPELLING:
+            self.known[name] = kind
+        return kind
 
 
 class HeadTooLargeError(Exception):

@@ -84,8 +84,8 @@ class TokenFinder(Protocol):
         """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now."""
 
 
-class Router(Contract):
-    """The contract of a process whose keys open different services.
+class Router(Entrance):
+    """The contract of a process whose keys open different services. What is no call goes to the service of the process.
 
     `process` is the service of the process itself. `opened` are the listed keys, each with the service that it opens. `finder`
     looks up other tokens; None if only listed keys count.
@@ -94,7 +94,7 @@ class Router(Contract):
     def __init__(
         self, process: Service, opened: Iterable[tuple[str, Service]], finder: TokenFinder | None = None
     ) -> None:
-        super().__init__(process.headers, process.header_limit, process.query_limit, process.reached, process.log)
+        super().__init__(process)
         self.process: Final = process
         self.finder: Final = finder
         self.table: Final = KeyTable(opened)
@@ -170,19 +170,3 @@ class Router(Contract):
             return checked
         answer = service.answer(checked, body)
         return answer if isinstance(answer, Response) else await answer
-
-    def network(self, peer: str) -> bytes:
-        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
-        return self.process.network(peer)
-
-    def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it could be read."""
-        return self.process.early_refusal(status, crowded)
-
-    def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
-        return self.process.tls_refusal()
-
-    def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an unexpected exception, and log where it was raised."""
-        return self.process.fail(call, error)

@@ -65,11 +65,10 @@ class FlagServerContract(Contract):
         Before a route tells of tokens, the tokens in memory are renewed, too.
         """
         request = self._pipeline.route(call)
-        pending = self._pipeline.is_key_pending(call, request)
-        checked = call if pending else self._check_head(call, request)
-        if pending:
+        checked = call if request.key_pending else self._check_head(call, request)
+        if request.key_pending:
             call.limit = call.announced()
-        if pending or (request.match is not None and request.match.route.renews):
+        if request.key_pending or (request.match is not None and request.match.route.renews):
             call.handler = FunctionHandler(partial(self._answer_renewed, request))
         return checked
 
@@ -98,7 +97,7 @@ class FlagServerContract(Contract):
         checked = self._check_head(call, request)
         if isinstance(checked, Response):
             return checked
-        answer = self.answer(checked, body[: call.limit + 1] if call.limit else b"")
+        answer = checked.handler.answer(checked, body[: call.limit + 1] if call.limit else b"")
         return answer if isinstance(answer, Response) else await answer
 
     def _answer(self, request: RoutedRequest, call: Call, body: bytes) -> Answer:
@@ -128,8 +127,7 @@ class FlagServerContract(Contract):
         """Return the response, from the first check to the handler. Large bodies are processed one at a time."""
         large = call.limit > LARGE_BODY and (call.content_encoding is not None or len(body) > LARGE_BODY)
         with self._large_body_lock if large else nullcontext():
-            admitted = self._pipeline.admit(call, request, body)
-            return admitted if isinstance(admitted, Response) else self._pipeline.finish(request, admitted)
+            return self._pipeline.answer(call, request, body)
 
 
 def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:

@@ -69,8 +69,8 @@ class RoutedRequest:
 
     `path` is below the base path, and empty for a path outside of it. `as_data` tells that only the data of a page is wanted: the
     address has `.json` at its end, which `path` has not. `matches` are the routes of the path by method, and `match` is that of the
-    request's method. The checks of the head find `caller` and `encoding`, how to read the body; None if it is not read. `route` is
-    the route for logs and metrics.
+    request's method. `key_pending` tells that the token or the session is not in memory. The checks of the head find `caller` and
+    `encoding`, how to read the body; None if it is not read. `route` is the route for logs and metrics.
     """
 
     path: str
@@ -78,6 +78,7 @@ class RoutedRequest:
     as_data: bool
     matches: Mapping[str, Match]
     match: Match | None
+    key_pending: bool
     caller: Caller = ANONYMOUS
     encoding: BodyEncoding | None = None
     route: Route = NO_ROUTE
@@ -96,7 +97,8 @@ class Pipeline:
 
     `error_page` makes the page of an error, below `/ui`; it returns None where no page is wanted.
 
-    A transport calls `route` and `check_head`, reads the body, then calls `admit` and `finish`, each in any thread. None raises.
+    A transport calls `route` and `check_head`, reads the body, then calls `answer`, or its steps `admit` and `finish`, each in any
+    thread. None raises.
     """
 
     def __init__(
@@ -127,10 +129,12 @@ class Pipeline:
         """Return what the head of a request tells."""
         path = self._strip_base(plain_path(head.request.path))
         area = api_area(path)
+        key_pending = self._is_key_pending(head, area)
         as_data = area == PAGES and path.endswith(DATA_SUFFIX)
         path = path.removesuffix(DATA_SUFFIX) if as_data else path
         matches = self._router.matches(path)
-        return RoutedRequest(path, area, as_data, matches, find_match(matches, head.request.method.decode("latin-1")))
+        match = find_match(matches, head.request.method.decode("latin-1"))
+        return RoutedRequest(path, area, as_data, matches, match, key_pending)
 
     def check_head(self, head: Call, request: RoutedRequest) -> Call | Response:
         """Return the head with the limit of its body, or an answer that needs only the head."""
@@ -151,11 +155,11 @@ class Pipeline:
             return self._answer_error(head, request, error)
         return head
 
-    def is_key_pending(self, head: Call, request: RoutedRequest) -> bool:
+    def _is_key_pending(self, head: Call, area: str) -> bool:
         """Return whether a request has a token or a session that is not in memory, and no large body. Never raises."""
         try:
             is_large = head.chunked or head.announced() > OPEN_BODY_LIMIT
-            return not is_large and self._authorization.is_unknown(head, request.area)
+            return not is_large and self._authorization.is_unknown(head, area)
         except HttpError:  # `check_head` answers a bad length
             return False
 
@@ -174,6 +178,11 @@ class Pipeline:
         head = Call(Request(UNREAD, b"", b"", []))
         failure = errors.bare(status, message or EARLY_REFUSALS[status], headers)
         return self._answer_failure(head, self.route(head), failure)
+
+    def answer(self, head: Call, request: RoutedRequest, body: bytes) -> Response:
+        """Return the response of the first check that fails, or of the handler."""
+        admitted = self.admit(head, request, body)
+        return admitted if isinstance(admitted, Response) else self.finish(request, admitted)
 
     def admit(self, head: Call, request: RoutedRequest, body: bytes) -> ApiCall | Response:
         """Return the call for the handler, or the answer of the first check that fails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http.messages import Response
-from flagsvc.http.server.encoder import CLOSE, KEEP, KEEP_1_0, MAX_KEPT, ResponseEncoder, status_line
+from flagsvc.http.server.writer import CLOSE, KEEP, KEEP_1_0, MAX_KEPT, ResponseEncoder, status_line
 from support.frontkit import State
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.call import HEADERS, KEY, ORIGIN
-from flagsvc.http.server.header_names import CONNECTION, MAX_LENGTH, MAX_SPELLINGS, HeaderNames
+from flagsvc.http.server.request_parser import CONNECTION, LONGEST_SPELLING, MAX_SPELLINGS, HeaderNames
 
 
 def test_spellings() -> None:
@@ -37,5 +37,5 @@ def test_a_long_name_is_not_remembered() -> None:
     """Long names are not remembered, so that they cannot fill the memory: a name may be as long as a head."""
     names = HeaderNames(HEADERS, 0)
     before = len(names.known)
-    assert names.kind(b"X" * MAX_LENGTH) == 0 == names.kind(b"X" * (MAX_LENGTH + 1))
+    assert names.kind(b"X" * LONGEST_SPELLING) == 0 == names.kind(b"X" * (LONGEST_SPELLING + 1))
     assert len(names.known) == before + 1

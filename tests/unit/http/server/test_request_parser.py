@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http.call import HEADERS, KEY
-from flagsvc.http.server.header_names import HeaderNames
 from flagsvc.http.server.request_parser import (
     BODY_CAME,
     END_CAME,
@@ -16,6 +15,7 @@ from flagsvc.http.server.request_parser import (
     KEEPS_1_0,
     NO_HTTP,
     TLS_CAME,
+    HeaderNames,
     RequestParser,
 )
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.http.server.shared import MAX_ANSWERS, MAX_BYTES
+from flagsvc.http.server.writer import MAX_ANSWERS, MAX_BYTES
 from support.aio import asynchronous
 from support.frontkit import KEYED, Serving, get, head, open_connections, parse_answers, serving
 

@@ -39,7 +39,7 @@ class Routed:
         admitted = self.router.admit(Request(method, path, b"", list(headers), peer="192.0.2.1"))
         if isinstance(admitted, Response):
             return admitted
-        answer = self.router.answer(admitted, body)
+        answer = admitted.handler.answer(admitted, body)
         assert not isinstance(answer, Awaitable)
         return answer
 
@@ -228,17 +228,10 @@ def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
     admitted = entrance.admit(Request(b"POST", b"/proxy", b"", headers, peer="192.0.2.1"))
     assert isinstance(admitted, Call) and admitted.limit == routed.a.service.settings.body_limit
     entrance.current = Router(routed.process.service, [("key-b", routed.b.service)])
-    answer = entrance.answer(admitted, b"{}")
+    answer = admitted.handler.answer(admitted, b"{}")
     assert isinstance(answer, Response) and (answer.status, answer.body) == (200, b"a")
     refused = entrance.admit(Request(b"GET", b"/proxy", b"", headers))
     assert isinstance(refused, Response) and refused.status == 401
-
-
-def test_a_call_that_nobody_admitted() -> None:
-    """No handler was chosen for it: that is a mistake of ours, so it gets the 500."""
-    routed = Routed()
-    answer = routed.router.answer(Call(Request(b"GET", b"/proxy", b"", [])), b"")
-    assert isinstance(answer, Response) and answer.status == 500
 
 
 # ---- what is of the process
@@ -278,7 +271,7 @@ def test_another_contract() -> None:
     entrance.current = other.service
     again = entrance.admit(Request(b"GET", b"/proxy", b"", [(b"authorization", b"key-a")]))
     assert isinstance(again, Call)
-    answers = [entrance.answer(call, b"") for call in (begun, again)]
+    answers = [call.handler.answer(call, b"") for call in (begun, again)]
     assert [each.body for each in answers if isinstance(each, Response)] == [b"a", b"other"]
     assert entrance.network("192.0.2.1") == other.service.network("192.0.2.1")
     assert [entrance.early_refusal(status).status for status in (400, 431, 503)] == [400, 431, 503]

@@ -69,7 +69,7 @@ class Scene:
     ) -> Response | Awaitable[Response]:
         """Return the answer to a request, or an awaitable of it."""
         admitted = self.router.admit(request(method, path, b"", headers, key))
-        return self.router.answer(admitted, body) if isinstance(admitted, Call) else admitted
+        return admitted.handler.answer(admitted, body) if isinstance(admitted, Call) else admitted
 
     async def ask(self, key: bytes, path: bytes = b"/proxy", method: bytes = b"GET", **more: bytes) -> Response:
         """Return the answer to a request."""
