@@ -44,7 +44,7 @@ BATCH = (
     "flagsvc.cli.moving.execution",
     "rich.progress",
 )
-SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.text", "psycopg", "alembic.command")
+SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.file", "psycopg", "alembic.command")
 
 
 def name_of(requirement: str) -> str:

@@ -63,8 +63,8 @@ class Checker:
 
     def refused_segments(self) -> Iterator[tuple[str, ImportProblem]]:
         """Yield the segments of the plan that the server would refuse."""
+        from flagsvc.server.store.batch.problems import place_of_constraint
         from flagsvc.server.store.batch.server_facts import ImportProblem
-        from flagsvc.server.store.batch.strategy_problems import place_of_constraint
 
         for step in self.plan.steps:
             if step.title != "segment":
@@ -178,9 +178,8 @@ class Checker:
 
     def constraint_problems(self, data: DataSet) -> Iterator[ImportProblem]:
         """Yield the constraints whose value the server refuses."""
-        from flagsvc.server.store.batch.problems import numbered_strategies
+        from flagsvc.server.store.batch.problems import numbered_strategies, place_of_constraint
         from flagsvc.server.store.batch.server_facts import ImportProblem
-        from flagsvc.server.store.batch.strategy_problems import place_of_constraint
 
         for strategy, place in numbered_strategies(data):
             for each in strategy.get("constraints") or ():

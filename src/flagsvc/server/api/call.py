@@ -19,15 +19,14 @@ from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
 from flagsvc.server.api.counts import AnswerCounts, MalformedCount
 from flagsvc.server.api.pollers import Pollers
-from flagsvc.server.sign_in.user_header import NamedPerson
-from flagsvc.server.sign_in.ways import SignInWays
+from flagsvc.server.sign_in.ways import NamedPerson, SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.batch.differences import DifferingFlags
+from flagsvc.server.store.documents import UnfoldedDocuments
 from flagsvc.server.store.key_renewal import KeyRenewal
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
-from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
-from flagsvc.server.webhooks.counts import AttemptCounts
+from flagsvc.server.webhooks.sender import AttemptCounts
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Integer, ShapeError, check
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.nul import NUL
-from flagsvc.server.store.resources.owners import project_of_feature, project_of_field, project_of_segment
+from flagsvc.server.store.resources.projects import project_of_feature, project_of_field, project_of_segment
 
 NUMBER = Integer()
 MAX_ID = 2**31 - 1

@@ -21,7 +21,7 @@ from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.segment import form_project, makes_in, may, project_choices
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import context_fields, segments
-from flagsvc.server.store.resources.owners import project_of_field
+from flagsvc.server.store.resources.projects import project_of_field
 from flagsvc.server.store.store import Tx
 
 REMOVE = "remove-value"

@@ -33,7 +33,7 @@ from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import projects, segments
-from flagsvc.server.store.resources.owners import project_of_segment
+from flagsvc.server.store.resources.projects import project_of_segment
 from flagsvc.server.store.store import Tx
 
 CREATE = ("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT")

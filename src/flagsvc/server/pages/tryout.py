@@ -19,8 +19,8 @@ from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.try_contexts import ContextError, read_contexts, read_pairs
 from flagsvc.server.store.checks import Json
+from flagsvc.server.store.documents import UnfoldedDocument
 from flagsvc.server.store.resources import context_fields, environments, strategies
-from flagsvc.server.store.unfolded_documents import UnfoldedDocument
 
 MOST_ANSWERS: Final = 100_000
 """Answers of one request: contexts × environments × flags."""

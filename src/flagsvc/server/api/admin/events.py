@@ -1,4 +1,4 @@
-"""`/api/admin/events` and `/api/admin/search/events`: what was changed, who changed it and how (decision 0054)."""
+"""`/api/admin/events` and `/api/admin/search/events`: what was changed, who changed it and how, with its shapes (decision 0054)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 from datetime import datetime
 
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Shape, String, check
+from flagsvc.http.shapes import Shape, check
+from flagsvc.http.shapes.containers import Array, Object
+from flagsvc.http.shapes.scalars import Enum, Integer, String
+from flagsvc.http.shapes.shape import Named, Nullable
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.route import Route
-from flagsvc.server.shapes import events as shapes
+from flagsvc.server.shapes.features import MOMENT
+from flagsvc.server.shapes.features import TAG as FEATURE_TAG
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.resources.events import LAST, LAST_OF_ONE, EventSearch, read_day
 from flagsvc.server.store.resources.feature_search import MAX_VALUES
@@ -34,6 +38,53 @@ ID = re.compile(r"-?\d{1,18}", re.ASCII)
 NUMBER = re.compile(r"\s*([+-]?\d{1,9})(\.\d*)?\s*", re.ASCII)
 MAX_LIMIT = 1000
 MAX_OFFSET = 2**31
+
+EVENT = Named(
+    "eventSchema",
+    Object(
+        {
+            "id": Integer(minimum=1),
+            "type": String(description="What happened.", example="feature-created"),
+            "createdBy": String(description="Who did it.", example="ada"),
+            "createdAt": MOMENT,
+            "createdByUserId": Nullable(Integer(), description="Their id; null for the server itself."),
+            "data": Nullable(Object({}), description="What is there now, as far as the real server shows it."),
+            "preData": Nullable(Object({}), description="What was there before, as far as the real server shows it."),
+            "tags": Array(FEATURE_TAG, description="The tags of the feature after the change."),
+            "featureName": Nullable(String()),
+            "project": Nullable(String()),
+            "environment": Nullable(String()),
+            "groupType": Enum("transaction"),
+            "groupId": String(description="The same for all events of one request."),
+            "tokenName": Nullable(String(), description="The name of the token that was used."),
+            "way": Nullable(
+                Enum("api", "page", "import", "seed", "start", "command", "sign-in"),
+                description="How the change came about.",
+            ),
+            "before": Nullable(Object({}), description="All that was there before."),
+            "after": Nullable(Object({}), description="All that is there now."),
+            "label": String(description="The type in words."),
+            "summary": String(description="The event as a sentence, with names in bold (Markdown)."),
+        },
+        required=("id", "createdAt", "type", "createdBy"),
+        closed=True,
+        description="A change, with what was before and what is after it.",
+    ),
+)
+LISTED = {"version": Integer(example=1), "events": Array(EVENT)}
+TOTAL = Integer(minimum=0, description="How many there are, on all pages.")
+EVENTS = Named("eventsSchema", Object(LISTED | {"totalEvents": TOTAL}, required=("version", "events"), closed=True))
+FEATURE_EVENTS = Named(
+    "featureEventsSchema",
+    Object(LISTED | {"toggleName": String(), "totalEvents": TOTAL}, required=("events",), closed=True),
+)
+SEARCH_RESULT = Named(
+    "eventSearchResponseSchema",
+    Object({"events": Array(EVENT), "total": TOTAL}, required=("events", "total"), closed=True),
+)
+CREATORS = Named(
+    "eventCreatorsSchema", Array(Object({"id": Integer(), "name": String()}, required=("id", "name"), closed=True))
+)
 
 
 def list_events(call: ApiCall) -> ApiAnswer:
@@ -128,7 +179,7 @@ ROUTES = (
         tag=TAG,
         permission="ADMIN",
         query=(Parameter("project", "Only events of this project."),),
-        result=shapes.EVENTS,
+        result=EVENTS,
     ),
     Route(
         path="/api/admin/events/:featureName",
@@ -136,7 +187,7 @@ ROUTES = (
         operation="getEventsForToggle",
         summary=f"List the last {LAST_OF_ONE} events of a feature.",
         tag=TAG,
-        result=shapes.FEATURE_EVENTS,
+        result=FEATURE_EVENTS,
     ),
     Route(
         path="/api/admin/search/events",
@@ -153,7 +204,7 @@ ROUTES = (
             Parameter("offset", "How many events to skip."),
             Parameter("limit", f"How many events to return, {LAST_OF_ONE} by default, {MAX_LIMIT} at most."),
         ),
-        result=shapes.SEARCH_RESULT,
+        result=SEARCH_RESULT,
     ),
     Route(
         path="/api/admin/event-creators",
@@ -161,6 +212,6 @@ ROUTES = (
         operation="getEventCreators",
         summary="List the authors of events.",
         tag=TAG,
-        result=shapes.CREATORS,
+        result=CREATORS,
     ),
 )

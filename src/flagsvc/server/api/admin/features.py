@@ -8,9 +8,8 @@ from flagsvc.http.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes import feature_bodies as shapes
-from flagsvc.server.store import cloning
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.resources import feature_archive, feature_views, features
+from flagsvc.server.store.resources import feature_archive, feature_views, features, whole_features
 
 TRUE = "true"
 TAGGED = re.compile(r"\w:.", re.ASCII)
@@ -72,7 +71,7 @@ def clone(call: ApiCall) -> ApiAnswer:
     project, name = call.params["projectId"], call.params["featureName"]
     replace_group = call.body.get("replaceGroupId", True)
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(cloning.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
+        return ApiAnswer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
 
 
 def set_stale(call: ApiCall) -> ApiAnswer:

@@ -1,15 +1,19 @@
-"""The checks of an import before it writes; the first one that fails answers (import validation 6.2)."""
+"""The checks before an import: validation reports all that they find (import validation 4), an import fails with the first (6.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.change_requests import permission_refusal
-from flagsvc.server.store.batch.database_facts import DatabaseFacts
-from flagsvc.server.store.batch.dataset import DataSet
+from flagsvc.server.store.batch.database_facts import DatabaseFacts, read_database_facts
+from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
 from flagsvc.server.store.batch.permissions import missing_permissions
 from flagsvc.server.store.batch.rules import (
+    ERRORS,
+    WARNINGS,
+    apply,
     conflicting_context_fields,
     foreign_features,
     missing_parents,
@@ -17,7 +21,9 @@ from flagsvc.server.store.batch.rules import (
     unknown_strategies,
 )
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.errors import CallerError, bad_data
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources.features import not_active
+from flagsvc.server.store.store import Tx
 
 USER_REQUIRED = (
     "You can't use an admin token to import features. Please use either a personal access token "
@@ -54,3 +60,34 @@ def _check_supported(names: Sequence[str]) -> None:
     messages = [f"{name} is not supported." for name in names]
     if messages:
         raise CallerError("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])
+
+
+MISSING_PERMISSIONS = "We detected you are missing the following permissions:"
+
+
+def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> Json:
+    """Return the `errors`, `warnings` and missing `permissions` of an import of the body by the actor.
+
+    `body` has the shape of importTogglesSchema and texts that the database can store. `sent` is the same body with its original
+    texts; the rules use it. Raises CallerError (404) if the project or the environment does not exist, or the
+    project is archived: the specification lists that answer (the real server does not give it).
+    """
+    data = read_data_set(sent)
+    known = read_database_facts(tx, read_data_set(body))
+    check_target(data, known)
+    missing = missing_permissions(data, known, actor)
+    return {
+        "errors": apply(ERRORS, data, known),
+        "warnings": apply(WARNINGS, data, known),
+        "permissions": [{"message": MISSING_PERMISSIONS, "affectedItems": missing}] if missing else [],
+    }
+
+
+def check_target(data: DataSet, known: DatabaseFacts) -> None:
+    """Raise CallerError (404) unless the target project and environment exist and the project is active."""
+    if known.project is None:
+        raise not_found(f"Could not find project with id {data.project}")
+    if known.project.archived:
+        raise not_active(data.project)
+    if not known.environment:
+        raise not_found(f"Could not find environment with name {data.environment}")
