@@ -8,19 +8,19 @@ from sqlalchemy import Row
 
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.admin.feature_types import TYPES
+from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
     checked,
     digest_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
-from flagsvc.server.pages.edits import Look, checked, require_unchanged
+from flagsvc.server.pages.edits import Look, attempt, changed_meanwhile, checked, require_unchanged
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flag_edit import ONE, TEMPLATE, UPDATE, edit_page
 from flagsvc.server.pages.page import change

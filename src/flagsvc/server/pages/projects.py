@@ -9,19 +9,20 @@ from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
-from flagsvc.server.api.admin.project_changes import CREATE, MODE, SETTINGS, UPDATE
+from flagsvc.server.api.admin.projects import CREATE, MODE, SETTINGS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.shared import row_id
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
+from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.variants_form import sticky_names
 from flagsvc.server.store.checks import Json

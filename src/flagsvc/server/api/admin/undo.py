@@ -5,8 +5,8 @@ from __future__ import annotations
 from flagsvc.http.shapes.containers import Array, Object
 from flagsvc.http.shapes.scalars import Integer, String
 from flagsvc.http.shapes.shape import Named
+from flagsvc.server.api.authorization import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import read_number
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.undo import undo_action, undo_event

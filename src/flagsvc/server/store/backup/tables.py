@@ -1,4 +1,4 @@
-"""The tables of a backup as the database has them, of this version's schema or an older one; and writing one while servers go on."""
+"""The tables of a backup as the database has them, of this version's schema or an older one; and writing them, also in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks before an import: validation reports all that they find (import validation 4), an import fails with the first (6.2)."""
+"""The checks before an import: validation reports all they find (import validation 4), an import the first (6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Characters as JavaScript counts them, UTF-16 code units; and escapes and group names of a pattern (ECMA-262, 22.2.1 and B.1.2)."""
+r"""Characters as JavaScript counts them, UTF-16 code units; escapes and group names of a pattern (ECMA-262, 22.2.1 and B.1.2)."""
 
 from __future__ import annotations
 
