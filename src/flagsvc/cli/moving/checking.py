@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.cli.batch import session
-from flagsvc.cli.batch.checking import ITEMS, coerce_request, flags_by_item
+from flagsvc.cli.batch.checking import ITEMS, UNANSWERED, coerce_request, flags_by_item, read_facts
 from flagsvc.cli.batch.client import BATCH, AdminClient
-from flagsvc.cli.batch.facts import UNANSWERED, read_facts
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, without_flags
-from flagsvc.cli.batch.server_errors import AdminApiError
-from flagsvc.cli.batch.violations import find_value, split_pointer
+from flagsvc.cli.batch.server_errors import AdminApiError, find_value, split_pointer
 from flagsvc.cli.moving.planning import MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.resources import Json
 from flagsvc.core.errors import FlagsvcError
@@ -214,8 +212,8 @@ class Checker:
 
 def refusal_of_values(constraint: Json) -> str:
     """Return why our own checks refuse the values of a constraint; empty if they take them."""
-    from flagsvc.server.store.batch.refusal_text import refusal_text
     from flagsvc.server.store.constraints import check_values
+    from flagsvc.server.store.errors import refusal_text
 
     return refusal_text(check_values, [constraint])
 

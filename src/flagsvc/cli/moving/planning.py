@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from flagsvc.cli.batch import strategy_order
 from flagsvc.cli.batch.changes import Change, ImportChanges, compare
+from flagsvc.cli.batch.checking import read_environments
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
-from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request, without_flags
 from flagsvc.cli.moving.resources import KINDS, AdminRequest, Json, MoveStep, plan_steps, plan_users
 from flagsvc.core.errors import ConfigurationError

@@ -5,6 +5,7 @@ An input has no NUL characters, which PostgreSQL cannot store in texts (ours: th
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,20 +22,54 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
-from flagsvc.server.api.counts import AnswerCounts, MalformedCount
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.pollers import Pollers
 from flagsvc.server.sign_in.ways import NamedPerson, SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.batch.differences import DifferingFlags
 from flagsvc.server.store.documents import UnfoldedDocuments
-from flagsvc.server.store.key_renewal import KeyRenewal
-from flagsvc.server.store.keyring import Keyring
+from flagsvc.server.store.keyring import KeyRenewal, Keyring
 from flagsvc.server.store.store import Store
 from flagsvc.server.webhooks.sender import AttemptCounts
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
+
+
+class AnswerCounts:
+    """Counts answers from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str, int], int] = {}
+
+    def add(self, route: str, method: str, status: int) -> None:
+        """Count one answer of a route, by its template."""
+        key = (route, method, status)
+        with self._lock:
+            self._answers[key] = self._answers.get(key, 0) + 1
+
+    def read(self) -> dict[tuple[str, str, int], int]:
+        """Return the counts by (route, method, status) as they stand now."""
+        with self._lock:
+            return dict(self._answers)
+
+
+class MalformedCount:
+    """Counts the entries of reports that were left out because they cannot be read, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+
+    def add(self, number: int) -> None:
+        """Count so many entries."""
+        with self._lock:
+            self._number += number
+
+    def read(self) -> int:
+        """Return the number as it stands now."""
+        return self._number
 
 
 @dataclass

@@ -13,7 +13,7 @@ from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choic
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import beside, preview_plans, try_plans
 from flagsvc.server.store.batch.copying import make_copies
-from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data, not_found

@@ -25,6 +25,7 @@ from flagsvc.server.pages.edits import (
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.variants_form import sticky_names
+from flagsvc.server.store.actors import DEFAULT_PROJECT
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import (
@@ -35,7 +36,6 @@ from flagsvc.server.store.resources import (
     projects,
     users,
 )
-from flagsvc.server.store.roles import DEFAULT_PROJECT
 from flagsvc.server.store.store import Tx
 
 MAKE, WRITE, DELETE = "CREATE_PROJECT", "UPDATE_PROJECT", "DELETE_PROJECT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.server.api.admin.undo import read_event_id
+from flagsvc.server.api.admin.events import read_event_id
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page

@@ -20,10 +20,10 @@ from flagsvc.server.pages.edits import (
 )
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.actors import ADMIN
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import KINDS, kind_of
 from flagsvc.server.store.resources import environments, projects
-from flagsvc.server.store.roles import ADMIN
 from flagsvc.server.store.store import Tx
 from flagsvc.server.webhooks import addons
 from flagsvc.server.webhooks.deliveries import list_deliveries
