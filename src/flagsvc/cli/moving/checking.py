@@ -49,7 +49,7 @@ class Checker:
         """Return the problems of the plan. Raises AdminApiError, RefusedError."""
         if not any(place.pieces for place in self.plan.places):
             return list(dict(self.refused_segments()).values())
-        self.is_ours = self.target.has_operation("POST", f"{BATCH}/import/dry-run", {})
+        self.is_ours = self.target.takes_post(f"{BATCH}/import/dry-run", {})
         refused = dict(self.refused_segments())
         found = list(refused.values())
         for place in self.plan.places:

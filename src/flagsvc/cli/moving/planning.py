@@ -111,7 +111,7 @@ def check_names(server: AdminClient, kind: str, names: Iterable[str], known: Ite
 def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     """Return the step that creates a project; raises ConfigurationError if the server cannot create projects."""
     name = str(row["id"])
-    if not target.has_operation("POST", f"{PROJECTS}/validate", {"id": name}):
+    if not target.takes_post(f"{PROJECTS}/validate", {"id": name}):
         text = f"`{target.target.shown}` has no project `{printable(name)}` and cannot create projects over its API"
         raise ConfigurationError(
             [f"{text}: create it there, or choose projects with --project, or name one with --to-project"]

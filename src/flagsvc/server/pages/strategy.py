@@ -147,7 +147,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
 def new_form(tx: Tx, call: ApiCall, place: StrategyPlace) -> Json:
     """Return the form of a new strategy of the type in the address, with the parameters of that type."""
     name = call.first_value("type") or FLEXIBLE_ROLLOUT
-    shown = empty_form(name, place.feature, "default")
+    shown = empty_form(name, place.feature)
     return shown | {"parameters": dict.fromkeys(parameters_of(tx, name), "")}
 
 

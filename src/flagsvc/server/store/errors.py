@@ -40,9 +40,9 @@ class CallerError(FlagsvcError):
         super().__init__(message)
 
 
-def bad_data(message: str, details: Sequence[Detail] | None = None) -> CallerError:
+def bad_data(message: str) -> CallerError:
     """Return the 400 for invalid data: its message has the prefix, its detail has not."""
-    return CallerError("BadDataError", BAD_DATA + message, [{"message": message}] if details is None else details)
+    return CallerError("BadDataError", BAD_DATA + message, [{"message": message}])
 
 
 def not_found(message: str) -> CallerError:

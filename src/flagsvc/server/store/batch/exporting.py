@@ -197,9 +197,9 @@ def read_flag_states(tx: Tx, names: Iterable[str], environment: str) -> dict[str
 
 def states_of(data: Mapping[str, Any]) -> dict[str, Json]:
     """Return the states of the flags of an export. `enabled` is None where a flag is not in the environment."""
-    strategies = _by_flag(data["featureStrategies"], "featureName")
+    strategies = _by_flag(data["featureStrategies"])
     places = {each["featureName"]: each for each in data["featureEnvironments"]}
-    tags = _by_flag(data["featureTags"], "featureName")
+    tags = _by_flag(data["featureTags"])
     parents = {each["feature"]: each["dependencies"] for each in data["dependencies"]}
     links = {each["feature"]: each["links"] for each in data["links"]}
     found: dict[str, Json] = {}
@@ -218,10 +218,10 @@ def states_of(data: Mapping[str, Any]) -> dict[str, Json]:
     return found
 
 
-def _by_flag(rows: Iterable[Json], member: str) -> dict[str, list[Json]]:
+def _by_flag(rows: Iterable[Json]) -> dict[str, list[Json]]:
     found: dict[str, list[Json]] = defaultdict(list)
     for each in rows:
-        found[each[member]].append(each)
+        found[each["featureName"]].append(each)
     return found
 
 

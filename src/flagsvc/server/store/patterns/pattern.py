@@ -30,7 +30,6 @@ class Pattern:
     """A parsed pattern: its nodes, None for one that matches every name, or the reason why it cannot be checked."""
 
     def __init__(self, node: Node | None, problem: UncheckedNameError | None = None) -> None:
-        self._node = node
         self._problem = problem
         self._linear = None if node is None else compile_linear(node)
         self._program = None if node is None else compile_program(node)
