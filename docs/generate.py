@@ -18,7 +18,7 @@ from flagsvc.core.extras import PACKAGE
 from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
 from flagsvc.proxy.api.sources import Sources
-from flagsvc.server.api.metrics import OWN
+from flagsvc.server.api.operations import OWN
 from flagsvc.settings.edge import ROWS, EdgeVariable, Fate
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS

@@ -41,10 +41,10 @@ SCRAPED = ("flagsvc.http.metric_families", "flagsvc.proxy.api.docs", "re2")
 """What a proxy imports late: the metrics, the page of the documentation, regular expressions."""
 BATCH = (
     "flagsvc.cli.batch.yaml_files",
-    "flagsvc.cli.moving.execution",
+    "flagsvc.cli.move",
     "rich.progress",
 )
-SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.text", "psycopg", "alembic.command")
+SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.file", "psycopg", "alembic.command")
 
 
 def name_of(requirement: str) -> str:

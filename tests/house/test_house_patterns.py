@@ -31,7 +31,7 @@ BOUNDED = {
     "cli/batch/files.py TOKEN": "the text was read as JSON, so each quotation mark has its other half, where a reading ends",
     "cli/migrating/env_files.py SINGLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
     "cli/migrating/env_files.py DOUBLE": "a reading ends at the next quote, and the value of the next line begins with that quote",
-    "pages/values.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
+    "pages/forms.py VALUE": "a value in quotes has at most 300 characters; all else is read up to the next comma or line",
     "proxy/api/cors.py written.encode()": "a wildcard is lazy in an atomic group: each part of the pattern is found once",
     "server/store/urls.py INNER": "a scheme has at most 51 characters, so each position is left after as many",
     "settings/load.py KEY": "a reading begins only where a part begins, and a part without a dot is read at most twice",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from flagsvc.server.webhooks.messages import make_body
+from flagsvc.server.webhooks.sender import make_body
 from support.flagservers import USER_SECRET, our_flag_server
 from support.guides import HERE, block, blocks, run
 from support.processes import Program, ask, free_port, running

@@ -17,7 +17,7 @@ from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.copying import make_copies
 from flagsvc.server.store.batch.dataset import read_data_set
 from flagsvc.server.store.batch.differences import find_differing
-from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import carry_out
 from flagsvc.server.store.batch.problems import find_problems
 from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag

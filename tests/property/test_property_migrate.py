@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from flagsvc.cli.migrating.compose_files import read_services
 from flagsvc.cli.migrating.edge import translate_edge
 from flagsvc.cli.migrating.edge_commands import read_edge_command
-from flagsvc.cli.migrating.env_files import parse_env
-from flagsvc.cli.migrating.interpolation import fill
+from flagsvc.cli.migrating.env_files import fill, parse_env
 from flagsvc.cli.migrating.migration import Migration, check
 from flagsvc.cli.migrating.reference import readable, translate_reference
 from flagsvc.cli.migrating.sources import read_source

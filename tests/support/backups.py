@@ -17,7 +17,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.restoring import Restored, check_backup, restore_backup
-from flagsvc.server.store.backup.writing import write_backup
+from flagsvc.server.store.backup.tables import write_backup
 from flagsvc.server.store.documents import DocumentQuery, Documents
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import sessions

@@ -17,8 +17,7 @@ from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VAL
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.exporting import export
 from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.validate import validate
-from flagsvc.server.store.batch.verify import check_importer
+from flagsvc.server.store.batch.verify import check_importer, validate
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import METADATA, events
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed

@@ -15,7 +15,7 @@ from sqlalchemy import insert, update
 
 from flagsvc.core.errors import BackupError
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.runtime import PAGE_ROUTES
 from flagsvc.server.store import schema
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store

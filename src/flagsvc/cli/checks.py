@@ -1,13 +1,17 @@
-"""Checks what options name (certificates, extensions, the storage), so that its problems are listed with all others."""
+"""Checks what options name (certificates, extensions, the storage) before a start, so that all problems are listed together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flagsvc.core.errors import ConfigurationError, ExtensionError
+from flagsvc.cli.error_output import JsonError
+from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError
 from flagsvc.core.extras import missing_extra
+from flagsvc.core.log import build_logger
+from flagsvc.core.version import INTERPRETED, INTERPRETED_WARNING, engine_form
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.storage import server_at
 
@@ -79,3 +83,23 @@ def check_extensions(resolved: Resolved) -> None:
             getattr(extensions, function)(resolved.values[name])
         except ExtensionError as error:
             resolved.problems[name] = f"{name} ({resolved.sources[name]}): {error}"
+
+
+def log_warnings(resolved: Resolved) -> None:
+    """Log warnings about the options, also when they are rejected, and a warning if the engine is interpreted."""
+    logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
+    for text in resolved.warnings:
+        logger.warn(f"configuration: {text}")
+    if engine_form() == INTERPRETED and not resolved.problems:
+        logger.warn(INTERPRETED_WARNING)
+
+
+@contextmanager
+def report_errors_as_json(wanted: bool) -> Iterator[None]:
+    """Wrap our errors so that they are printed as lines of JSON, if `wanted`: the program then logs JSON too."""
+    try:
+        yield
+    except FlagsvcError as error:
+        if not wanted:
+            raise
+        raise JsonError(error) from error

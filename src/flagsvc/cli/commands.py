@@ -41,7 +41,11 @@ COMMANDS = (
     Command("server user link", "flagsvc.cli.team.users:LINK", "link a user to an account at an OpenID provider"),
     Command("server user unlink", "flagsvc.cli.team.users:UNLINK", "unlink a user from such an account"),
     Command("server user remove", "flagsvc.cli.team.users:REMOVE", "delete a user with all personal tokens"),
-    Command("server sign-in-link", "flagsvc.cli.team.link", "print a link that signs a user in at the pages, once"),
+    Command(
+        "server sign-in-link",
+        "flagsvc.cli.team.users:SIGN_IN_LINK",
+        "print a link that signs a user in at the pages, once",
+    ),
     Command("server backup", "flagsvc.cli.team.backups:BACKUP", "write the flag server's database into a file"),
     Command("server restore", "flagsvc.cli.team.backups:RESTORE", "make a database what it was at a backup"),
     Command("server seed apply", "flagsvc.cli.team.seeds:APPLY", "make the database what a seed file says, or plan it"),

@@ -17,10 +17,10 @@ from flagsvc.cli.batch import session, strategy_order, tables
 from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, list_flags
 from flagsvc.cli.batch.checking import check_import, coerce_request, show
 from flagsvc.cli.batch.client import AdminClient
-from flagsvc.cli.batch.confirmation import confirm
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.target import NOTES
+from flagsvc.cli.terminal import confirm
 
 EPILOG = f"""\
 {NOTES}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.cli.checks import log_warnings, report_errors_as_json
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import check_database
-from flagsvc.cli.startup import log_warnings, report_errors_as_json
 from flagsvc.core.notices import Notice
 from flagsvc.settings.adopt import adopted_text
 from flagsvc.settings.places import Resolved

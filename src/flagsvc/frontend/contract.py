@@ -26,7 +26,7 @@ from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.authorization import read_secret
 from flagsvc.server.api.call import ApiContext
-from flagsvc.server.api.client.metrics import FRONTEND
+from flagsvc.server.api.client.reports import FRONTEND
 from flagsvc.server.api.pipeline import HEADER_TABLE
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.settings.server import ServerOptions

@@ -25,7 +25,7 @@ from flagsvc.proxy.api.openapi import operation
 from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.server.api.counts import MalformedCount
+from flagsvc.server.api.call import MalformedCount
 from flagsvc.server.api.openapi import FRONTEND_TOKEN
 
 OPERATIONS = {

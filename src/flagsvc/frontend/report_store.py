@@ -17,7 +17,7 @@ from flagsvc.frontend.caller import unavailable
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import DEFAULT_INSTANCE, ReportedUsage
 from flagsvc.server.api.asgi import run_in_pool
-from flagsvc.server.api.client.metrics import FRONTEND, count_usage
+from flagsvc.server.api.client.reports import FRONTEND, count_usage
 from flagsvc.server.api.errors import RETRY_S
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import Registration, find_storable, register

@@ -1,4 +1,7 @@
-"""Templates of pages, and what is around every page: its place, its sections, and who is signed in.
+"""Templates and files of pages, and what is around every page: its place, its sections, and who is signed in.
+
+Every value is escaped, and a name that a page does not have is an error. The path of a file has a digest of its content, so that a
+browser keeps the file for ever and still gets a new one.
 
 Every value is escaped, and a name that a page does not have is an error.
 """
@@ -8,12 +11,14 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from flagsvc.http.compression import gzip
 from flagsvc.pages.forms import EXACT, as_area, as_line
 
 FOLDER: Final = "templates"
@@ -129,3 +134,47 @@ def line_points(values: Sequence[float], height: int, first: int = 0) -> str:
     """Return the points of a line: the values one beside the other from `first`, the largest one at the top of `height`."""
     highest = max(values, default=0) or 1
     return " ".join([f"{first + at},{height - each / highest * height:.1f}" for at, each in enumerate(values)])
+
+
+FILES_FOLDER: Final = "static"
+DIGEST_CHARACTERS: Final = 16
+MEDIA: Final = {
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+}
+"""Media type by the end of the name."""
+
+
+class StaticFile(NamedTuple):
+    """A file: `address` is its path below that of the files, `tag` its entity tag."""
+
+    address: str
+    media: bytes
+    tag: bytes
+    body: bytes
+    gzipped: bytes
+
+
+class StaticFiles:
+    """All files, read once. Raises KeyError for one of no kind that MEDIA has."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, StaticFile] = {}
+        for each in files(__package__).joinpath(FILES_FOLDER).iterdir():
+            media = MEDIA[each.name[each.name.rfind(".") :]]
+            self._files[each.name] = _read(each.name, media, each.read_bytes())
+
+    def find(self, digest: str, name: str) -> StaticFile | None:
+        """Return the file of an address; None if there is none, or another version."""
+        found = self._files.get(name)
+        return found if found is not None and found.address == f"{digest}/{name}" else None
+
+    def address(self, name: str) -> str:
+        """Return the address of a file. Raises KeyError without one."""
+        return self._files[name].address
+
+
+def _read(name: str, media: bytes, body: bytes) -> StaticFile:
+    digest = sha256(body).hexdigest()[:DIGEST_CHARACTERS]
+    return StaticFile(f"{digest}/{name}", media, f'"{digest}"'.encode(), body, gzip(body))

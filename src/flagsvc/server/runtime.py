@@ -20,13 +20,13 @@ from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
 from flagsvc.http.trust import TrustedProxies
+from flagsvc.server import pages
 from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.operations import ADMIN
 from flagsvc.server.api.pipeline import Pipeline
-from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.api.routes import ROUTES, find_routes
 from flagsvc.server.pages.page import error_page
-from flagsvc.server.pages.routes import PAGE_ROUTES
 from flagsvc.server.sign_in.ways import make_ways
 from flagsvc.server.start import initialize, new_database_notices
 from flagsvc.server.store.cleanup import Cleanup
@@ -40,6 +40,8 @@ from flagsvc.server.webhooks.reach import Reach
 from flagsvc.server.webhooks.sender import Sender
 from flagsvc.settings.server import ServerOptions
 
+PAGE_ROUTES = find_routes(pages)
+"""Every route of the pages. `ROUTES` has all others."""
 HOUSEKEEPING_INTERVAL_S = 60.0
 """Seconds between two writes of the last use of tokens, and between two checks for old data."""
 

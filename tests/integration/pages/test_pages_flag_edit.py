@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.pages.routes import PAGE_ROUTES
+from flagsvc.server.runtime import PAGE_ROUTES
 from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, page_client
 

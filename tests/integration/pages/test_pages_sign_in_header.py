@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.sign_in.user_header import UserHeader
-from flagsvc.server.sign_in.ways import SignInWays
+from flagsvc.server.sign_in.ways import SignInWays, UserHeader
 from flagsvc.server.store.resources import identities, users
 from support import processes
 from support.flagservers import AppClient, app_client

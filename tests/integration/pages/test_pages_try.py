@@ -13,8 +13,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
 from flagsvc.server.pages import tryout
-from flagsvc.server.store import unfolded_documents
-from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
+from flagsvc.server.store.documents import MOST_UNFOLDED, UnfoldedDocuments
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient, page_client
 
@@ -226,10 +225,10 @@ def test_unfolded_documents_are_few(pages: PageClient) -> None:
         unfolded = first.unfolded
     with kept.using(documents, "development") as again:
         assert again.unfolded is unfolded
-    for at in range(unfolded_documents.MOST + 3):
+    for at in range(MOST_UNFOLDED + 3):
         with kept.using(documents, f"other-{at}") as other:
             assert "a" in other.unfolded.names
-    assert len(kept) == unfolded_documents.MOST
+    assert len(kept) == MOST_UNFOLDED
     pages.client.post(f"{FEATURES}/a/environments/development/off")
     with kept.using(documents, "development") as changed:
         assert changed.unfolded is not unfolded

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from flagsvc.server.sign_in.user_header import UserHeader
-from flagsvc.server.sign_in.ways import SignInWays
+from flagsvc.server.sign_in.ways import SignInWays, UserHeader
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import identities, users
 from flagsvc.server.store.resources.identities import HEADER, Person, account_id

@@ -16,8 +16,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.api.authorization import PLAIN_COOKIE
 from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT
 from flagsvc.server.store import revision_listener
-from flagsvc.server.store.key_renewal import MOST_S, KeyRenewal
-from flagsvc.server.store.keyring import LINK
+from flagsvc.server.store.keyring import LINK, MOST_S, KeyRenewal
 from flagsvc.server.store.resources.sessions import open_session
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.seed.apply import apply_seed

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from flagsvc.server.store.batch.differences import DifferingFlags, find_differing
-from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.schema import feature_environments, strategies
 from support.batch_scene import Scene, body, feature, place, scene_of, strategy, variant
 

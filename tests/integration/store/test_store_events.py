@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from flagsvc.server.store import cloning
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.first_start import create_first_token
-from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags
+from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags, whole_features
 from flagsvc.server.store.resources import events as event_list
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.schema import events
@@ -51,7 +50,7 @@ def rows_of(store: Store) -> list[Any]:
 def test_what_is_done_together_has_one_id(seeded: SeededStore) -> None:
     """The events of one transaction have one id, the next transaction has another; token and way are there."""
     with seeded.store.writing(ADA, "page") as tx:
-        cloning.clone(tx, "default", "web", "copy")
+        whole_features.clone(tx, "default", "web", "copy")
     with seeded.store.writing(ADA, "page") as tx:
         strategies.set_state(tx, PLACE, enabled=True)
     *cloned, switched = rows_of(seeded.store)

@@ -11,7 +11,7 @@ import pytest
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import feature_archive, feature_views, features, strategies
-from flagsvc.server.store.resources.people import list_collaborators, names_of
+from flagsvc.server.store.resources.users import list_collaborators, names_of
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog

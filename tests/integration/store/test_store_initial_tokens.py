@@ -9,9 +9,8 @@ from sqlalchemy import delete, select
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.server.start import initialize
+from flagsvc.server.start import create_initial_tokens, find_wanted_tokens, initialize
 from flagsvc.server.store.first_start import create_first_token
-from flagsvc.server.store.initial_tokens import create_initial_tokens, find_wanted_tokens
 from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.schema import events, tokens
 from flagsvc.server.store.seed.apply import parse_seed

@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.actors import ADMIN_TOKEN_ID, Actor, ClientToken
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, PROJECT_ROLES, ROOT_ROLES, Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring, hash_secret, read_actors
-from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.schema import environments, tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store

@@ -16,8 +16,7 @@ from flagsvc.server.store.resources.maintenance import is_in_maintenance
 from flagsvc.server.store.resources.users import LAST_ADMINISTRATOR
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.keys import CLEARED_BY_NULL
-from flagsvc.server.store.seed.missing import COLUMNS, name_of
-from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once
+from flagsvc.server.store.seed.once import COLUMNS, SeedOutcome, apply_seed_once, name_of
 from flagsvc.server.store.seed.wanted import ROWS, apply_wanted, plan_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog

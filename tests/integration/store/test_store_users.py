@@ -12,7 +12,7 @@ from flagsvc.server.store import schema
 from flagsvc.server.store.keyring import hash_secret, read_actors
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
-from flagsvc.server.store.seed.missing import missing
+from flagsvc.server.store.seed.once import missing
 from support.seeded_store import NOW, SeededStore, open_seeded_store
 
 ANNA = {"username": "anna", "email": "Anna@Example.com", "name": "Anna", "rootRole": 2, "sendEmail": True}

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from flagsvc.cli.checks import report_errors_as_json
 from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json
-from flagsvc.cli.startup import report_errors_as_json
 from flagsvc.core.errors import ListenError
 from flagsvc.settings.load import resolve
 from flagsvc.settings.server import resolve_server

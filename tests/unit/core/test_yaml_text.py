@@ -17,7 +17,7 @@ from flagsvc.core.yaml_text import (
     YamlError,
     load_yaml,
 )
-from flagsvc.server.store.seed.text import SeedYamlReader
+from flagsvc.server.store.seed.file import SeedYamlReader
 
 READERS = pytest.mark.parametrize("reader", [SeedYamlReader, YamlReader])
 

@@ -14,8 +14,7 @@ from jinja2 import UndefinedError
 from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import MAX_FIELDS, parse_form
 from flagsvc.pages.headers import is_own_request
-from flagsvc.pages.static_files import MEDIA, StaticFiles
-from flagsvc.pages.templates import DATA_SUFFIX, Templates, segment
+from flagsvc.pages.templates import DATA_SUFFIX, MEDIA, StaticFiles, Templates, segment
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"))
 

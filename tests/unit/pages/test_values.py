@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.pages.forms import as_area, parse_form
-from flagsvc.pages.values import read_values, show_values
+from flagsvc.pages.forms import as_area, parse_form, read_values, show_values
 
 
 @pytest.mark.parametrize(

@@ -141,9 +141,9 @@ class AdminClient:
             if len(found) < PAGE_SIZE:
                 return
 
-    def has_operation(self, method: str, path: str, value: object) -> bool:
-        """Return whether the server has an operation, by a request that changes nothing."""
-        return self._request(method, path, encode_json(value)).status not in (404, 405)
+    def takes_post(self, path: str, value: object) -> bool:
+        """Return whether the server has an operation, by a POST that changes nothing."""
+        return self._request("POST", path, encode_json(value)).status not in (404, 405)
 
     def _post(self, path: str, value: Mapping[str, Any]) -> Reply:
         reply = self._request("POST", path, encode_json(value))

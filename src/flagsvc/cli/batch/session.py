@@ -12,9 +12,8 @@ from typing import Any
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile, read_flags
-from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError, FileViolation, read_violation
 from flagsvc.cli.batch.target import add_target_arguments, read_target, warn_insecure
-from flagsvc.cli.batch.violations import FileViolation, read_violation
 from flagsvc.cli.parser import ParagraphFormatter
 from flagsvc.core.errors import ConfigurationError, MissingExtraError
 from flagsvc.core.extras import require

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
-from flagsvc.cli.batch.violations import FileViolation
+from flagsvc.cli.batch.server_errors import FileViolation
 from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Used by `flagsvc migrate` alone: the configuration of another proxy is read, translated and written.
 
 sources.py          what was given: variables and a command line, from the environment, env files or a compose file
-env_files.py        the text of env files; interpolation.py: `${NAME:-default}` in them and in compose files
+env_files.py        the text of env files, and `${NAME:-default}` in them and in compose files
 compose_files.py    the services of a compose file
 edge_commands.py    the command line of Unleash Edge as its variables
 migration.py        the result: options, environments and notes

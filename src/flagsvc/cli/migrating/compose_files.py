@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 from flagsvc.cli.documents import read_text
 from flagsvc.cli.migrating import env_files
-from flagsvc.cli.migrating.env_files import parse_env
-from flagsvc.cli.migrating.interpolation import Lookup, Meter, fill
+from flagsvc.cli.migrating.env_files import Lookup, Meter, fill, parse_env
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.files import MIB
 from flagsvc.settings.kinds import printable

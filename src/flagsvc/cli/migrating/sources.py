@@ -1,5 +1,5 @@
-"""What was given: the variables of another proxy and its command line, from the environment, env files, a compose file, Kubernetes
-manifests or the values of a Helm chart.
+"""What was given, and to which program it belongs: the variables of another proxy and its command line, from the environment, env
+files, a compose file, Kubernetes manifests or the values of a Helm chart.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from importlib.util import find_spec
 from flagsvc.cli.documents import read_text
 from flagsvc.cli.migrating import compose_files, env_files
 from flagsvc.cli.migrating.compose_files import Service, read_services
-from flagsvc.cli.migrating.detection import IMAGES, check_chosen, describe_marks, find_peer, looks_like_peer
-from flagsvc.cli.migrating.edge_commands import EDGE, OFFLINE, PROBES, is_edge_command, read_edge_command
-from flagsvc.cli.migrating.env_files import parse_env
-from flagsvc.cli.migrating.helm import CHART, read_values
-from flagsvc.cli.migrating.interpolation import Lookup
-from flagsvc.cli.migrating.kubernetes import ALL, read_containers
+from flagsvc.cli.migrating.edge_commands import EDGE, OFFLINE, PROBES, is_edge_command, is_program, read_edge_command
+from flagsvc.cli.migrating.env_files import Lookup, parse_env
+from flagsvc.cli.migrating.kubernetes import ALL, CHART, read_containers, read_values
 from flagsvc.cli.migrating.migration import About, Note, Peer
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.extras import require
+from flagsvc.settings.edge import BY_VARIABLE
 from flagsvc.settings.kinds import is_blank, nearest, printable
 from flagsvc.settings.option import is_injected
 
@@ -171,3 +169,46 @@ def add_command(source: Source, words: Sequence[str]) -> None:
     if command.stray:
         text = f"{command.stray} of its words belong to no option"
         source.notes.append(Note(About.IGNORED, "command line", text))
+
+
+MARKS = {
+    Peer.EDGE: ("UPSTREAM_URL", "BOOTSTRAP_FILE", "PRETRUSTED_TOKENS", "CLIENT_TOKENS", "FRONTEND_TOKENS"),
+    Peer.PROXY: ("UNLEASH_URL", "UNLEASH_API_TOKEN", "UNLEASH_PROXY_CLIENT_KEYS", "UNLEASH_PROXY_SECRETS"),
+}
+"""Peer → variables that it has, and the other one does not."""
+IMAGES = {Peer.EDGE: "unleash-edge", Peer.PROXY: "unleash-proxy"}
+"""Peer → a part of the names of its container images."""
+TITLES = {Peer.EDGE: "Unleash Edge", Peer.PROXY: "@unleash/proxy"}
+
+
+def describe_marks() -> str:
+    """Return which variables show a peer, in words."""
+    return " and ".join(f"{', '.join(marks)} ({TITLES[peer]})" for peer, marks in MARKS.items())
+
+
+def looks_like_peer(service: Service) -> bool:
+    """Return whether a service is one of the peers, by its image, its command or its variables."""
+    is_named = any(name in service.image for name in IMAGES.values()) or any(map(is_program, service.words))
+    return is_named or any(
+        mark in service.variables or mark in service.references for marks in MARKS.values() for mark in marks
+    )
+
+
+def find_peer(variables: dict[str, str], image: str, where: str) -> Peer:
+    """Return the program that variables configure. Raises ConfigurationError if it is none of the peers, or both."""
+    named = [peer for peer, part in IMAGES.items() if part in image]
+    found = named or [peer for peer, marks in MARKS.items() if any(mark in variables for mark in marks)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " and of ".join(TITLES[peer] for peer in found)
+        raise ConfigurationError([f"{where} has variables of {both}: choose one with `--from`"])
+    ours = ": FLAGSVC_URL is there, which flagsvc reads itself" if "FLAGSVC_URL" in variables else ""
+    raise ConfigurationError([f"no proxy to move over in {where}{ours}; looked for {describe_marks()}"])
+
+
+def check_chosen(peer: Peer, variables: dict[str, str], where: str) -> None:
+    """Raise ConfigurationError if there is no variable of the program that the user has named."""
+    known = {name in BY_VARIABLE if peer is Peer.EDGE else name.startswith("UNLEASH_") for name in variables}
+    if True not in known:
+        raise ConfigurationError([f"{where} has no variable of {TITLES[peer]}; looked for {', '.join(MARKS[peer])}"])

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flagsvc.cli.migrating.detection import TITLES
 from flagsvc.cli.migrating.migration import KNOWN, About, Migration, Value
+from flagsvc.cli.migrating.sources import TITLES
 from flagsvc.settings.environments import TABLE, VARIABLES
 from flagsvc.settings.environments import variable_of as environment_variable
 from flagsvc.settings.kinds import BARE_KEY

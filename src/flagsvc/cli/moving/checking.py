@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.cli.batch import session
-from flagsvc.cli.batch.checking import ITEMS, coerce_request, flags_by_item
+from flagsvc.cli.batch.checking import ITEMS, UNANSWERED, coerce_request, flags_by_item, read_facts
 from flagsvc.cli.batch.client import BATCH, AdminClient
-from flagsvc.cli.batch.facts import UNANSWERED, read_facts
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, without_flags
-from flagsvc.cli.batch.server_errors import AdminApiError
-from flagsvc.cli.batch.violations import find_value, split_pointer
+from flagsvc.cli.batch.server_errors import AdminApiError, find_value, split_pointer
 from flagsvc.cli.moving.planning import MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.resources import Json
 from flagsvc.core.errors import FlagsvcError
@@ -51,7 +49,7 @@ class Checker:
         """Return the problems of the plan. Raises AdminApiError, RefusedError."""
         if not any(place.pieces for place in self.plan.places):
             return list(dict(self.refused_segments()).values())
-        self.is_ours = self.target.has_operation("POST", f"{BATCH}/import/dry-run", {})
+        self.is_ours = self.target.takes_post(f"{BATCH}/import/dry-run", {})
         refused = dict(self.refused_segments())
         found = list(refused.values())
         for place in self.plan.places:
@@ -63,8 +61,8 @@ class Checker:
 
     def refused_segments(self) -> Iterator[tuple[str, ImportProblem]]:
         """Yield the segments of the plan that the server would refuse."""
+        from flagsvc.server.store.batch.problems import place_of_constraint
         from flagsvc.server.store.batch.server_facts import ImportProblem
-        from flagsvc.server.store.batch.strategy_problems import place_of_constraint
 
         for step in self.plan.steps:
             if step.title != "segment":
@@ -178,9 +176,8 @@ class Checker:
 
     def constraint_problems(self, data: DataSet) -> Iterator[ImportProblem]:
         """Yield the constraints whose value the server refuses."""
-        from flagsvc.server.store.batch.problems import numbered_strategies
+        from flagsvc.server.store.batch.problems import numbered_strategies, place_of_constraint
         from flagsvc.server.store.batch.server_facts import ImportProblem
-        from flagsvc.server.store.batch.strategy_problems import place_of_constraint
 
         for strategy, place in numbered_strategies(data):
             for each in strategy.get("constraints") or ():
@@ -215,8 +212,8 @@ class Checker:
 
 def refusal_of_values(constraint: Json) -> str:
     """Return why our own checks refuse the values of a constraint; empty if they take them."""
-    from flagsvc.server.store.batch.refusal_text import refusal_text
     from flagsvc.server.store.constraints import check_values
+    from flagsvc.server.store.errors import refusal_text
 
     return refusal_text(check_values, [constraint])
 

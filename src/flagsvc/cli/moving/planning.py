@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from flagsvc.cli.batch import strategy_order
 from flagsvc.cli.batch.changes import Change, ImportChanges, compare
+from flagsvc.cli.batch.checking import read_environments
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
-from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request, without_flags
 from flagsvc.cli.moving.resources import KINDS, AdminRequest, Json, MoveStep, plan_steps, plan_users
 from flagsvc.core.errors import ConfigurationError
@@ -111,7 +111,7 @@ def check_names(server: AdminClient, kind: str, names: Iterable[str], known: Ite
 def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     """Return the step that creates a project; raises ConfigurationError if the server cannot create projects."""
     name = str(row["id"])
-    if not target.has_operation("POST", f"{PROJECTS}/validate", {"id": name}):
+    if not target.takes_post(f"{PROJECTS}/validate", {"id": name}):
         text = f"`{target.target.shown}` has no project `{printable(name)}` and cannot create projects over its API"
         raise ConfigurationError(
             [f"{text}: create it there, or choose projects with --project, or name one with --to-project"]

@@ -68,7 +68,7 @@ def backup(args: Namespace) -> int:
     if args.file != STANDARD:
         check_writable(args.file, force=args.force)
     with open_database(args, KNOWN) as store, open_output(args) as sink:
-        from flagsvc.server.store.backup.writing import write_backup
+        from flagsvc.server.store.backup.tables import write_backup
 
         counts = write_backup(store, sink)
     place = "" if args.file == STANDARD else f" to `{printable(args.file, 300)}`"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
-from flagsvc.cli.batch.confirmation import confirm
 from flagsvc.cli.commands import Subcommand
+from flagsvc.cli.health import LOOPBACK
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.opening import add_database_arguments, command_actor, open_database
-from flagsvc.cli.team.printing import day_and_minute, print_columns, print_json
+from flagsvc.cli.team.opening import add_database_arguments, command_actor, open_database, resolve_database
+from flagsvc.cli.terminal import confirm, day_and_minute, print_columns, print_json
+from flagsvc.http.client.addresses import web_parts
+from flagsvc.settings.network import url_at
+from flagsvc.settings.places import Resolved
 
 ROOT_ROLES = ("admin", "editor", "viewer")
 PROJECT_ROLES = {"owner": [4], "member": [5], "none": []}
 """Role in a project → the numbers of the roles that a user then has."""
 HEADS = ("ID", "USER", "NAME", "ROLE", "IN PROJECTS", "LAST SEEN")
+SIGN_IN_PAGE = "/ui/sign-in"
 USER = "username, email address or id of the user"
 
 
@@ -170,6 +174,43 @@ def remove(args: Namespace) -> int:
     return 0
 
 
+def parse_address(text: str) -> str:
+    """Return the address of a flag server without a slash at the end."""
+    parts = web_parts(text.strip())
+    if parts is None or not text.isprintable() or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ArgumentTypeError("expected an address such as https://flags.example.com")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/").removesuffix("/api").removesuffix("/ui")
+
+
+def add_sign_in_arguments(parser: ArgumentParser) -> None:
+    """Add the user, the address and the database."""
+    parser.add_argument("user", metavar="USER", help=USER)
+    text = "address of the server for browsers [default: where its options say that it listens, on this machine]"
+    parser.add_argument("--url", metavar="URL", type=parse_address, help=text)
+    add_database_arguments(parser)
+
+
+def sign_in(args: Namespace) -> int:
+    """Create a link, print it and return 0."""
+    address = args.url or local_address(resolve_database(args))
+    with open_database(args) as store, store.writing(command_actor(), "command") as tx:
+        from flagsvc.server.store.resources import users
+        from flagsvc.server.store.resources.sessions import create_link
+
+        found = users.find_by_name(tx, args.user)
+        secret = create_link(tx, found.id)
+    print(f"{address}{SIGN_IN_PAGE}#{secret}")
+    name = found.username or found.email
+    print(f"flagsvc server sign-in-link: signs in `{name}` once, within 15 minutes", file=sys.stderr)
+    return 0
+
+
+def local_address(resolved: Resolved) -> str:
+    """Return the address on this machine where the options say that the server listens."""
+    host, port, path, cert = (resolved.values[name] for name in ("host", "port", "basePath", "tlsCert"))
+    return url_at(LOOPBACK.get(host, host or ""), port, path, tls=cert is not None)
+
+
 CREATE = Subcommand("Create a user of the flag server. There are no passwords.", add_create_arguments, create)
 LIST = Subcommand("List the users of the flag server with their roles.", add_list_arguments, list_)
 ROLE = Subcommand("Set the role of a user, on the server or in a project.", add_role_arguments, set_role)
@@ -187,4 +228,10 @@ UNLINK = Subcommand(
 )
 REMOVE = Subcommand(
     "Delete a user with all personal tokens and sessions. The only administrator stays.", add_remove_arguments, remove
+)
+SIGN_IN_LINK = Subcommand(
+    "Print a link that signs a user in at the pages of the flag server, once, within 15 minutes. Only the link goes to standard"
+    " output. Earlier links of the user are void. Whoever has the link is that user: send it in private.",
+    add_sign_in_arguments,
+    sign_in,
 )

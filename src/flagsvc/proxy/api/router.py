@@ -34,10 +34,6 @@ class KeyTable:
             found = self.find_alone(key[len(SCHEME) :].strip(b" \t"))
         return found
 
-    def find_listed(self, key: bytes) -> Service | None:
-        """Return the service that a listed key opens."""
-        return self.listed.get(salted(key.strip(b" \t")))
-
     def find_alone(self, key: bytes) -> Service | None:
         """Return the service that a key opens."""
         digest = salted(key)

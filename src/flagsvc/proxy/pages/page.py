@@ -15,8 +15,7 @@ from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.messages import HTML, JSON, Headers, HttpError, Response
 from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import FILE_HEADERS, PAGE_HEADERS
-from flagsvc.pages.static_files import StaticFile, StaticFiles
-from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section, Templates
+from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section, StaticFile, StaticFiles, Templates
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 PAGES: Final = "/ui"

@@ -396,13 +396,3 @@ class TokenLookup:
             parts.append(part)
             await asyncio.sleep(0)
         return await self._store.save(b"".join(parts))
-
-
-class TokenUpstream(Protocol):
-    """The upstream server."""
-
-    async def validate(self, tokens: Sequence[str]) -> list[object]:
-        """Return the upstream's entries of those tokens that it knows. Raises UpstreamError."""
-
-    async def aclose(self) -> None:
-        """Close the connections."""

@@ -23,7 +23,7 @@ from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
 from flagsvc.server.api.authorization import FRONTEND_API
 from flagsvc.server.api.pipeline import QUERY_LIMIT, Pipeline, RoutedRequest
 from flagsvc.server.api.route import Auth
-from flagsvc.server.store.key_renewal import MOST_S
+from flagsvc.server.store.keyring import MOST_S
 
 P = ParamSpec("P")
 T = TypeVar("T")

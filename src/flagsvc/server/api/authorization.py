@@ -1,5 +1,7 @@
 """Authenticates callers by the part of the API, and checks permissions by the route (import validation 1, steps 2 and 3).
 
+The project of a check is in the path, or in the body, or that of the object in the path.
+
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. Any path, known or not, rejects a
 token of the other kind. `/api/frontend` has a contract of its own (`flagsvc/frontend/`). Pages, below `/ui`, take a session from a
 cookie, or a token of the admin API.
@@ -12,7 +14,8 @@ from collections.abc import Iterable
 
 from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.messages import Request
-from flagsvc.server.api.call import ANONYMOUS, ApiCall, ApiContext, Caller
+from flagsvc.http.shapes import Integer, ShapeError, check
+from flagsvc.server.api.call import ANONYMOUS, NUL, ApiCall, ApiContext, Caller
 from flagsvc.server.api.errors import (
     forbidden,
     no_token,
@@ -24,6 +27,7 @@ from flagsvc.server.api.errors import (
 )
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import Actor, ClientToken
+from flagsvc.server.store.resources.projects import project_of_feature, project_of_field, project_of_segment
 
 API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
 PAGES = "/ui"
@@ -134,3 +138,65 @@ def is_secure(request: Request, url: str) -> bool:
 def read_secret(authorization: bytes | None) -> str:
     """Return the secret in an Authorization header, without a `Bearer` prefix in any letter case."""
     return BEARER.sub("", (authorization or b"").decode("latin-1").strip())
+
+
+NUMBER = Integer()
+MAX_ID = 2**31 - 1
+
+
+def body_project(call: ApiCall) -> str | None:
+    """Return the project in the body, to which the described object will belong."""
+    named = call.body.get("project") if isinstance(call.body, dict) else None
+    return named if isinstance(named, str) and named else None
+
+
+def feature_project(call: ApiCall) -> str | None:
+    """Return the project of the feature in the path."""
+    name = call.params["featureName"]
+    if NUL in name:
+        return None
+    with call.store.reading() as tx:
+        return project_of_feature(tx, name)
+
+
+def segment_project(call: ApiCall) -> str | None:
+    """Return the project of the segment in the path, unless the body names another; for deletions."""
+    own = _read_segment_project(call)
+    return own if body_project(call) in (None, own) else None
+
+
+def written_segment_project(call: ApiCall) -> str | None:
+    """Return the project of the segment in the path, if the body names the same; else None, which stands for all projects.
+
+    Ours: on the real server, a permission for any project in the body is enough to change any segment.
+    """
+    own = _read_segment_project(call)
+    return own if isinstance(call.body, dict) and call.body.get("project") == own else None
+
+
+def _read_segment_project(call: ApiCall) -> str | None:
+    try:
+        number = read_number(call, "id")
+    except ShapeError:
+        return None
+    with call.store.reading() as tx:
+        return project_of_segment(tx, number)
+
+
+def context_field_project(call: ApiCall) -> str | None:
+    """Return the project of the context field in the path, if the body names the same.
+
+    Ours: on the real server, a permission for any project in the body is enough.
+    """
+    named = body_project(call)
+    if named is None or NUL in call.params["contextField"]:
+        return None
+    with call.store.reading() as tx:
+        own = project_of_field(tx, call.params["contextField"])
+    return own if named == own else None
+
+
+def read_number(call: ApiCall, name: str) -> int:
+    """Return a parameter of the path as an id, at most MAX_ID. Raises ShapeError (400)."""
+    number = check(NUMBER, call.params[name], f"/params/{name}")
+    return number if isinstance(number, int) and abs(number) < MAX_ID else MAX_ID

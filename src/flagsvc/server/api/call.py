@@ -1,7 +1,12 @@
-"""The input and the output of the flag server's handlers."""
+"""The input and the output of the flag server's handlers.
+
+An input has no NUL characters, which PostgreSQL cannot store in texts (ours: the real server answers 500).
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -9,7 +14,7 @@ from urllib.parse import quote
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Request
+from flagsvc.http.messages import Request, below
 from flagsvc.http.openapi import Operation
 from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
@@ -17,20 +22,54 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
 from flagsvc.pages.live import EventStreams
 from flagsvc.pages.sign_in_tries import SignInTries
-from flagsvc.server.api.counts import AnswerCounts, MalformedCount
+from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.pollers import Pollers
-from flagsvc.server.sign_in.user_header import NamedPerson
-from flagsvc.server.sign_in.ways import SignInWays
+from flagsvc.server.sign_in.ways import NamedPerson, SignInWays
 from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.batch.differences import DifferingFlags
-from flagsvc.server.store.key_renewal import KeyRenewal
-from flagsvc.server.store.keyring import Keyring
+from flagsvc.server.store.documents import UnfoldedDocuments
+from flagsvc.server.store.keyring import KeyRenewal, Keyring
 from flagsvc.server.store.store import Store
-from flagsvc.server.store.unfolded_documents import UnfoldedDocuments
-from flagsvc.server.webhooks.counts import AttemptCounts
+from flagsvc.server.webhooks.sender import AttemptCounts
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
+
+
+class AnswerCounts:
+    """Counts answers from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str, int], int] = {}
+
+    def add(self, route: str, method: str, status: int) -> None:
+        """Count one answer of a route, by its template."""
+        key = (route, method, status)
+        with self._lock:
+            self._answers[key] = self._answers.get(key, 0) + 1
+
+    def read(self) -> dict[tuple[str, str, int], int]:
+        """Return the counts by (route, method, status) as they stand now."""
+        with self._lock:
+            return dict(self._answers)
+
+
+class MalformedCount:
+    """Counts the entries of reports that were left out because they cannot be read, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+
+    def add(self, number: int) -> None:
+        """Count so many entries."""
+        with self._lock:
+            self._number += number
+
+    def read(self) -> int:
+        """Return the number as it stands now."""
+        return self._number
 
 
 @dataclass
@@ -178,3 +217,38 @@ class ApiAnswer:
     gzipped: bytes | None = None
     tag: bytes | None = None
     parts: Parts | None = None
+
+
+NUL = "\0"
+
+
+def refuse_nul(call: ApiCall, *, also_in_body: bool) -> None:
+    """Raise ApiError (400), with the first place, if a parameter contains a NUL; with `also_in_body`, check the body too."""
+    for name, value in call.params.items():
+        if NUL in value:
+            raise invalid([make_nul_detail(f"/params/{name}")])
+    for name, values in call.query.items():
+        if any(NUL in value for value in (name, *values)):
+            raise invalid([make_nul_detail(f"/query/{name.replace(NUL, '')}")])
+    for place in find_nul_pointers("/body", call.body) if also_in_body else ():
+        raise invalid([make_nul_detail(place)])
+
+
+def find_nul_pointers(place: str, value: Any) -> Iterator[str]:
+    """Yield the JSON Pointer of every text with a NUL at or below `place`."""
+    if isinstance(value, str):
+        if NUL in value:
+            yield place
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if NUL in key:
+                yield place
+            yield from find_nul_pointers(below(place, key), each)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from find_nul_pointers(f"{place}/{index}", each)
+
+
+def make_nul_detail(place: str) -> dict[str, str]:
+    """Return the detail of the 400 for a place."""
+    return {"message": f"The `{place}` property must not contain a NUL character.", "path": place}

@@ -28,9 +28,8 @@ from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
 from flagsvc.server.api.authorization import ADMIN_API, PAGES, Authorization, api_area
 from flagsvc.server.api.body import EMPTY, BodyEncoding, Parsed, content_type, is_json, parse, reading
-from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall, ApiContext, Caller
+from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall, ApiContext, Caller, refuse_nul
 from flagsvc.server.api.errors import ApiError
-from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
 from flagsvc.server.store.errors import CallerError

@@ -11,10 +11,9 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_search
 from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.plans import preview_plans, try_plans
-from flagsvc.server.pages.state_words import beside
+from flagsvc.server.pages.plans import beside, preview_plans, try_plans
 from flagsvc.server.store.batch.copying import make_copies
-from flagsvc.server.store.batch.flag_states import read_flag_states
+from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data, not_found

@@ -7,8 +7,7 @@ from typing import Final
 
 from flagsvc.engine.context import FIELDS
 from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
-from flagsvc.pages.forms import Form, read_whole
-from flagsvc.pages.values import read_values, show_values
+from flagsvc.pages.forms import Form, read_values, read_whole, show_values
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from flagsvc.pages.forms import Form, read_whole
-from flagsvc.pages.values import read_values
+from flagsvc.pages.forms import Form, read_values, read_whole
 from flagsvc.server.api.admin.context_fields import CREATE, MAY_CREATE, MAY_DELETE, MAY_UPDATE, UPDATE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.nul import NUL
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
+from flagsvc.server.api.call import NUL, ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import (
     SAVE,
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.segment import form_project, makes_in, may, project_choices
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import context_fields, segments
-from flagsvc.server.store.resources.owners import project_of_field
+from flagsvc.server.store.resources.projects import project_of_field
 from flagsvc.server.store.store import Tx
 
 REMOVE = "remove-value"

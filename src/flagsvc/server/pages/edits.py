@@ -1,16 +1,19 @@
-"""What forms that change something share: a digest of what they were made from, and the errors that they show."""
+"""What forms share that change something: a digest of what they were made from, one transaction, and the form with its errors."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 from flagsvc.http.shapes import Shape, ShapeError, check
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.pages.page import see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.store import Tx
 
 CONFLICT = 409
 DIGEST_BYTES = 12
@@ -76,3 +79,30 @@ def differences(parts: Mapping[str, str], theirs: Json, mine: Json) -> list[Json
         for name, title in parts.items()
         if theirs[name] != mine[name]
     ]
+
+
+def changed_meanwhile(*problems: str, by_whom: bool = True) -> Look:
+    """Return the look of a page where nothing was done, because someone else changed the same; `by_whom` tells who it was."""
+    return Look(CONFLICT, list(problems), by_whom=by_whom)
+
+
+def attempt(
+    call: ApiCall,
+    work: Callable[[Tx], object],
+    again: Callable[[Look], ApiAnswer],
+    *goal: str,
+    changed: Look | None = None,
+) -> ApiAnswer:
+    """Do a change in one transaction, and go to the page whose path has the segments `goal`.
+
+    `again` shows the form of a refused change: with the reasons, and after another person's change with both versions. A form
+    that has nothing typed has `changed_meanwhile` as `changed` instead.
+    """
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            work(tx)
+    except ChangedMeanwhileError:
+        return again(changed or Look(CONFLICT, conflict=True))
+    except (CallerError, ShapeError) as error:
+        return again(Look(*reasons_of(error)))
+    return see_other(call, *goal, done=tx)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import check
-from flagsvc.server.api.admin.environment_changes import CREATE, UPDATE
+from flagsvc.server.api.admin.environments import CREATE, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     CONFLICT,
     ChangedMeanwhileError,
     Look,
+    attempt,
+    changed_meanwhile,
     digest_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import environments

@@ -9,8 +9,8 @@ from sqlalchemy import Row
 from flagsvc.pages.templates import segment
 from flagsvc.reasons.words import words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import SWITCH, is_protected, may
 from flagsvc.server.pages.history import unmarked

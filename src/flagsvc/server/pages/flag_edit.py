@@ -1,28 +1,31 @@
-"""Making a flag, changing what describes it, its tags, archiving and reviving. `flag_links.py` changes its links."""
+"""Making a flag, changing what describes it, its tags and links, archiving and reviving."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Row
 
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.admin.feature_types import TYPES
+from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     digest_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import feature_archive, feature_views, features, links, projects, tag_types, tags
@@ -32,6 +35,9 @@ from flagsvc.server.store.timestamps import format_time
 CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
 PARTS = {"description": "Description", "type": "Type", "stale": "Stale", "impressionData": "Impression data"}
 """Member of a flag that the form changes → what people call it."""
+CHANGED_LINK = (
+    "Nothing was done: someone changed this link meanwhile. The page shows what it is now. You typed `{url}` `{title}`."
+)
 
 
 def show_new(call: ApiCall) -> ApiAnswer:
@@ -192,7 +198,56 @@ def revive(call: ApiCall) -> ApiAnswer:
     return see_other(call, "flags", name, done=tx)
 
 
+def read_link(call: ApiCall) -> Json:
+    """Return what was typed of a link."""
+    return {"url": call.form.text("url"), "title": call.form.text("title")}
+
+
+def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> ApiAnswer:
+    """Do work on a link of the flag in one transaction, given project and flag; or show the page with what is wrong."""
+    name, typed = call.params["featureName"], read_link(call)
+    changed = changed_meanwhile(CHANGED_LINK.format_map(typed))
+
+    def again(look: Look) -> ApiAnswer:
+        return edit_page(call, None, look, {} if look is changed else {call.params.get("linkId", ""): typed})
+
+    return attempt(
+        call, lambda tx: work(tx, require_flag(tx, name).project, name), again, "flags", name, changed=changed
+    )
+
+
+def add_link(call: ApiCall) -> ApiAnswer:
+    """Add a link. Without a title it has none."""
+    sent = {name: text for name, text in read_link(call).items() if text or name == "url"}
+    return change_link(call, lambda tx, project, name: links.add(tx, project, name, checked(FEATURE_LINK, sent)))
+
+
+def update_link(call: ApiCall) -> ApiAnswer:
+    """Change a link, unless someone else changed it since it was shown."""
+    typed = read_link(call)
+
+    def work(tx: Tx, project: str, name: str) -> None:
+        body = checked(FEATURE_LINK, typed | {"title": typed["title"] or None})
+        links.change(tx, project, name, unchanged_link(call, tx), body)
+
+    return change_link(call, work)
+
+
+def remove_link(call: ApiCall) -> ApiAnswer:
+    """Remove a link, unless someone else changed it since it was shown."""
+    return change_link(call, lambda tx, project, name: links.remove(tx, project, name, unchanged_link(call, tx)))
+
+
+def unchanged_link(call: ApiCall, tx: Tx) -> str:
+    """Return the id in the path. Raises ChangedMeanwhileError if the link is not as it was shown, or gone."""
+    name, identity = call.params["featureName"], call.params["linkId"]
+    held = links.links_of(tx, [name]).get(name, [])
+    require_unchanged(next((each for each in held if each["id"] == identity), None), call.form.text("base"))
+    return identity
+
+
 ONE = "/flags/:featureName"
+LINKS = f"{ONE}/edit/links"
 TEMPLATE = "flag_edit.html"
 
 ROUTES = (
@@ -242,5 +297,32 @@ ROUTES = (
         permission=UPDATE,
         project_of=feature_project,
         stands_for="reviveFeatures",
+    ),
+    change(
+        LINKS,
+        add_link,
+        "Add a link to a flag.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="createFeatureLink",
+    ),
+    change(
+        f"{LINKS}/:linkId",
+        update_link,
+        "Change a link of a flag.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="updateFeatureLink",
+    ),
+    change(
+        f"{LINKS}/:linkId/remove",
+        remove_link,
+        "Remove a link of a flag.",
+        template=TEMPLATE,
+        permission=UPDATE,
+        project_of=feature_project,
+        stands_for="deleteFeatureLink",
     ),
 )

@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.dependencies import CREATE, PERMISSION
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag, state_words
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import dependencies

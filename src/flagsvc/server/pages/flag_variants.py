@@ -9,22 +9,22 @@ from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import DEFAULT, words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages import variants_form
-from flagsvc.server.pages.attempts import attempt
 from flagsvc.server.pages.conditions import condition_choices
 from flagsvc.server.pages.edits import (
     PREVIEW,
     SAVE,
     Look,
+    attempt,
     differences,
     digest_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.variants_form import STICKS_TO, Variants
 from flagsvc.server.shapes.feature_bodies import VARIANTS

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flagsvc.pages.templates import line_points
-from flagsvc.server.api.admin.feature_types import TYPES
+from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import page

@@ -1,23 +1,26 @@
-"""What all pages of the flag server share: their routes, the frame around them, redirects, and the page of an error."""
+"""What all pages share: their routes, the frame, files, the event stream, redirects, the page of an error, and the settings.
+
+The event stream names no flag: a page asks for what its viewer may see.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from flagsvc.http.call import FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
 from flagsvc.pages.forms import Form
-from flagsvc.pages.headers import PAGE_HEADERS, is_own_request
-from flagsvc.pages.static_files import StaticFiles
-from flagsvc.pages.templates import Frame, Section, Templates, segment
-from flagsvc.server.api.authorization import PAGES
+from flagsvc.pages.headers import FILE_HEADERS, PAGE_HEADERS, is_own_request
+from flagsvc.pages.live import HEADERS
+from flagsvc.pages.templates import Frame, Section, StaticFiles, Templates, segment
+from flagsvc.server.api.authorization import PAGES, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.errors import ApiError, foreign_request, wrong_form
+from flagsvc.server.api.errors import ApiError, foreign_request, unknown_path, wrong_form
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
 from flagsvc.server.pages.notices import QUERY, find_notice, id_of
@@ -195,3 +198,70 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
     values["permissions"] = failure.body.get("permissions", [])
     body = TEMPLATES.render("error.html", frame=frame_of(root, head, request.caller.actor), **values)
     return ApiAnswer(body, failure.status, (*failure.headers, *PAGE_HEADERS, (b"content-type", HTML)))
+
+
+def show_file(call: ApiCall) -> ApiAnswer:
+    """Return a file. Raises ApiError (404) for an unknown one, or another version of it."""
+    found = FILES.find(call.params["digest"], call.params["name"])
+    if found is None:
+        raise unknown_path(call.request.path.decode("latin-1"))
+    headers = (*FILE_HEADERS, (b"content-type", found.media))
+    return ApiAnswer(found.body, headers=headers, gzipped=found.gzipped, tag=found.tag)
+
+
+def show_stream(call: ApiCall) -> ApiAnswer:
+    """Return a stream that ends with the session or the token. Raises HttpError (503) if there are too many.
+
+    All sessions and personal tokens of a user are one viewer, and so is an admin token.
+    """
+    secret = call.caller.session or read_secret(call.head.key)
+    keyring, actor = call.server.keyring, call.actor
+    viewer = actor.id if actor.is_user else actor.token
+    return ApiAnswer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret), viewer))
+
+
+class Setting(NamedTuple):
+    """A page below the settings: its title, its path below the pages, and what it is for."""
+
+    title: str
+    path: str
+    words: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("Compare", "/compare", "Two environments side by side, and copying flags from one to the other."),
+    Setting("Import", "/import", "Import flags from a file or a text, after a look at what changes."),
+    Setting("Export", "/export", "Save flags of an environment as a file that can be imported."),
+    Setting("My tokens", "/my-tokens", "Your personal tokens: make one, delete one."),
+    Setting("My sessions", "/sessions", "Where you are signed in, and ending it."),
+    Setting("People", "/people", "The users, their root roles and sessions. It needs the permission ADMIN."),
+    Setting("Projects", "/projects", "Make projects, and change their environments and members."),
+    Setting("Environments", "/environments", "Make, order, switch and delete environments."),
+    Setting(
+        "Context fields", "/context-fields", "What conditions compare: make fields, and change their legal values."
+    ),
+    Setting("Tag types", "/tag-types", "Make, change and delete the types of tags."),
+    Setting("Webhooks", "/webhooks", "Send events to a program of yours: which, where to, and what was sent."),
+    Setting("Strategy types", "/strategy-types", "Custom strategies and their parameters; deprecate a strategy type."),
+)
+
+
+def show_settings(call: ApiCall) -> ApiAnswer:
+    """Return the pages below the settings."""
+    return ApiAnswer({"settings": [each._asdict() for each in SETTINGS]})
+
+
+ROUTES = (
+    Route(
+        path=f"{PAGES}/static/:digest/:name",
+        handler=show_file,
+        operation="pageFile",
+        summary="A file of the pages.",
+        tag="Pages",
+        auth=Auth.NONE,
+        in_memory=True,
+        listed=False,
+    ),
+    raw("/stream", show_stream, "What has changed, as events.", "text/event-stream"),
+    page("/settings", show_settings, "settings.html", "What else is kept on the server."),
+)

@@ -9,21 +9,23 @@ from flagsvc.http.shapes import ShapeError
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
-from flagsvc.server.api.admin.project_changes import CREATE, MODE, SETTINGS, UPDATE
+from flagsvc.server.api.admin.projects import CREATE, MODE, SETTINGS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.shared import row_id
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
+from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     reasons_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.variants_form import sticky_names
+from flagsvc.server.store.actors import DEFAULT_PROJECT
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import (
@@ -34,7 +36,6 @@ from flagsvc.server.store.resources import (
     projects,
     users,
 )
-from flagsvc.server.store.roles import DEFAULT_PROJECT
 from flagsvc.server.store.store import Tx
 
 MAKE, WRITE, DELETE = "CREATE_PROJECT", "UPDATE_PROJECT", "DELETE_PROJECT"

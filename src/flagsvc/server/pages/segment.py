@@ -6,9 +6,8 @@ from flagsvc.engine.parse import parse_segment
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import EVERYONE, constraint_words
 from flagsvc.server.api.admin.segments import UPSERT
+from flagsvc.server.api.authorization import MAX_ID, read_number, segment_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import MAX_ID, read_number, segment_project
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.conditions import (
     condition_choices,
     constraints_of,
@@ -22,18 +21,20 @@ from flagsvc.server.pages.edits import (
     PREVIEW,
     SAVE,
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.pages.strategy_preview import conditions_of, tell_apart
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import projects, segments
-from flagsvc.server.store.resources.owners import project_of_segment
+from flagsvc.server.store.resources.projects import project_of_segment
 from flagsvc.server.store.store import Tx
 
 CREATE = ("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT")

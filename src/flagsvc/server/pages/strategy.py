@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.pages import variants_form
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
 from flagsvc.server.pages.edits import (
     PREVIEW,
     SAVE,
     ChangedMeanwhileError,
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.strategy_form import (
     body_of,
@@ -146,7 +147,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
 def new_form(tx: Tx, call: ApiCall, place: StrategyPlace) -> Json:
     """Return the form of a new strategy of the type in the address, with the parameters of that type."""
     name = call.first_value("type") or FLEXIBLE_ROLLOUT
-    shown = empty_form(name, place.feature, "default")
+    shown = empty_form(name, place.feature)
     return shown | {"parameters": dict.fromkeys(parameters_of(tx, name), "")}
 
 

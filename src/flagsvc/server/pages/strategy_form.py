@@ -53,11 +53,11 @@ def shown_of(strategy: Json) -> Json:
     }
 
 
-def empty_form(name: str, flag: str, stickiness: str) -> Json:
+def empty_form(name: str, flag: str) -> Json:
     """Return the form of a new strategy, which is on for everyone."""
-    rollout = {"rollout": str(FULL), "stickiness": stickiness, "group": flag}
+    rollout = {"rollout": str(FULL), "stickiness": "default", "group": flag}
     parts: Json = {"name": name, "title": "", "disabled": False, **rollout, "parameters": {}}
-    parts |= {"variants": [], variants_form.STICKS_TO: stickiness}
+    parts |= {"variants": [], variants_form.STICKS_TO: "default"}
     return parts | {"conditions": [], "segments": [], "base": ""}
 
 

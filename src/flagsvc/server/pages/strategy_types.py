@@ -8,16 +8,17 @@ from flagsvc.pages.forms import Form, read_whole
 from flagsvc.server.api.admin.strategy_types import CREATE, TYPES, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     SAVE,
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import strategy_types

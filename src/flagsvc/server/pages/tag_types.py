@@ -5,15 +5,16 @@ from __future__ import annotations
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.tag_types import UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
 from flagsvc.server.pages.edits import (
     Look,
+    attempt,
+    changed_meanwhile,
     checked,
     differences,
     digest_of,
     require_unchanged,
 )
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.checks import Json

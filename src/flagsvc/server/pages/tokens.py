@@ -1,14 +1,13 @@
-"""API tokens: the list, making one, whose secret is shown once, and deleting one."""
+"""API tokens: the list, making one, whose secret is shown once, deleting one, and the day on which one expires."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Shape, ShapeError, check
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.admin import project_api_tokens
-from flagsvc.server.api.admin.api_tokens import CREATE, PERMISSIONS
+from flagsvc.server.api.admin.api_tokens import CREATE, CREATE_IN_PROJECT, PERMISSIONS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.shared import row_id
-from flagsvc.server.pages.edits import Look, problems_of
+from flagsvc.server.api.route import row_id
+from flagsvc.server.pages.edits import Look, attempt, checked, differences, digest_of, problems_of, require_unchanged
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
@@ -119,7 +118,7 @@ def create(call: ApiCall) -> ApiAnswer:
 def create_in_project(call: ApiCall) -> ApiAnswer:
     """Make a token of the project in the path, and show its secret in this answer only."""
     form, project = read_form(call.form), call.params["projectId"]
-    return make(call, form, project_api_tokens.CREATE, body_of(form), {"projects": [project]})
+    return make(call, form, CREATE_IN_PROJECT, body_of(form), {"projects": [project]})
 
 
 def make(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> ApiAnswer:
@@ -169,6 +168,58 @@ def find_token(call: ApiCall, found: list[Json]) -> Json:
 FORM = "token_new.html"
 LIST = "tokens.html"
 
+
+WRITE = PERMISSIONS["UPDATE"]
+PARTS = {"expires": "Expires at the end of"}
+DAY = len("2030-01-31")
+
+
+def show_one(call: ApiCall) -> ApiAnswer:
+    """Return a token that the caller may read. Raises CallerError (404)."""
+    return show_expiry(call, Look())
+
+
+def show_expiry(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer:
+    """Return the page of a token: with what was typed, or with what is stored. Raises CallerError (404)."""
+    with call.store.reading() as tx:
+        names = [each["id"] for each in projects.list_names(tx)]
+        stored = find_token(call, readable(tx, call.actor, names))
+    shown = shown_of(stored)
+    data = {
+        "token": without_secret(stored),
+        "form": typed or shown,
+        "base": digest_of(stored["expiresAt"]),
+        "changed": look.conflict,
+        "conflict_rows": differences(PARTS, shown, typed or shown),
+        "may": has_any(call.actor, "UPDATE"),
+        "permission": WRITE[1],
+        "problems": look.problems,
+    }
+    return ApiAnswer(data, look.status)
+
+
+def shown_of(stored: Json) -> Json:
+    """Return what the form shows of a stored token: the day (UTC) on which it expires, empty for never."""
+    return {"expires": (stored["expiresAt"] or "")[:DAY]}
+
+
+def update_expiry(call: ApiCall) -> ApiAnswer:
+    """Change when a token expires, unless someone else changed it since it was shown. The same day leaves the time as it is."""
+    typed = {"expires": call.form.text("expires")}
+
+    def work(tx: Tx) -> None:
+        stored = find_token(call, api_tokens.list_tokens(tx, call.actor))
+        require_unchanged(stored["expiresAt"], call.form.text("base"))
+        body = checked(UPDATE, {"expiresAt": f"{typed['expires']}{LAST_SECOND}"})
+        if typed != shown_of(stored):
+            api_tokens.set_expiry(tx, stored["secret"], body["expiresAt"])
+
+    return attempt(call, work, lambda look: show_expiry(call, look, typed), "tokens", call.params["id"])
+
+
+ONE = "token.html"
+OWN = "/tokens/:id"
+
 ROUTES = (
     page("/tokens", list_all, LIST, "The list of API tokens."),
     page("/tokens/new", show, FORM, "The form of a new API token."),
@@ -202,5 +253,14 @@ ROUTES = (
         "Delete an API token of a project.",
         permission=OF_PROJECT["DELETE"],
         stands_for="deleteProjectApiToken",
+    ),
+    page(OWN, show_one, ONE, "An API token."),
+    change(
+        OWN,
+        update_expiry,
+        "Change when an API token expires.",
+        template=ONE,
+        permission=WRITE,
+        stands_for="updateApiToken",
     ),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.server.api.admin.undo import read_event_id
+from flagsvc.server.api.admin.events import read_event_id
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import (
+from flagsvc.server.store.undo.opening import find_openings
+from flagsvc.server.store.undo.subjects import (
     Change,
     may_see,
     require_action,
@@ -17,7 +18,6 @@ from flagsvc.server.store.undo.changes import (
     unknown_action,
     unknown_event,
 )
-from flagsvc.server.store.undo.opening import find_openings
 from flagsvc.server.store.undo.undo import UNSEEN, changes_of, foresee, undo_action, undo_event
 
 HOME = "/history"

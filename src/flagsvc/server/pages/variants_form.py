@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.parse import parse_variants
 from flagsvc.engine.values import jsnumber
-from flagsvc.pages.forms import MAX_FIELDS, Form, read_whole
-from flagsvc.pages.values import read_values, show_values
+from flagsvc.pages.forms import MAX_FIELDS, Form, read_values, read_whole, show_values
 from flagsvc.reasons.variant_impact import Draw, range_words, variant_impact
 from flagsvc.reasons.words import DEFAULT
 from flagsvc.server.pages.edits import problems_of

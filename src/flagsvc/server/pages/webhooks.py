@@ -8,15 +8,22 @@ from __future__ import annotations
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.addons import BODY, CREATE, DELETE, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.shared import row_id
-from flagsvc.server.pages.attempts import attempt, changed_meanwhile
-from flagsvc.server.pages.edits import Look, checked, differences, digest_of, require_unchanged
-from flagsvc.server.pages.last_change import last_change
+from flagsvc.server.api.route import row_id
+from flagsvc.server.pages.edits import (
+    Look,
+    attempt,
+    changed_meanwhile,
+    checked,
+    differences,
+    digest_of,
+    require_unchanged,
+)
+from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.store.actors import ADMIN
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import KINDS, kind_of
 from flagsvc.server.store.resources import environments, projects
-from flagsvc.server.store.roles import ADMIN
 from flagsvc.server.store.store import Tx
 from flagsvc.server.webhooks import addons
 from flagsvc.server.webhooks.deliveries import list_deliveries

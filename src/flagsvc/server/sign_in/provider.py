@@ -11,9 +11,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from flagsvc.core.clock import Clock
 from flagsvc.server.sign_in.attempt import Attempt
-from flagsvc.server.sign_in.claims import ProvenPerson, read_person
 from flagsvc.server.sign_in.exchange import BusyError, ProviderError, fetch
-from flagsvc.server.sign_in.id_token import UnknownKeyError, check_id_token, read_keys
+from flagsvc.server.sign_in.id_token import ProvenPerson, UnknownKeyError, check_id_token, read_keys, read_person
 from flagsvc.settings.network import is_safe_origin, url_parts
 
 DISCOVERY = "/.well-known/openid-configuration"

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from isal import isal_zlib
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
+from flagsvc.engine.options import CompileOptions
+from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.server.store.client_features import (
     EnvironmentFeatures,
     FeatureEntry,
@@ -241,3 +246,51 @@ def make_document(query: DocumentQuery, environment: EnvironmentFeatures) -> Cli
     body = content + b',"meta":' + encode(meta) + b"}"
     gzipped = isal_zlib.compress(body, GZIP_LEVEL, GZIP_WINDOW_BITS) if len(body) >= MIN_GZIP_BYTES else None
     return ClientDocument(body, gzipped, digest, tag.encode(), environment.revision)
+
+
+MOST_UNFOLDED: Final = 4
+"""Documents that are kept. The least recently used one is dropped first."""
+
+
+class UnfoldedDocument:
+    """The document of an environment at a revision. `lock` is for one user at a time, because each use unfolds more of it."""
+
+    def __init__(self, body: bytes) -> None:
+        self.lock = threading.Lock()
+        self.revision = 0
+        self._body: bytes | None = body
+        self._unfolded: Unfolded | None = None
+
+    @property
+    def unfolded(self) -> Unfolded:
+        """The unfolded document; the first use makes it."""
+        if self._unfolded is None:
+            assert self._body is not None
+            document = msgspec.json.decode(self._body)
+            self.revision = document["meta"]["revisionId"]
+            self._unfolded, self._body = Unfolded(document, CompileOptions()), None
+        return self._unfolded
+
+
+class UnfoldedDocuments:
+    """The documents that clients get, unfolded. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], UnfoldedDocument] = OrderedDict()
+
+    @contextmanager
+    def using(self, documents: Documents, environment: str) -> Iterator[UnfoldedDocument]:
+        """Give the present document of an environment to one user at a time. Raises DatabaseError if it cannot be read."""
+        found = documents.get(DocumentQuery(environment))
+        with self._lock:
+            kept = self._kept.setdefault((environment, found.digest), UnfoldedDocument(found.body))
+            self._kept.move_to_end((environment, found.digest))
+            while len(self._kept) > MOST_UNFOLDED:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            yield kept
+
+    def __len__(self) -> int:
+        """Return how many documents are kept."""
+        return len(self._kept)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeAlias
 
 from flagsvc.core.errors import FlagsvcError
 
@@ -40,11 +40,23 @@ class CallerError(FlagsvcError):
         super().__init__(message)
 
 
-def bad_data(message: str, details: Sequence[Detail] | None = None) -> CallerError:
+def bad_data(message: str) -> CallerError:
     """Return the 400 for invalid data: its message has the prefix, its detail has not."""
-    return CallerError("BadDataError", BAD_DATA + message, [{"message": message}] if details is None else details)
+    return CallerError("BadDataError", BAD_DATA + message, [{"message": message}])
 
 
 def not_found(message: str) -> CallerError:
     """Return the 404 with this message."""
     return CallerError("NotFoundError", message)
+
+
+P = ParamSpec("P")
+
+
+def refusal_text(check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> str:
+    """Return the first message of a check that raises CallerError; empty if it passes."""
+    try:
+        check(*args, **kwargs)
+    except CallerError as refusal:
+        return refusal.details[0]["message"]
+    return ""

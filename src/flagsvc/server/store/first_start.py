@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Row, func, insert, select
 
-from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret, make_hint, new_personal_secret
 from flagsvc.server.store.resources.personal_tokens import to_json
 from flagsvc.server.store.resources.sessions import create_link
 from flagsvc.server.store.resources.users import shown
 from flagsvc.server.store.schema import tokens, users
-from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx
 
 ADMINISTRATOR = "admin"

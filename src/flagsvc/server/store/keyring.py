@@ -1,4 +1,4 @@
-"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation 1; 4.3).
+"""Who asks, and what they may do: users, tokens, their secrets and the keyring that knows every token (import validation 1; 4.3).
 
 The keyring answers from memory. It reloads when the database's revision changes, and keeps its old entries while the database
 cannot be read. It holds hashes of the secrets, never the secrets.
@@ -10,9 +10,12 @@ import hashlib
 import hmac
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from secrets import token_hex
 from typing import Any, TypeAlias
 
 from sqlalchemy import Row, bindparam, select, update
@@ -197,3 +200,74 @@ def _read_owner(row: Row[Any], actors: Mapping[int, Actor]) -> TokenOwner:
     if row.kind == "admin":
         return Actor(ADMIN_TOKEN_ID, row.name, "token", "admin", token=row.name)
     return ClientToken(row.kind, row.environment or ALL, tuple(row.projects), row.name, row.id)
+
+
+RANDOM_BYTES = 28
+HINT_CHARACTERS = 4
+"""Characters of the random part that a hint shows; a random part shorter than four times this shows none."""
+
+
+def new_secret(projects: Sequence[str], environment: str) -> str:
+    """Return a secret in the real server's form `project:environment.random`; `[]` stands for several projects."""
+    return f"{projects[0] if len(projects) == 1 else '[]'}:{environment}.{token_hex(RANDOM_BYTES)}"
+
+
+def new_personal_secret() -> str:
+    """Return the secret of a user's token."""
+    return f"user:{token_hex(RANDOM_BYTES)}"
+
+
+def make_hint(secret: str) -> str:
+    """Return what may be shown of a secret: the part before the random one, and a few characters of a long random part."""
+    head, mark, rest = secret.rpartition("." if "." in secret else ":")
+    return f"{head}{mark}{rest[:HINT_CHARACTERS]}" if len(rest) >= 4 * HINT_CHARACTERS else f"{head}{mark}"
+
+
+PAUSE_S = 0.02
+"""Seconds before each read, in which callers gather. Made-up secrets cause no more reads."""
+MOST_S = 1.0
+"""The most seconds that a caller waits, so that each gets an answer while the database is away."""
+NOT_READING = float("inf")
+DONE: Future[None] = Future()
+DONE.set_result(None)
+
+
+class KeyRenewal:
+    """Reads the revision for callers with an unknown secret, in a thread of its own. Safe to call from any thread."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="flagsvc keys")
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._next: Future[None] | None = None
+        self._began = NOT_READING
+
+    def renew(self) -> Future[None]:
+        """Return a future that is done when the tokens are as new as the database is now, or cannot be read.
+
+        Callers share a read that has not begun. No caller waits for a read that hangs: a future keeps something for each caller.
+        """
+        with self._lock:
+            if self._clock.monotonic() - self._began > MOST_S:
+                return DONE
+            if self._next is None:
+                self._next = self._pool.submit(self._read)
+            return self._next
+
+    def close(self) -> None:
+        """End the thread after a running read."""
+        self._closing.set()
+        self._pool.shutdown()
+
+    def _read(self) -> None:
+        self._closing.wait(PAUSE_S)
+        with self._lock:
+            self._next, self._began = None, self._clock.monotonic()
+        try:
+            with suppress(DatabaseError):  # the listener logs an outage, and the tokens in memory stay valid
+                self._store.notify_watchers(self._store.revision())
+        finally:
+            with self._lock:
+                self._began = NOT_READING

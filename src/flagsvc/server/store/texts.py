@@ -61,10 +61,10 @@ def split_list(text: str, label: str, most: int) -> list[str]:
     return found
 
 
-def split_words(text: str, label: str = "query") -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the comma-separated words of a search, without repeats. Raises CallerError (400) for too many or too long ones."""
-    found = [word for word in split_list(text, label, MAX_WORDS) if word]
-    check_searched("".join(found), label)
+    found = [word for word in split_list(text, "query", MAX_WORDS) if word]
+    check_searched("".join(found), "query")
     return found
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
 
-from flagsvc.server.store.batch.refusal_text import refusal_text
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.errors import not_found, refusal_text
 from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, is_administrators, new_delivery, own
 from flagsvc.server.store.schema import addons, deliveries
 from flagsvc.server.store.store import Tx

@@ -1,10 +1,18 @@
-"""The one provider of addons, `webhook`: its parameters, and the checks of their values (dialects: Addons)."""
+"""The one provider of addons, `webhook`: its parameters, the checks of their values (dialects: Addons), and the signature.
+
+The signature is that of the Standard Webhooks, an HMAC with SHA-256 over `id.timestamp.body`, in Base64, with the version `v1`
+before it (decision 0062). Receivers verify it with the libraries of Standard Webhooks or alone.
+"""
 
 from __future__ import annotations
 
+import binascii
+import hmac
 import json
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -12,12 +20,14 @@ from flagsvc.http.client.addresses import host_of, web_parts
 from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.event_kinds import ROWS
-from flagsvc.server.webhooks.signature import ID, SIGNATURE, TIMESTAMP, key_of
 from flagsvc.server.webhooks.template import TemplateError, parse_template
 from flagsvc.settings.headers import FRAMING_HEADERS
 from flagsvc.settings.kinds import nearest
 
 PROVIDER = "webhook"
+ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+PREFIX = "whsec_"
+"""A secret that begins with this goes on with its bytes in Base64."""
 MASK = "*****"
 """What answers have in place of a sensitive value. Sent back in a change, it stands for the stored value."""
 ALL = "*"
@@ -214,3 +224,19 @@ def origin_of(url: str) -> str:
     """Return scheme, host and port of an address: its path and query may hold secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def key_of(secret: str) -> bytes:
+    """Return the key of a secret: the bytes of its text, or those that its Base64 means. Raises ValueError for wrong Base64."""
+    if not secret.startswith(PREFIX):
+        return secret.encode()
+    try:
+        return b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        raise ValueError("wrong Base64") from None
+
+
+def sign(secret: str, identity: str, seconds: int, body: bytes) -> str:
+    """Return the signature of a body that is sent with an id at a time (seconds since the epoch). Raises ValueError."""
+    signed = f"{identity}.{seconds}.".encode() + body
+    return f"v1,{b64encode(hmac.digest(key_of(secret), signed, sha256)).decode()}"

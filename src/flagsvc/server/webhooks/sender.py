@@ -7,9 +7,10 @@ answer does not arrive, or if a server ends before it has stored the answer.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -19,9 +20,10 @@ from sqlalchemy import select
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError, UnwritableError, UpstreamError
 from flagsvc.core.log import Logger, Throttle, describe_error
+from flagsvc.core.version import VERSION
 from flagsvc.http.client.answers import Answer, Limits, retry_after
 from flagsvc.http.client.dialling import FORBIDDEN
-from flagsvc.http.client.transport import Transport
+from flagsvc.http.client.transport import Header, Transport
 from flagsvc.http.client.trust import Trust
 from flagsvc.server.store.outbox import (
     Claimed,
@@ -36,11 +38,21 @@ from flagsvc.server.store.outbox import (
 from flagsvc.server.store.resources.events import find_events
 from flagsvc.server.store.schema import addons
 from flagsvc.server.store.store import Store, Tx
-from flagsvc.server.webhooks.counts import DELIVERED, FAILED, RETRIED, AttemptCounts
-from flagsvc.server.webhooks.messages import Message, make_message
-from flagsvc.server.webhooks.provider import origin_of
+from flagsvc.server.webhooks.provider import (
+    AUTHORIZATION,
+    BODY,
+    CONTENT_TYPE,
+    HEADERS,
+    ID,
+    SECRET,
+    SIGNATURE,
+    TIMESTAMP,
+    URL,
+    origin_of,
+    sign,
+)
 from flagsvc.server.webhooks.reach import Reach
-from flagsvc.server.webhooks.template import TemplateError
+from flagsvc.server.webhooks.template import TemplateError, escape_json, parse_template, render_template
 
 LIMITS = Limits(step_s=10.0, total_s=20.0, max_bytes=64 * 1024)
 """The limits of one attempt. The body of an answer is not kept."""
@@ -60,6 +72,28 @@ LOG_PAUSE_S = 60.0
 
 
 WITHHELD = "events without a project are sent only by webhooks that an administrator changed last"
+
+DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
+OUTCOMES = (DELIVERED, RETRIED, FAILED)
+"""An attempt was a success, is followed by another one, or was the last one without success."""
+
+
+class AttemptCounts:
+    """Counts attempts from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(OUTCOMES, 0)
+
+    def add(self, outcome: str) -> None:
+        """Count one attempt."""
+        with self._lock:
+            self._counts[outcome] += 1
+
+    def read(self) -> dict[str, int]:
+        """Return the counts by outcome as they stand now."""
+        with self._lock:
+            return dict(self._counts)
 
 
 class Work(NamedTuple):
@@ -323,3 +357,52 @@ def pause_after(attempts: int, chance: float, wish: float | None = None) -> floa
         return None
     pause = max(PAUSES_S[attempts - 1], min(wish or 0.0, LONGEST_WISH_S))
     return pause * (1 + SPREAD * chance)
+
+
+JSON_TYPE = "application/json"
+SHORTEST_TEMPLATE = 2
+"""A template with fewer characters is none, as on the real server."""
+READY = ("eventJson",)
+"""The values of a template that are JSON already."""
+
+
+class Message(NamedTuple):
+    """A request: its address, headers and body."""
+
+    url: str
+    headers: list[Header]
+    body: bytes
+
+
+def make_message(parameters: Mapping[str, str], event: Mapping[str, Any], identity: str, seconds: int) -> Message:
+    """Return what goes to the receiver of an event. Raises TemplateError.
+
+    `identity` is the same for all attempts, `seconds` is the time (since the epoch).
+    """
+    media = parameters.get(CONTENT_TYPE) or JSON_TYPE
+    body = make_body(parameters.get(BODY, ""), media, event)
+    headers = {"content-type": media, "accept": "*/*", "user-agent": f"flagsvc/{VERSION}"}
+    headers |= {ID: identity, TIMESTAMP: str(seconds)}
+    if parameters.get(SECRET):
+        headers[SIGNATURE] = sign(parameters[SECRET], identity, seconds, body)
+    if parameters.get(AUTHORIZATION):
+        headers["authorization"] = parameters[AUTHORIZATION]
+    more = json.loads(parameters.get(HEADERS) or "{}")
+    headers |= {name.lower(): value for name, value in more.items()}
+    return Message(parameters[URL], [(name, value.encode()) for name, value in headers.items()], body)
+
+
+def make_body(template: str, media: str, event: Mapping[str, Any]) -> bytes:
+    """Return the body: the event as JSON, or what the template makes of it. Raises TemplateError."""
+    text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+    if len(template) < SHORTEST_TEMPLATE:
+        return text.encode()
+    values = {"event": event, "eventJson": json.dumps(text, ensure_ascii=False), "eventMarkdown": event["summary"]}
+    escape = escape_json if is_json(media) else str
+    return render_template(parse_template(template), values, escape, READY).encode()
+
+
+def is_json(media: str) -> bool:
+    """Return whether a media type is JSON."""
+    kind = media.partition(";")[0].strip().lower()
+    return kind == JSON_TYPE or kind.endswith("+json")

@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.changes import Change, ImportChanges
-from flagsvc.cli.batch.violations import FileViolation
+from flagsvc.cli.batch.server_errors import FileViolation
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.violations import read_violation
+from flagsvc.cli.batch.server_errors import read_violation
 
 REQUEST: dict[str, Any] = {
     "project": "p",

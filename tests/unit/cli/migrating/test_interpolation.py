@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.cli.migrating.interpolation import Filled, Meter, fill
+from flagsvc.cli.migrating.env_files import Filled, Meter, fill
 from flagsvc.core.errors import ConfigurationError
 
 VALUES = {"A": "1", "EMPTY": "", "NAME": "A"}

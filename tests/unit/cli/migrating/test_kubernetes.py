@@ -7,8 +7,7 @@ import time
 import pytest
 
 from flagsvc.cli.migrating.compose_files import MOST_ADDED, Service
-from flagsvc.cli.migrating.helm import read_values
-from flagsvc.cli.migrating.kubernetes import read_containers
+from flagsvc.cli.migrating.kubernetes import read_containers, read_values
 from flagsvc.core.errors import ConfigurationError
 
 GIVEN = {"FROM_SHELL": "yes"}

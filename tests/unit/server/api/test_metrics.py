@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.api.metrics import OWN, Scrape, text
+from flagsvc.server.api.operations import OWN, Scrape, text
 from support.flagservers import app_client
 
 

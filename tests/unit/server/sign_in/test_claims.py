@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.sign_in.claims import LONGEST, MOST_GROUPS, OVERAGE, read_person, shorten_subject
+from flagsvc.server.sign_in.id_token import LONGEST, MOST_GROUPS, OVERAGE, read_person, shorten_subject
 
 PLAIN: dict[str, Any] = {"sub": "s", "email": "a@b.example", "email_verified": True, "name": "A", "groups": ["g"]}
 

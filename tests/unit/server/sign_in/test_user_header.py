@@ -6,7 +6,7 @@ import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.messages import GET, Request
-from flagsvc.server.sign_in.user_header import MAX_LENGTH, NamedPerson, UserHeader
+from flagsvc.server.sign_in.ways import MAX_LENGTH, NamedPerson, UserHeader
 
 
 def read(*headers: tuple[bytes, bytes], peer: str = "10.0.0.1", groups: str | None = None) -> NamedPerson | None:

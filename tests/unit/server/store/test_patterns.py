@@ -12,8 +12,7 @@ from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
 from flagsvc.server.store.patterns.budget import NAME_STEPS, REQUEST_STEPS
 from flagsvc.server.store.patterns.grammar import MAX_CHARACTERS, MAX_DEPTH, parse
-from flagsvc.server.store.patterns.linear import LinearPattern, TooLargeForRe2
-from flagsvc.server.store.patterns.pattern import SEARCH_LOCK
+from flagsvc.server.store.patterns.pattern import SEARCH_LOCK, LinearPattern, TooLargeForRe2
 from support import javascript
 
 CASES = [

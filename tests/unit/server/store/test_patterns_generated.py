@@ -7,7 +7,7 @@ import random
 import pytest
 
 from flagsvc.server.store.patterns import StepBudget
-from flagsvc.server.store.patterns.escapes import InvalidPattern
+from flagsvc.server.store.patterns.characters import InvalidPattern
 from flagsvc.server.store.patterns.grammar import parse
 from flagsvc.server.store.patterns.pattern import Pattern
 from support import javascript

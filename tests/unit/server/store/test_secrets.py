@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flagsvc.server.store.secrets import make_hint, new_personal_secret, new_secret
+from flagsvc.server.store.keyring import make_hint, new_personal_secret, new_secret
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.webhooks.messages import make_message
-from flagsvc.server.webhooks.signature import key_of, sign
+from flagsvc.server.webhooks.provider import key_of, sign
+from flagsvc.server.webhooks.sender import make_message
 
 EVENT: dict[str, Any] = {
     "id": 7,

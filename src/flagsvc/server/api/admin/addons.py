@@ -5,8 +5,7 @@ from __future__ import annotations
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import row_id
+from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.webhooks import addons

@@ -1,11 +1,16 @@
-"""`/api/admin/api-tokens`: the tokens of clients, as on the real server, but secrets are shown only once (decision 0017)."""
+"""`/api/admin/api-tokens`: the tokens of clients, as on the real server, but secrets are shown only once (decision 0017).
+
+At `/api/admin/projects/…/api-tokens` the owners and members of a project manage its tokens, too.
+"""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
+from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.resources import api_tokens
+from flagsvc.server.store.resources.projects import find as find_project
 
 TYPE = "^([Cc][Ll][Ii][Ee][Nn][Tt]|[Bb][Aa][Cc][Kk][Ee][Nn][Dd]|[Ff][Rr][Oo][Nn][Tt][Ee][Nn][Dd])$"
 EXPIRY = "When the token expires."
@@ -101,6 +106,43 @@ TAG = "API tokens"
 NAMED = "The path contains the token's secret, or its masked secret from the list."
 NAMED_BY = f"{NAMED} A missing token is not an error."
 
+
+MEMBERS = ("type", "environment", "expiresAt", "tokenName")
+CREATE_IN_PROJECT = Named(
+    "createProjectApiTokenSchema",
+    Object(
+        {name: NEW.properties[name] for name in MEMBERS},
+        required=("tokenName", "type"),
+        description="A token of the project in the path.",
+    ),
+)
+
+
+def list_of_project(call: ApiCall) -> ApiAnswer:
+    """Answer the tokens of a project."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"tokens": api_tokens.list_for_project(tx, call.params["projectId"])})
+
+
+def create_in_project(call: ApiCall) -> ApiAnswer:
+    """Create a token of a project."""
+    project = call.params["projectId"]
+    with call.store.writing(call.actor) as tx:
+        find_project(tx, project)
+        created = api_tokens.create(tx, call.body | {"projects": [project]})
+    return ApiAnswer(created, 201, CREATED_HEADERS)
+
+
+def remove_of_project(call: ApiCall) -> ApiAnswer:
+    """Delete a token of a project."""
+    with call.store.writing(call.actor) as tx:
+        api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
+    return ApiAnswer()
+
+
+OF_PROJECT = f"{PROJECT}/api-tokens"
+PROJECTS = "Projects"
+
 ROUTES = (
     Route(
         path=PATH,
@@ -154,5 +196,38 @@ ROUTES = (
         description=NAMED_BY,
         tag=TAG,
         permission=PERMISSIONS["DELETE"],
+    ),
+    Route(
+        path=OF_PROJECT,
+        handler=list_of_project,
+        operation="getProjectApiTokens",
+        summary="List the tokens of a project",
+        description="Secrets are masked: they are stored as hashes. Tokens of all projects are not listed.",
+        tag=PROJECTS,
+        permission="READ_PROJECT_API_TOKEN",
+        result=TOKENS,
+    ),
+    Route(
+        path=OF_PROJECT,
+        method="POST",
+        handler=create_in_project,
+        operation="createProjectApiToken",
+        summary="Create a token of a project",
+        description="Only this answer contains the secret.",
+        tag=PROJECTS,
+        permission="CREATE_PROJECT_API_TOKEN",
+        body=CREATE_IN_PROJECT,
+        status=201,
+        result=TOKEN,
+    ),
+    Route(
+        path=f"{OF_PROJECT}/:token",
+        method="DELETE",
+        handler=remove_of_project,
+        operation="deleteProjectApiToken",
+        summary="Delete a token of a project",
+        description=f"{NAMED} 400 if the token reads other projects, too.",
+        tag=PROJECTS,
+        permission="DELETE_PROJECT_API_TOKEN",
     ),
 )

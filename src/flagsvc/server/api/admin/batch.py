@@ -13,8 +13,7 @@ from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VAL
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.exporting import export, record_export
 from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.validate import validate
-from flagsvc.server.store.batch.verify import check_importer
+from flagsvc.server.store.batch.verify import check_importer, validate
 from flagsvc.server.store.writability import trouble
 
 TAG = "Import/Export"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
+from flagsvc.server.api.authorization import body_project, context_field_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import body_project, context_field_project
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, location_header
+from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, location_header
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources import context_fields

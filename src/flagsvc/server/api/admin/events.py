@@ -1,4 +1,4 @@
-"""`/api/admin/events` and `/api/admin/search/events`: what was changed, who changed it and how (decision 0054)."""
+"""`/api/admin/events`, `/api/admin/search/events`: what was changed, who changed it and how (decision 0054); and undoing it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import re
 from datetime import datetime
 
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Shape, String, check
+from flagsvc.http.shapes import Shape, check
+from flagsvc.http.shapes.containers import Array, Object
+from flagsvc.http.shapes.scalars import Enum, Integer, String
+from flagsvc.http.shapes.shape import Named, Nullable
+from flagsvc.server.api.authorization import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.route import Route
-from flagsvc.server.shapes import events as shapes
+from flagsvc.server.shapes.features import MOMENT
+from flagsvc.server.shapes.features import TAG as FEATURE_TAG
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.resources.events import LAST, LAST_OF_ONE, EventSearch, read_day
 from flagsvc.server.store.resources.feature_search import MAX_VALUES
+from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_list
+from flagsvc.server.store.undo.undo import undo_action, undo_event
 
 TAG = "Events"
 WORDS, NUMBERS, DAY = (
@@ -34,6 +41,53 @@ ID = re.compile(r"-?\d{1,18}", re.ASCII)
 NUMBER = re.compile(r"\s*([+-]?\d{1,9})(\.\d*)?\s*", re.ASCII)
 MAX_LIMIT = 1000
 MAX_OFFSET = 2**31
+
+EVENT = Named(
+    "eventSchema",
+    Object(
+        {
+            "id": Integer(minimum=1),
+            "type": String(description="What happened.", example="feature-created"),
+            "createdBy": String(description="Who did it.", example="ada"),
+            "createdAt": MOMENT,
+            "createdByUserId": Nullable(Integer(), description="Their id; null for the server itself."),
+            "data": Nullable(Object({}), description="What is there now, as far as the real server shows it."),
+            "preData": Nullable(Object({}), description="What was there before, as far as the real server shows it."),
+            "tags": Array(FEATURE_TAG, description="The tags of the feature after the change."),
+            "featureName": Nullable(String()),
+            "project": Nullable(String()),
+            "environment": Nullable(String()),
+            "groupType": Enum("transaction"),
+            "groupId": String(description="The same for all events of one request."),
+            "tokenName": Nullable(String(), description="The name of the token that was used."),
+            "way": Nullable(
+                Enum("api", "page", "import", "seed", "start", "command", "sign-in"),
+                description="How the change came about.",
+            ),
+            "before": Nullable(Object({}), description="All that was there before."),
+            "after": Nullable(Object({}), description="All that is there now."),
+            "label": String(description="The type in words."),
+            "summary": String(description="The event as a sentence, with names in bold (Markdown)."),
+        },
+        required=("id", "createdAt", "type", "createdBy"),
+        closed=True,
+        description="A change, with what was before and what is after it.",
+    ),
+)
+LISTED = {"version": Integer(example=1), "events": Array(EVENT)}
+TOTAL = Integer(minimum=0, description="How many there are, on all pages.")
+EVENTS = Named("eventsSchema", Object(LISTED | {"totalEvents": TOTAL}, required=("version", "events"), closed=True))
+FEATURE_EVENTS = Named(
+    "featureEventsSchema",
+    Object(LISTED | {"toggleName": String(), "totalEvents": TOTAL}, required=("events",), closed=True),
+)
+SEARCH_RESULT = Named(
+    "eventSearchResponseSchema",
+    Object({"events": Array(EVENT), "total": TOTAL}, required=("events", "total"), closed=True),
+)
+CREATORS = Named(
+    "eventCreatorsSchema", Array(Object({"id": Integer(), "name": String()}, required=("id", "name"), closed=True))
+)
 
 
 def list_events(call: ApiCall) -> ApiAnswer:
@@ -119,6 +173,53 @@ def _number(text: str | None, default: int, *, least: int, most: int) -> int:
 
 
 FILTER = "`OPERATOR:value,value`, the operator IS or IS_ANY_OF."
+
+
+UNDONE = Named(
+    "undoneSchema",
+    Object(
+        {
+            "groupId": String(description="The id of the new events, which undoes the undo."),
+            "events": Integer(minimum=0, description="How many new events there are."),
+            "types": Array(String(), description="What happened: the types of the new events."),
+        },
+        required=("groupId", "events", "types"),
+        closed=True,
+    ),
+)
+DESCRIPTION = (
+    "What was there before comes back, with id and place, by new events of one transaction, which can be undone, too. It "
+    "needs the permission of the opposite operation. 403 names the permission; 409 the later event that stands in its way, by "
+    "whom and when, or says why this kind of event has no undo. Then nothing changes. The undo of `features-imported` undoes the "
+    "whole import. The real server has no such operation."
+)
+
+
+def read_event_id(call: ApiCall) -> int:
+    """Return the id of the event in the path. Raises ShapeError (400) for no number."""
+    return read_number(call, "id")
+
+
+def undo_one(call: ApiCall) -> ApiAnswer:
+    """Undo an event."""
+    with call.store.writing(call.actor) as tx:
+        undo_event(tx, read_event_id(call))
+    return answer(tx)
+
+
+def undo_together(call: ApiCall) -> ApiAnswer:
+    """Undo all events of an action."""
+    with call.store.writing(call.actor) as tx:
+        undo_action(tx, call.params["groupId"])
+    return answer(tx)
+
+
+def answer(tx: Tx) -> ApiAnswer:
+    """Return what an undo did."""
+    kinds = [each["type"] for each in tx.pending_events]
+    return ApiAnswer({"groupId": tx.action, "events": len(kinds), "types": list(dict.fromkeys(kinds))})
+
+
 ROUTES = (
     Route(
         path="/api/admin/events",
@@ -128,7 +229,7 @@ ROUTES = (
         tag=TAG,
         permission="ADMIN",
         query=(Parameter("project", "Only events of this project."),),
-        result=shapes.EVENTS,
+        result=EVENTS,
     ),
     Route(
         path="/api/admin/events/:featureName",
@@ -136,7 +237,7 @@ ROUTES = (
         operation="getEventsForToggle",
         summary=f"List the last {LAST_OF_ONE} events of a feature.",
         tag=TAG,
-        result=shapes.FEATURE_EVENTS,
+        result=FEATURE_EVENTS,
     ),
     Route(
         path="/api/admin/search/events",
@@ -153,7 +254,7 @@ ROUTES = (
             Parameter("offset", "How many events to skip."),
             Parameter("limit", f"How many events to return, {LAST_OF_ONE} by default, {MAX_LIMIT} at most."),
         ),
-        result=shapes.SEARCH_RESULT,
+        result=SEARCH_RESULT,
     ),
     Route(
         path="/api/admin/event-creators",
@@ -161,6 +262,26 @@ ROUTES = (
         operation="getEventCreators",
         summary="List the authors of events.",
         tag=TAG,
-        result=shapes.CREATORS,
+        result=CREATORS,
+    ),
+    Route(
+        path="/api/admin/events/:id/undo",
+        method="POST",
+        handler=undo_one,
+        operation="undoEvent",
+        summary="Undo an event.",
+        description=DESCRIPTION,
+        tag=TAG,
+        result=UNDONE,
+    ),
+    Route(
+        path="/api/admin/events/actions/:groupId/undo",
+        method="POST",
+        handler=undo_together,
+        operation="undoAction",
+        summary="Undo all events of an action.",
+        description=DESCRIPTION,
+        tag=TAG,
+        result=UNDONE,
     ),
 )

@@ -1,16 +1,20 @@
-"""`/api/admin/projects/:projectId/features`: list, create, show, change, archive and clone features."""
+"""`/api/admin/projects/:projectId/features`: features, their archive (the real server's archive endpoints), and their types."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.errors import forbidden
+from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes import feature_bodies as shapes
-from flagsvc.server.store import cloning
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.resources import feature_archive, feature_views, features
+from flagsvc.server.store.resources import feature_archive, feature_views, features, whole_features
+from flagsvc.server.store.resources.features import find
+from flagsvc.server.store.store import Tx
 
 TRUE = "true"
 TAGGED = re.compile(r"\w:.", re.ASCII)
@@ -72,7 +76,7 @@ def clone(call: ApiCall) -> ApiAnswer:
     project, name = call.params["projectId"], call.params["featureName"]
     replace_group = call.body.get("replaceGroupId", True)
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(cloning.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
+        return ApiAnswer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
 
 
 def set_stale(call: ApiCall) -> ApiAnswer:
@@ -93,6 +97,58 @@ PROJECT = "/api/admin/projects/:projectId"
 PATH = f"{PROJECT}/features"
 ONE = f"{PATH}/:featureName"
 TAG = "Features"
+
+
+TYPES: tuple[tuple[str, str, str, int | None], ...] = (
+    ("release", "Release", "Holds back what is new until it may be released.", 40),
+    ("experiment", "Experiment", "Shows different callers different forms of something, to compare them.", 40),
+    ("operational", "Operational", "Steers how something is rolled out or run.", 7),
+    ("kill-switch", "Kill switch", "Turns off in a hurry what must not run.", None),
+    ("permission", "Permission", "Decides who is allowed something.", None),
+)
+"""Id, name, purpose, and expected lifetime in days."""
+FIELDS = ("id", "name", "description", "lifetimeDays")
+
+
+def list_types(call: ApiCall) -> ApiAnswer:
+    """Answer every feature type."""
+    found: list[dict[str, Any]] = [dict(zip(FIELDS, row, strict=True)) for row in TYPES]
+    return ApiAnswer({"version": 1, "types": found})
+
+
+def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
+    """Return a handler that calls `act` for the features in the body."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        with call.store.writing(call.actor) as tx:
+            act(tx, call.params["projectId"], call.body["features"])
+        return ApiAnswer()
+
+    return handler
+
+
+def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
+    """Return a handler that calls `act` for the feature in the path; it checks the permission in the feature's project."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        name = call.params["featureName"]
+        with call.store.writing(call.actor) as tx:
+            row = find(tx, name)
+            if not call.actor.may(permission, None if row is None else row.project):
+                raise forbidden((permission,))
+            act(tx, name)
+        return ApiAnswer()
+
+    return handler
+
+
+def validate_archive(call: ApiCall) -> ApiAnswer:
+    """Answer how archiving features would affect dependencies."""
+    with call.store.reading() as tx:
+        return ApiAnswer(feature_archive.validate_archiving(tx, call.body["features"]))
+
+
+ARCHIVE = "Archive"
 
 ROUTES = (
     Route(
@@ -193,5 +249,75 @@ ROUTES = (
         summary="Check a name for a new feature",
         tag=TAG,
         body=shapes.VALIDATE_FEATURE,
+    ),
+    Route(
+        path="/api/admin/feature-types",
+        handler=list_types,
+        operation="getAllFeatureTypes",
+        summary="List the feature types",
+        tag="Feature types",
+        result=shapes.FEATURE_TYPES,
+        in_memory=True,
+    ),
+    Route(
+        path=f"{PROJECT}/archive",
+        method="POST",
+        handler=handle_features(feature_archive.archive_all),
+        operation="archiveFeatures",
+        summary="Archive features",
+        tag=ARCHIVE,
+        permission="DELETE_FEATURE",
+        body=shapes.BATCH,
+        status=202,
+    ),
+    Route(
+        path=f"{PROJECT}/archive/validate",
+        method="POST",
+        handler=validate_archive,
+        reads=True,
+        operation="validateArchiveFeatures",
+        summary="Show how archiving features would affect dependencies",
+        tag=ARCHIVE,
+        permission="DELETE_FEATURE",
+        body=shapes.BATCH,
+        result=shapes.ARCHIVING,
+    ),
+    Route(
+        path=f"{PROJECT}/revive",
+        method="POST",
+        handler=handle_features(feature_archive.revive_all),
+        operation="reviveFeatures",
+        summary="Revive archived features",
+        tag=ARCHIVE,
+        permission="UPDATE_FEATURE",
+        body=shapes.BATCH,
+    ),
+    Route(
+        path=f"{PROJECT}/delete",
+        method="POST",
+        handler=handle_features(feature_archive.remove_all),
+        operation="deleteFeatures",
+        summary="Delete archived features permanently",
+        tag=ARCHIVE,
+        permission="DELETE_FEATURE",
+        body=shapes.BATCH,
+    ),
+    Route(
+        path="/api/admin/archive/revive/:featureName",
+        method="POST",
+        handler=handle_feature(feature_archive.revive, "UPDATE_FEATURE"),
+        operation="reviveFeature",
+        summary="Revive an archived feature",
+        description="Needs the permission UPDATE_FEATURE in the feature's project.",
+        tag=ARCHIVE,
+    ),
+    Route(
+        path="/api/admin/archive/:featureName",
+        method="DELETE",
+        handler=handle_feature(feature_archive.remove, "DELETE_FEATURE"),
+        operation="deleteFeature",
+        summary="Delete an archived feature permanently",
+        description="Needs the permission DELETE_FEATURE in the feature's project.",
+        tag=ARCHIVE,
     ),
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import row_id
+from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.store.resources import project_access
 
 MAX_ID = 2**53

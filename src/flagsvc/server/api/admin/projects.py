@@ -1,15 +1,19 @@
-"""`/api/admin/projects`: lists and shows projects."""
+"""`/api/admin/projects`: lists, shows, creates, changes and deletes projects.
+
+The open-source edition of the real server only lists and shows. The other routes, which are ours, have the paths and bodies of its
+other editions (decision 0055).
+"""
 
 from __future__ import annotations
 
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Named, Nullable, Object, String
+from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
-from flagsvc.server.store.resources import projects
+from flagsvc.server.store.resources import project_changes, projects
 
 HEALTH = {
     "health": Integer(minimum=0, maximum=100, description="Share of the features that are not stale, in percent."),
@@ -102,6 +106,99 @@ def health_report(call: ApiCall) -> ApiAnswer:
 
 TAG = "Projects"
 
+
+MODE = Enum("open", "protected", "private", description="For people; the server treats all alike.")
+CHANGES = {
+    "name": String(description="The name of the project for people.", example="Shop"),
+    "description": Nullable(String(), description="What the project is for."),
+    "mode": MODE,
+    "defaultStickiness": String(description="What new rollouts stick to.", example="default"),
+    "featureLimit": Nullable(Integer(minimum=0, maximum=2**31 - 1), description="The most active features."),
+}
+CREATE = Named(
+    "createProjectSchema",
+    Object(
+        {
+            **CHANGES,
+            "id": Nullable(String(), description="Part of paths; derived from the name if absent.", example="shop"),
+            "environments": Array(String(), description="Those of the project; by default all that are on."),
+        },
+        required=("name",),
+        description="A project to create.",
+    ),
+)
+UPDATE = Named("updateProjectSchema", Object(CHANGES, description="A project with new content."))
+NAMING = Named(
+    "createFeatureNamingPatternSchema",
+    Object(
+        {
+            "pattern": Nullable(String(), description="A regular expression of JavaScript, between `^` and `$`."),
+            "example": Nullable(String(), description="A name that matches."),
+            "description": Nullable(String(), description="The pattern in words."),
+        },
+        description="The pattern for names of new features; absent or empty for none.",
+    ),
+)
+SETTINGS = Named(
+    "updateProjectEnterpriseSettingsSchema",
+    Object({"mode": MODE, "featureNaming": NAMING}, description="The mode and the naming pattern of a project."),
+)
+ID = Named(
+    "validateProjectSchema",
+    Object({"id": String(description="The id to check.", example="shop")}, required=("id",), description="An id."),
+)
+RESULT = Named(
+    "projectCreatedSchema",
+    Object(
+        {
+            **CHANGES,
+            "id": String(),
+            "featureNaming": NAMING,
+            "environments": Array(String()),
+        },
+        required=("id", "name"),
+        description="The created project.",
+    ),
+)
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Create a project."""
+    with call.store.writing(call.actor) as tx:
+        created = project_changes.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"projects/{created['id']}"))
+
+
+def validate(call: ApiCall) -> ApiAnswer:
+    """Check that an id is valid and free."""
+    with call.store.reading() as tx:
+        project_changes.check_new_id(tx, call.body["id"])
+    return ApiAnswer()
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Change a project."""
+    with call.store.writing(call.actor) as tx:
+        project_changes.change(tx, call.params["projectId"], call.body)
+    return ApiAnswer()
+
+
+def update_settings(call: ApiCall) -> ApiAnswer:
+    """Change the mode and the naming pattern of a project."""
+    with call.store.writing(call.actor) as tx:
+        project_changes.change_settings(tx, call.params["projectId"], call.body)
+    return ApiAnswer()
+
+
+def delete(call: ApiCall) -> ApiAnswer:
+    """Delete a project."""
+    with call.store.writing(call.actor) as tx:
+        project_changes.remove(tx, call.params["projectId"])
+    return ApiAnswer()
+
+
+PATH = "/api/admin/projects"
+
 ROUTES = (
     Route(
         path="/api/admin/projects",
@@ -127,5 +224,61 @@ ROUTES = (
         summary="Show a project with its features",
         tag=TAG,
         result=REPORT,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createProject",
+        summary="Create a project",
+        description="A user who creates a project owns it.",
+        tag=TAG,
+        permission="CREATE_PROJECT",
+        body=CREATE,
+        status=201,
+        result=RESULT,
+    ),
+    Route(
+        path=f"{PATH}/validate",
+        method="POST",
+        handler=validate,
+        reads=True,
+        operation="validateProject",
+        summary="Check that an id is valid and free",
+        tag=TAG,
+        permission="CREATE_PROJECT",
+        body=ID,
+    ),
+    Route(
+        path=PROJECT,
+        method="PUT",
+        handler=update,
+        operation="updateProject",
+        summary="Change a project",
+        description="Absent members stay unchanged.",
+        tag=TAG,
+        permission="UPDATE_PROJECT",
+        body=UPDATE,
+    ),
+    Route(
+        path=f"{PROJECT}/settings",
+        method="PUT",
+        handler=update_settings,
+        operation="updateProjectEnterpriseSettings",
+        summary="Change the mode and the naming pattern of a project",
+        description="Absent members stay unchanged. Existing features keep their names.",
+        tag=TAG,
+        permission="UPDATE_PROJECT",
+        body=SETTINGS,
+    ),
+    Route(
+        path=PROJECT,
+        method="DELETE",
+        handler=delete,
+        operation="deleteProject",
+        summary="Delete a project",
+        description="403 while it has active features. Its archived features, segments, context fields and tokens go with it.",
+        tag=TAG,
+        permission="DELETE_PROJECT",
     ),
 )

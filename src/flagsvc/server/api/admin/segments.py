@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import (
+from flagsvc.server.api.authorization import (
     MAX_ID,
     body_project,
     read_number,
     segment_project,
     written_segment_project,
 )
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import NAME_BODY, location_header
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import NAME_BODY, Route, location_header
 from flagsvc.server.shapes.strategies import CONSTRAINT
 from flagsvc.server.store.resources import segments
 

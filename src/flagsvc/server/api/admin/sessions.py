@@ -6,8 +6,7 @@ from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, 
 from flagsvc.server.api.admin import user, users
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import row_id
+from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.store.resources import sessions
 from flagsvc.server.store.resources.personal_tokens import user_of
 from flagsvc.server.store.resources.users import find as find_user

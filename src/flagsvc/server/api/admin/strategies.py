@@ -1,4 +1,4 @@
-"""`…/features/:featureName/environments/:environment/strategies`: the strategies of a feature in an environment."""
+"""`…/features/:featureName/environments/:environment/strategies`: the strategies of a feature; and the check of a constraint."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from flagsvc.server.api.admin.features import ONE, TAG
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes import feature_bodies as shapes
-from flagsvc.server.shapes.strategies import FEATURE_STRATEGY
+from flagsvc.server.shapes.strategies import CONSTRAINT, FEATURE_STRATEGY
 from flagsvc.server.store.checks import invalid
+from flagsvc.server.store.constraints import check_constraint
+from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
 
@@ -71,6 +73,14 @@ def sort(call: ApiCall) -> ApiAnswer:
 
 PATH = f"{ONE}/environments/:environment/strategies"
 ONE_STRATEGY = f"{PATH}/:strategyId"
+
+
+def validate(call: ApiCall) -> ApiAnswer:
+    """Check a constraint."""
+    with call.store.reading() as tx:
+        check_constraint(call.body, read_legal_values(tx, [call.body["contextName"]]))
+    return ApiAnswer()
+
 
 ROUTES = (
     Route(
@@ -141,5 +151,16 @@ ROUTES = (
         summary="Delete a strategy",
         tag=TAG,
         permission="DELETE_FEATURE_STRATEGY",
+    ),
+    Route(
+        path="/api/admin/constraints/validate",
+        method="POST",
+        handler=validate,
+        reads=True,
+        operation="validateConstraint",
+        summary="Check a constraint",
+        tag="Features",
+        body=CONSTRAINT,
+        status=204,
     ),
 )

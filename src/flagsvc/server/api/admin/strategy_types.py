@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import location_header
+from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.store.resources import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")

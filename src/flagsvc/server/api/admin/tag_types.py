@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import location_header
+from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
+from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.permission_projects import feature_project
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import location_header
+from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.features import TAG
 from flagsvc.server.store.resources import tags
 from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH

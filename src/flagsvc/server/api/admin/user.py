@@ -1,12 +1,14 @@
-"""`/api/admin/user`: the caller, and the caller's personal tokens (import validation 6)."""
+"""`/api/admin/user`: the caller, and the caller's personal tokens (import validation 6).
+
+Administrators manage those of others at `/api/admin/user-admin/…/tokens`, which only ours has (decision 0017).
+"""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import row_id
-from flagsvc.server.store.resources import personal_tokens
+from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.store.resources import personal_tokens, users
 from flagsvc.server.store.resources.personal_tokens import user_of
 
 DATE = String(format="date-time")
@@ -89,6 +91,30 @@ def remove(call: ApiCall) -> ApiAnswer:
 PATH = "/api/admin/user"
 TAG = "Personal access tokens"
 
+
+def list_of_user(call: ApiCall) -> ApiAnswer:
+    """Answer the personal tokens of a user."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"pats": personal_tokens.list_tokens(tx, users.get(tx, row_id(call))["id"])})
+
+
+def create_of_user(call: ApiCall) -> ApiAnswer:
+    """Create a personal token of a user."""
+    with call.store.writing(call.actor) as tx:
+        created = personal_tokens.create(tx, users.get(tx, row_id(call))["id"], call.body)
+    return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
+
+
+def remove_of_user(call: ApiCall) -> ApiAnswer:
+    """Delete a personal token of a user."""
+    with call.store.writing(call.actor) as tx:
+        personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))
+    return ApiAnswer()
+
+
+OF_USER = "/api/admin/user-admin/:id/tokens"
+USERS = "Users"
+
 ROUTES = (
     Route(
         path=PATH,
@@ -125,5 +151,38 @@ ROUTES = (
         operation="deletePat",
         summary="Delete a personal token",
         tag=TAG,
+    ),
+    Route(
+        path=OF_USER,
+        handler=list_of_user,
+        operation="getTokensOfUser",
+        summary="List the personal tokens of a user",
+        description="Without their secrets.",
+        tag=USERS,
+        permission="ADMIN",
+        result=TOKENS,
+    ),
+    Route(
+        path=OF_USER,
+        method="POST",
+        handler=create_of_user,
+        operation="createTokenOfUser",
+        summary="Create a personal token of a user",
+        description="Only this answer contains the secret. The token has the user's rights.",
+        tag=USERS,
+        permission="ADMIN",
+        body=CREATE,
+        status=201,
+        result=TOKEN,
+    ),
+    Route(
+        path=f"{OF_USER}/:tokenId",
+        method="DELETE",
+        handler=remove_of_user,
+        operation="deleteTokenOfUser",
+        summary="Delete a personal token of a user",
+        description="It is refused at once.",
+        tag=USERS,
+        permission="ADMIN",
     ),
 )

@@ -1,12 +1,11 @@
-"""`/api/admin/user-admin`: administrators list, create, change and delete users."""
+"""`/api/admin/user-admin`: administrators list, create, change and delete users, and unlink accounts elsewhere (decision 0061)."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
-from flagsvc.server.api.shared import location_header, row_id
-from flagsvc.server.store.resources import users
+from flagsvc.server.api.route import Route, location_header, row_id
+from flagsvc.server.store.resources import identities, users
 
 DATE = Nullable(String(format="date-time"))
 ROLE = OneOf(
@@ -165,6 +164,34 @@ def count_administrators(call: ApiCall) -> ApiAnswer:
 PATH = "/api/admin/user-admin"
 TAG = "Users"
 
+
+ACCOUNT = Object(
+    {
+        "id": String(),
+        "issuer": String(description="The issuer of the account; `header` for a proxy in front that names persons."),
+        "subject": String(description="The user at the issuer, or the name in the header."),
+        "createdAt": String(format="date-time"),
+    },
+    required=("id", "issuer", "subject", "createdAt"),
+)
+ACCOUNTS = Named("accountsSchema", Object({"accounts": Array(ACCOUNT)}, required=("accounts",)))
+
+
+def list_accounts(call: ApiCall) -> ApiAnswer:
+    """Answer the accounts of a user."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"accounts": identities.list_accounts(tx, row_id(call))})
+
+
+def unlink(call: ApiCall) -> ApiAnswer:
+    """Unlink a user from the account in the path."""
+    with call.store.writing(call.actor) as tx:
+        identities.unlink(tx, row_id(call), call.params["accountId"])
+    return ApiAnswer()
+
+
+ACCOUNTS_PATH = f"{PATH}/:id/accounts"
+
 ROUTES = (
     Route(
         path=PATH,
@@ -234,6 +261,25 @@ ROUTES = (
         operation="deleteUser",
         summary="Delete a user",
         description="The user's personal tokens are refused at once. 403 for the only administrator.",
+        tag=TAG,
+        permission="ADMIN",
+    ),
+    Route(
+        path=ACCOUNTS_PATH,
+        handler=list_accounts,
+        operation="getAccountsOfUser",
+        summary="List the accounts elsewhere that a user is linked to",
+        tag=TAG,
+        permission="ADMIN",
+        result=ACCOUNTS,
+    ),
+    Route(
+        path=f"{ACCOUNTS_PATH}/:accountId",
+        method="DELETE",
+        handler=unlink,
+        operation="unlinkAccountOfUser",
+        summary="Unlink a user from an account elsewhere",
+        description="The sessions of the user that were opened in its way end.",
         tag=TAG,
         permission="ADMIN",
     ),

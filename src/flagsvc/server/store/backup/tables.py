@@ -1,10 +1,11 @@
-"""The tables of a backup as the database has them, of this version's schema or an older one."""
+"""The tables of a backup as the database has them, of this version's schema or an older one; and writing them, also in use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from sqlalchemy import (
     JSON,
@@ -23,11 +24,14 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from flagsvc.core.errors import BackupError
+from flagsvc.core.version import VERSION
 from flagsvc.server.store import columns, schema
-from flagsvc.server.store.backup.lines import LARGEST
+from flagsvc.server.store.backup.lines import LARGEST, Header, LineWriter
 from flagsvc.server.store.columns import UtcDateTime
 from flagsvc.server.store.keyring import LINK, SESSION
+from flagsvc.server.store.migrate import read_known_version
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.store import Store, Tx, read_revision
 
 Values: TypeAlias = dict[str, Any]
 OURS: tuple[tuple[type[TypeEngine[Any]], TypeEngine[Any]], ...] = ((DateTime, UtcDateTime()), (JSON, columns.Json))
@@ -123,3 +127,28 @@ def _set_sqlite(db: Connection, name: str, last: int) -> None:
         return
     db.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": name})
     db.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"), {"name": name, "last": last})
+
+
+AT_ONCE = 1000
+"""The most rows that are held in memory."""
+
+
+def write_backup(store: Store, sink: BinaryIO) -> Mapping[str, int]:
+    """Write a backup into a binary file, and return the number of rows by table. Raises BackupError and `DatabaseError`."""
+    counts: Counter[str] = Counter()
+    with store.reading() as tx:
+        lines = LineWriter(sink, _header(tx))
+        for table in read_tables(tx.db):
+            with tx.db.execute(backup_query(tx.db, table), execution_options={"yield_per": AT_ONCE}) as rows:
+                for row in rows:
+                    lines.write_row(table.name, encode_row(row))
+                    counts[table.name] += 1
+    lines.finish()
+    return counts
+
+
+def _header(tx: Tx) -> Header:
+    """Return the header. The first query fixes what the transaction sees, so the sequences are no older than the rows."""
+    revision = read_revision(tx.db)
+    version = read_known_version(tx.db) or ""
+    return Header(version, VERSION, tx.now.isoformat(), revision, read_sequences(tx.db))

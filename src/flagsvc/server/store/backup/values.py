@@ -19,6 +19,7 @@ from flagsvc.http.shapes import Shape
 from flagsvc.http.shapes.exact import Choice, Exact, List, place_of, problems
 from flagsvc.http.shapes.violation import Fault
 from flagsvc.server.store import schema
+from flagsvc.server.store.actors import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.backup.lines import Row
 from flagsvc.server.store.batch.change_requests import STATE_KEY as CHANGE_REQUESTS
 from flagsvc.server.store.columns import UtcDateTime
@@ -26,7 +27,6 @@ from flagsvc.server.store.event_kinds import WAYS
 from flagsvc.server.store.keyring import PERSONAL
 from flagsvc.server.store.resources.api_tokens import READ_PERMISSIONS
 from flagsvc.server.store.resources.maintenance import STATE_KEY as MAINTENANCE
-from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.seed import keys
 from flagsvc.server.store.seed.once import SEEDED
 from flagsvc.settings.kinds import printable

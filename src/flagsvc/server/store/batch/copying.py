@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from flagsvc.server.store.batch.dataset import Json
-from flagsvc.server.store.batch.exporting import export
-from flagsvc.server.store.batch.flag_states import read_flag_states, states_of
+from flagsvc.server.store.batch.exporting import export, read_flag_states, states_of
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.store import Tx

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 
-from flagsvc.server.store.batch.flag_states import compared_constraint
+from flagsvc.server.store.batch.exporting import compared_constraint
 from flagsvc.server.store.client_features import group_rows, read_json, segment_uses_query
 from flagsvc.server.store.resources.strategies import ORDER
 from flagsvc.server.store.schema import feature_environments, strategies

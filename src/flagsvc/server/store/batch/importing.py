@@ -11,10 +11,8 @@ from flagsvc.server.store.batch.dataset import clean_data_set, read_data_set
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.rules import archived_features
 from flagsvc.server.store.batch.verify import verify
-from flagsvc.server.store.batch.write_dependencies import write_dependencies
-from flagsvc.server.store.batch.write_environments import write_states, write_variants
-from flagsvc.server.store.batch.write_features import write_features
-from flagsvc.server.store.batch.write_strategies import write_strategies
+from flagsvc.server.store.batch.write_features import write_dependencies, write_features
+from flagsvc.server.store.batch.write_strategies import write_states, write_strategies, write_variants
 from flagsvc.server.store.batch.write_tags_and_fields import (
     write_context_fields,
     write_links,

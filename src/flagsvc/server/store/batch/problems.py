@@ -6,16 +6,24 @@ The checks are those of the import, but here each one continues after a problem.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from flagsvc.http.client_query import RELATIVE_PATHS, URL_FRIENDLY
+from flagsvc.http.shapes.text import number_text
 from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, list_requested_dependencies
-from flagsvc.server.store.batch.refusal_text import refusal_text
 from flagsvc.server.store.batch.server_facts import CheckedDataSet, ImportProblem, ServerFacts, ServerFlag
-from flagsvc.server.store.batch.strategy_problems import strategy_problems
-from flagsvc.server.store.batch.tag_and_field_checks import context_field_problems, tag_problems
 from flagsvc.server.store.batch.text_problems import text_problems
-from flagsvc.server.store.checks import make_link, name_problem, prepare_imported_variants
+from flagsvc.server.store.checks import (
+    check_segment_count,
+    make_detail,
+    make_link,
+    name_problem,
+    prepare_imported_variants,
+    prepare_variants,
+)
+from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
+from flagsvc.server.store.errors import Detail, refusal_text
 
 Find: TypeAlias = Callable[[CheckedDataSet], Iterator[ImportProblem]]
 
@@ -213,3 +221,96 @@ RULES = (
     ProblemRule(text_problems),
 )
 """In the order in which an import runs these checks."""
+
+
+MAX_SORT_ORDER = 2**31 - 1
+"""The largest sort order that the real server's column holds."""
+
+
+def strategy_problems(strategy: Json, place: str, checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of a strategy; `place` names it in them."""
+    name = strategy["featureName"]
+    constraints = strategy.get("constraints") or []
+    for rule, message in (
+        ("constraint", refusal_text(check_limits, constraints)),
+        ("variants", refusal_text(prepare_variants, strategy.get("variants") or [])),
+        ("sort-order", sort_order_problem(strategy) if checked.facts.limited_storage else ""),
+        ("segment", undeclared_segments_problem(strategy, checked.data)),
+        ("segment", refusal_text(check_segment_count, strategy.get("segments") or [])),
+    ):
+        if message:
+            yield ImportProblem(rule, name, place, message)
+    for each in constraints:
+        yield from constraint_problems(each, name, place, checked.legal)
+
+
+def constraint_problems(
+    constraint: Json, name: str, place: str, legal: Mapping[str, Sequence[str]]
+) -> Iterator[ImportProblem]:
+    """Yield problems of one constraint: invalid values, or else values that are not legal."""
+    place = f"{place}, {place_of_constraint(constraint)}"
+    message = refusal_text(check_values, [constraint])
+    if message:
+        yield ImportProblem("constraint", name, place, message)
+        return
+    message = refusal_text(check_legal_values, [constraint | {"values": constraint.get("values", [])}], legal)
+    if message:
+        yield ImportProblem("legal-values", name, place, message)
+
+
+def place_of_constraint(constraint: Json) -> str:
+    """Return the place of a constraint in its strategy or segment, for messages."""
+    return f"constraint on {constraint['contextName']} ({constraint['operator']})"
+
+
+def sort_order_problem(strategy: Json) -> str:
+    """Return the message about a sort order that is not a 32-bit integer; empty if it is one."""
+    order = strategy.get("sortOrder")
+    fits = order is None or (abs(order) <= MAX_SORT_ORDER and order == int(order))
+    return "" if fits else f'"sortOrder" must be a whole number from -{MAX_SORT_ORDER} to {MAX_SORT_ORDER}'
+
+
+def undeclared_segments_problem(strategy: Json, data: DataSet) -> str:
+    """Return the message about segments that the data set does not declare; empty if it declares all."""
+    declared = {each["id"] for each in data.segments}
+    unknown = [number for number in strategy.get("segments") or [] if number not in declared]
+    return f"the data does not declare the segments it uses: {', '.join(map(number_text, unknown))}" if unknown else ""
+
+
+NAME_LENGTHS = (1, 100)
+TAG_LENGTHS = (2, 50)
+"""Least and most characters of a name, and of a tag or its type."""
+MAX_DESCRIPTION_LENGTH = 250
+
+
+def length_problems(label: str, value: str, least: int, most: int, *, friendly: bool = False) -> Iterator[Detail]:
+    """Yield what is wrong with a text: at most one detail."""
+    if not value:
+        yield make_detail(f'"{label}" is not allowed to be empty')
+    elif friendly and (not URL_FRIENDLY.match(value) or value in RELATIVE_PATHS):
+        yield make_detail(f'"{label}" must be URL friendly', value)
+    elif len(value) < least:
+        yield make_detail(f'"{label}" length must be at least {least} characters long', value)
+    elif len(value) > most:
+        yield make_detail(f'"{label}" length must be less than or equal to {most} characters long', value)
+
+
+def tag_problems(kind: str, value: str) -> Iterator[Detail]:
+    """Yield what is wrong with a tag of this type and value."""
+    yield from length_problems("value", value, *TAG_LENGTHS)
+    yield from length_problems("type", kind, *TAG_LENGTHS, friendly=True)
+
+
+def context_field_problems(field: Json) -> Iterator[Detail]:
+    """Yield what is wrong with a new context field."""
+    yield from length_problems("name", field["name"], *NAME_LENGTHS, friendly=True)
+    if field.get("description"):
+        yield from length_problems("description", field["description"], 0, MAX_DESCRIPTION_LENGTH)
+    values = field.get("legalValues", [])
+    for index, each in enumerate(values):
+        yield from length_problems(f"legalValues[{index}].value", each["value"], *NAME_LENGTHS)
+    seen: set[str] = set()
+    for index, each in enumerate(values):
+        if each["value"] in seen:
+            yield make_detail(f'"legalValues[{index}]" contains a duplicate value', each)
+        seen.add(each["value"])

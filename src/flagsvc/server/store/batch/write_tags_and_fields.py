@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select
 
 from flagsvc.server.store.batch.dataset import Json, find_repeated
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.batch.tag_and_field_checks import (
+from flagsvc.server.store.batch.problems import (
     TAG_LENGTHS,
     context_field_problems,
     length_problems,

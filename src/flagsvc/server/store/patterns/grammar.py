@@ -6,7 +6,21 @@ import re
 from typing import Final
 
 from flagsvc.server.store.patterns.budget import UncheckedNameError
-from flagsvc.server.store.patterns.escapes import CLASS_CONTROL, CONTROL, EscapeReader, InvalidPattern, read_group_name
+from flagsvc.server.store.patterns.characters import (
+    BACKSPACE,
+    CLASS_CONTROL,
+    CONTROL,
+    DOT,
+    HYPHEN,
+    SETS,
+    EscapeReader,
+    InvalidPattern,
+    Ranges,
+    complement,
+    merge_ranges,
+    read_group_name,
+    utf16_units,
+)
 from flagsvc.server.store.patterns.nodes import (
     Alternation,
     Assertion,
@@ -17,16 +31,6 @@ from flagsvc.server.store.patterns.nodes import (
     Repeat,
     Sequence,
     UnitSet,
-)
-from flagsvc.server.store.patterns.units import (
-    BACKSPACE,
-    DOT,
-    HYPHEN,
-    SETS,
-    Ranges,
-    complement,
-    merge_ranges,
-    utf16_units,
 )
 
 COUNT: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from flagsvc.server.store.patterns.units import Ranges
+from flagsvc.server.store.patterns.characters import Ranges
 
 
 @dataclass(frozen=True)

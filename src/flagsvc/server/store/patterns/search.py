@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from flagsvc.server.store.patterns.units import WORD, Ranges
+from flagsvc.server.store.patterns.characters import WORD, Ranges
 
 NO_POSITION: Final = -1
 """The value of a group's registers before it matches."""

@@ -15,10 +15,9 @@ from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
-from flagsvc.server.store.keyring import OF_USERS, hash_secret
+from flagsvc.server.store.keyring import OF_USERS, hash_secret, make_hint, new_secret
 from flagsvc.server.store.resources.projects import find as find_project
 from flagsvc.server.store.schema import environments, projects, tokens
-from flagsvc.server.store.secrets import make_hint, new_secret
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time, parse_time

@@ -10,7 +10,7 @@ from sqlalchemy import Row, Text, cast, delete, insert, select, update
 
 from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
 from flagsvc.server.store.errors import CallerError, Detail, not_found
-from flagsvc.server.store.resources.owners import check_project_exists
+from flagsvc.server.store.resources.projects import check_project_exists
 from flagsvc.server.store.resources.segments import strategies_to_json, used_strategies_query
 from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx

@@ -13,8 +13,7 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
-from flagsvc.server.store.resources.whole_features import OFF
-from flagsvc.server.store.resources.whole_strategies import Placed, insert_all
+from flagsvc.server.store.resources.whole_features import OFF, Placed, insert_all
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,

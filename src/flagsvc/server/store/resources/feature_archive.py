@@ -49,7 +49,7 @@ def archive(tx: Tx, project: str, name: str) -> None:
 def archive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
     """Archive features; unknown names are ignored. Raises CallerError (403)."""
     rows = find_all(tx, names)
-    require_project(tx, project, rows)
+    require_project(project, rows)
     _check_orphans(tx, names)
     _archive(tx, project, rows)
 
@@ -66,7 +66,7 @@ def revive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
     """Revive features, switched off in all environments; active ones do not change. Raises CallerError (403, 404)."""
     require_active_project(tx, project)
     rows = find_all(tx, names)
-    require_project(tx, project, rows)
+    require_project(project, rows)
     _revive(tx, [row for row in rows if row.archived_at is not None])
 
 
@@ -82,7 +82,7 @@ def revive(tx: Tx, name: str) -> None:
 def remove_all(tx: Tx, project: str, names: Sequence[str]) -> None:
     """Delete the archived ones among these features. Raises CallerError (403)."""
     rows = find_all(tx, names)
-    require_project(tx, project, rows)
+    require_project(project, rows)
     _check_orphans(tx, names)
     remove_rows(tx, [row for row in rows if row.archived_at is not None])
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tupl
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources.feature_views import counts_of, created_by, list_overviews
-from flagsvc.server.store.resources.people import names_of
+from flagsvc.server.store.resources.users import names_of
 from flagsvc.server.store.schema import (
     dependencies,
     feature_environments,

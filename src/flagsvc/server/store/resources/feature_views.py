@@ -14,7 +14,7 @@ from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.dependencies import children_of, parents_of
 from flagsvc.server.store.resources.features import require
-from flagsvc.server.store.resources.people import list_collaborators, names_of, person_to_json
+from flagsvc.server.store.resources.users import list_collaborators, names_of, person_to_json
 from flagsvc.server.store.schema import environments, feature_environments, feature_tags, features, links, usage
 from flagsvc.server.store.schema import strategies as strategy_rows
 from flagsvc.server.store.store import Tx

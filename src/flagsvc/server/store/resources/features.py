@@ -68,7 +68,7 @@ def no_feature(name: str, project: str, elsewhere: str | None) -> CallerError:
     return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
 
 
-def require_project(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
+def require_project(project: str, rows: Sequence[Row[Any]]) -> None:
     """Raise CallerError (403) for features of another project."""
     others = dict.fromkeys(row.project for row in rows if row.project != project)
     if others:
@@ -316,7 +316,7 @@ def _read_description(wanted: Mapping[str, Any], problems: list[dict[str, str]])
 def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> None:
     """Mark features as stale or not; unknown names are ignored. Raises CallerError (403) for features of another project."""
     rows = find_all(tx, names)
-    require_project(tx, project, rows)
+    require_project(project, rows)
     changed = [row.name for row in rows if row.stale != stale]
     for chunk in chunks(changed):
         tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(stale=stale))

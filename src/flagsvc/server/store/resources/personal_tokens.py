@@ -9,10 +9,9 @@ from sqlalchemy import Row, delete, func, insert, select
 
 from flagsvc.server.store.actors import ALL, Actor
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.keyring import hash_secret, make_hint, new_personal_secret
 from flagsvc.server.store.resources.sessions import close_sessions_of_token
 from flagsvc.server.store.schema import tokens, users
-from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import utf16_length
 from flagsvc.server.store.timestamps import format_time, parse_time

@@ -10,12 +10,11 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from flagsvc.server.store.actors import ALL
+from flagsvc.server.store.actors import ALL, DEFAULT_PROJECT
 from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
 from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.naming_pattern import pattern_problems
 from flagsvc.server.store.resources import api_tokens, context_fields, feature_archive, projects, segments
-from flagsvc.server.store.roles import DEFAULT_PROJECT
 from flagsvc.server.store.schema import context_fields as fields_table
 from flagsvc.server.store.schema import environments, features, project_environments, project_roles, users
 from flagsvc.server.store.schema import projects as table

@@ -1,4 +1,4 @@
-"""Projects as the admin API answers them (the real server's /api/admin/projects)."""
+"""Projects as the admin API answers them (the real server's /api/admin/projects); and which project an object belongs to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.resources.feature_views import list_in_project
 from flagsvc.server.store.schema import (
+    context_fields,
     environments,
     events,
     feature_environments,
@@ -17,6 +18,7 @@ from flagsvc.server.store.schema import (
     project_environments,
     project_roles,
     projects,
+    segments,
 )
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -167,3 +169,24 @@ def _count_types(tx: Tx, project: str) -> list[Json]:
     here = features.c.project == project, features.c.archived_at.is_(None)
     query = select(features.c.type, func.count()).where(*here).group_by(features.c.type).order_by(features.c.type)
     return [{"type": kind, "count": count} for kind, count in tx.db.execute(query)]
+
+
+def check_project_exists(tx: Tx, project: str | None) -> None:
+    """Raise CallerError (400; ours: the real server answers 500) for a project that does not exist."""
+    if project is not None and not tx.db.execute(select(projects.c.id).where(projects.c.id == project)).first():
+        raise bad_data(f"Project '{project}' does not exist")
+
+
+def project_of_feature(tx: Tx, feature: str) -> str | None:
+    """Return the project of a feature, archived or not; None for one that does not exist."""
+    return tx.db.execute(select(features.c.project).where(features.c.name == feature)).scalar_one_or_none()
+
+
+def project_of_segment(tx: Tx, number: int) -> str | None:
+    """Return the project of a segment; None for a segment of all projects, and for one that does not exist."""
+    return tx.db.execute(select(segments.c.project).where(segments.c.id == number)).scalar_one_or_none()
+
+
+def project_of_field(tx: Tx, name: str) -> str | None:
+    """Return the project of a context field; None for a field of all projects, and for one that does not exist."""
+    return tx.db.execute(select(context_fields.c.project).where(context_fields.c.name == name)).scalar_one_or_none()

@@ -11,7 +11,7 @@ from flagsvc.server.store.checks import Json, check_segment_count, invalid
 from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
 from flagsvc.server.store.legal_values import read_legal_values
-from flagsvc.server.store.resources.owners import check_project_exists
+from flagsvc.server.store.resources.projects import check_project_exists
 from flagsvc.server.store.resources.strategies import StrategyPlace, read_whole, record_change
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.features import add_tags
-from flagsvc.server.store.resources.owners import project_of_feature
+from flagsvc.server.store.resources.projects import project_of_feature
 from flagsvc.server.store.resources.tag_types import (
     MAX_LENGTH,
     MIN_LENGTH,

@@ -1,14 +1,22 @@
-"""Features with everything that belongs to them, as events hold them (decision 0054)."""
+"""Features and strategies with everything that belongs to them: as events hold them (decision 0054), and copied (`…/clone`).
+
+Many are removed and put back together.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 
-from flagsvc.server.store.checks import Json
+from flagsvc.server.store.checks import Json, check_name
+from flagsvc.server.store.constraints import limit_exceeded
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources import dependencies
+from flagsvc.server.store.resources.feature_environments import save_variants
+from flagsvc.server.store.resources.feature_views import states_of
 from flagsvc.server.store.resources.features import (
     DESCRIBED,
     add_tags,
@@ -16,16 +24,35 @@ from flagsvc.server.store.resources.features import (
     check_unused,
     find_all,
     metadata,
+    no_feature,
     require_active_project,
+)
+from flagsvc.server.store.resources.features import (
+    create as create_feature,
+)
+from flagsvc.server.store.resources.features import (
+    find as find_feature,
 )
 from flagsvc.server.store.resources.links import links_of, put_back_links
 from flagsvc.server.store.resources.strategies import (
+    MAX_STRATEGIES,
     ORDER,
     StrategyPlace,
+    check_type,
+    checked_segments,
+    insert_rows,
+    read_all_whole,
+    rows_by_feature,
     segments_of,
+    set_segments,
     whole_strategy,
 )
-from flagsvc.server.store.resources.whole_strategies import Placed, insert_all
+from flagsvc.server.store.resources.strategies import (
+    create as create_strategy,
+)
+from flagsvc.server.store.resources.strategies import (
+    list_all as list_strategies,
+)
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -138,3 +165,123 @@ def _insert_strategies(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
         for each in (rules if name in known else ())
     ]
     insert_all(tx, held)
+
+
+class Placed(NamedTuple):
+    """A strategy as events hold it, and its place."""
+
+    place: StrategyPlace
+    whole: Mapping[str, Any]
+
+
+def remove_all(tx: Tx, gone: Sequence[Placed]) -> None:
+    """Delete strategies that are as they are given. Features stay on, also without an active strategy."""
+    for chunk in chunks(each.whole["id"] for each in gone):
+        tx.db.execute(delete(strategies).where(strategies.c.id.in_(chunk)))
+    for place, whole in gone:
+        place.record_event(tx, "feature-strategy-remove", before=whole)
+
+
+def put_strategies_back(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Make strategies what events hold: each is changed, or added with its id and place. Raises CallerError (400, 404)."""
+    owners = {row.name: row.project for row in find_all(tx, [each.place.feature for each in wanted])}
+    for place, _ in wanted:
+        if owners.get(place.feature) != place.project:
+            raise no_feature(place.feature, place.project, owners.get(place.feature))
+    for name in dict.fromkeys(each.whole["name"] for each in wanted):
+        check_type(tx, name)
+    ids = [each.whole["id"] for each in wanted]
+    before = read_all_whole(tx, ids)
+    new = [each for each in wanted if each.whole["id"] not in before]
+    _check_counts(tx, new)
+    insert_all(tx, new)
+    _update(tx, [each for each in wanted if each.whole["id"] in before])
+    after = read_all_whole(tx, ids)
+    for place, whole in wanted:
+        there = before.get(whole["id"])
+        kind = "feature-strategy-add" if there is None else "feature-strategy-update"
+        place.record_event(tx, kind, before=there, data=after[whole["id"]])
+
+
+def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
+    """Raise CallerError (400) where a feature would have too many strategies."""
+    counts = Counter(each.place for each in new)
+    for environment in dict.fromkeys(place.environment for place in counts):
+        here = [place for place in counts if place.environment == environment]
+        held = rows_by_feature(tx, environment, [place.feature for place in here])
+        if any(len(held[place.feature]) + counts[place] > MAX_STRATEGIES for place in here):
+            raise limit_exceeded("strategy", MAX_STRATEGIES)
+
+
+def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Insert strategies as events hold them, without events. Raises CallerError (400, 404) for their segments."""
+    used = _checked_segments(tx, wanted)
+    rows = [
+        _strategy_columns(whole)
+        | {"id": whole["id"], "created_at": tx.now}
+        | {"feature": place.feature, "environment": place.environment}
+        for place, whole in wanted
+    ]
+    insert_rows(tx, rows, used.values())
+
+
+def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Change strategies to what events hold. Raises CallerError (400, 404) for their segments."""
+    used = _checked_segments(tx, wanted)
+    rows = [_strategy_columns(whole) | {"which": whole["id"]} for _, whole in wanted]
+    if rows:
+        names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
+        tx.db.execute(update(strategies).where(strategies.c.id == bindparam("which")).values(names), rows)
+    set_segments(tx, used)
+
+
+def _checked_segments(tx: Tx, wanted: Iterable[Placed]) -> dict[str, list[int]]:
+    """Return the segments of strategies by their ids; those that several use are read once. Raises CallerError (400, 404)."""
+    known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    found: dict[str, list[int]] = {}
+    for place, whole in wanted:
+        given = place.project, tuple(whole["segments"])
+        if given not in known:
+            known[given] = checked_segments(tx, *given)
+        found[whole["id"]] = known[given]
+    return found
+
+
+def _strategy_columns(whole: Mapping[str, Any]) -> Json:
+    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
+    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
+
+
+def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool = True) -> Json:
+    """Create a copy of an active feature in a project and return it.
+
+    With `replace_group`, the groupId of the copied strategies becomes the new name.
+
+        Raises CallerError (400, 403, 404, 409).
+    """
+    check_name(new_name)
+    check_unused(tx, [new_name])
+    row = find_feature(tx, name)
+    if row is None or row.archived_at is not None:
+        raise not_found(f"Could not find feature flag with name {name}")
+    described = {"name": new_name, "type": row.type, "description": row.description, "stale": row.stale}
+    tags = tx.db.execute(select(feature_tags.c.type, feature_tags.c.value).where(feature_tags.c.feature == name))
+    described |= {"impressionData": row.impression_data, "tags": [dict(each._mapping) for each in tags]}
+    created = create_feature(tx, project, described)
+    for state in states_of(tx, [name])[name]:
+        place = StrategyPlace(project, new_name, state.environment)
+        if state.variants:
+            save_variants(tx, {place: state.variants})
+        for strategy in list_strategies(tx, name, state.environment):
+            create_strategy(tx, place, copy_strategy(strategy, new_name, replace_group=replace_group))
+    for parent in dependencies.parents_of(tx, name):
+        dependencies.add(tx, project, new_name, parent)
+    return created
+
+
+def copy_strategy(strategy: Mapping[str, Any], feature: str, *, replace_group: bool) -> Json:
+    """Return a copy of a strategy for another feature."""
+    parameters = dict(strategy["parameters"])
+    if replace_group and "groupId" in parameters:
+        parameters["groupId"] = feature
+    return {**strategy, "parameters": parameters}

@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 from sqlalchemy import Table, delete, insert, select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.keyring import hash_secret, make_hint
 from flagsvc.server.store.resources.environments import add_to_project
 from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.users import SEED_NAME
-from flagsvc.server.store.secrets import make_hint
 from flagsvc.server.store.seed.file import Seed, parse_seed, read_seed, scope_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import upsert

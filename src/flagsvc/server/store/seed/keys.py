@@ -11,9 +11,9 @@ from flagsvc.http.json_text import deeper
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
 from flagsvc.server.shapes.strategies import WEIGHT_TYPE
+from flagsvc.server.store.actors import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.batch.text_problems import contains
 from flagsvc.server.store.checks import name_problem
-from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.texts import utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")

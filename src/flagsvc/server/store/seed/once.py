@@ -10,18 +10,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 
+from flagsvc.server.store import schema
 from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
+from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.schema import features, segments, state, tokens, users
 from flagsvc.server.store.seed.apply import Seed, apply_seed
 from flagsvc.server.store.seed.events import read_state, record_changes
-from flagsvc.server.store.seed.missing import count_entries, missing, without_user_entries
+from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
 
@@ -116,3 +120,68 @@ def count_features(store: Store) -> int:
     with store.reading() as tx:
         active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
         return int(tx.db.execute(active).scalar_one())
+
+
+COLUMNS: Mapping[str, ColumnElement[Any]] = {
+    "environments": schema.environments.c.name,
+    "projects": schema.projects.c.id,
+    "contextFields": schema.context_fields.c.name,
+    "segments": schema.segments.c.name,
+    "strategyTypes": schema.strategy_types.c.name,
+    "tagTypes": schema.tag_types.c.name,
+    "features": schema.features.c.name,
+    "users": SEED_NAME,
+    "tokens": schema.tokens.c.hash,
+}
+"""Section → the column that identifies an entry."""
+
+
+def without_user_entries(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed for a new database, without the entries that users have made there.
+
+    The entries of every new database stay in it, because a seed may change them.
+    """
+    found = {name: _missing(tx, name, seed[name], BUILT_IN.get(name, ())) for name in COLUMNS}
+    return replace(seed, sections={**seed.sections, **found}, joins=_joins(tx, seed, found["projects"]))
+
+
+def missing(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed without the entries that the database has.
+
+    The strategies of an existing feature are left out too, and so are settings of the whole server. Existing projects get the
+    new environments.
+    """
+    found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in COLUMNS}
+    features = {each["name"] for each in found["features"]}
+    strategies = [each for each in seed["strategies"] if each["feature"] in features]
+    joins = _joins(tx, seed, found["projects"])
+    return Seed(found | {"strategies": strategies, "changeRequests": []}, joins=joins)
+
+
+def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the new environments of existing projects, as pairs of project and environment.
+
+    A project that is not in `written` gets the new environments that its entry names, or all if it names none.
+    """
+    new = [each["name"] for each in _missing(tx, "environments", seed["environments"])]
+    there = [each for each in seed["projects"] if each not in written]
+    return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
+
+
+def _missing(
+    tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the missing entries of a section. Those of `built_in` count as missing."""
+    there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
+    return [each for each in entries if name_of(section, each) not in there]
+
+
+def name_of(section: str, entry: Mapping[str, Any]) -> str:
+    """Return the name of an entry; of a token the hash of its secret."""
+    name = str(entry[IDENTITY[section]])
+    return hash_secret(name) if section == "tokens" else name
+
+
+def count_entries(seed: Seed) -> dict[str, int]:
+    """Return the number of entries of each section that is not empty."""
+    return {name: len(entries) for name, entries in seed.sections.items() if entries}

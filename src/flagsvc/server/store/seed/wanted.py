@@ -30,10 +30,8 @@ from flagsvc.server.store.seed.events import SECTIONS as COMPARED
 from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import IDENTITY, SECTIONS
-from flagsvc.server.store.seed.missing import COLUMNS, missing, name_of
-from flagsvc.server.store.seed.once import remember_seed
-from flagsvc.server.store.seed.refusals import refused_at
-from flagsvc.server.store.seed.wanted_flags import change_flags, without_defaults
+from flagsvc.server.store.seed.once import COLUMNS, missing, name_of, remember_seed
+from flagsvc.server.store.seed.wanted_flags import change_flags, refused_at, without_defaults
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
 

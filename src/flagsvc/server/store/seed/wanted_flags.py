@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -11,13 +12,12 @@ from sqlalchemy import select
 from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
 from flagsvc.server.store.checks import Json, fill_parameters
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import feature_archive, features, strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
-from flagsvc.server.store.resources.whole_features import read_whole
-from flagsvc.server.store.resources.whole_strategies import Placed, put_back, remove_all
+from flagsvc.server.store.resources.whole_features import Placed, put_strategies_back, read_whole, remove_all
 from flagsvc.server.store.seed.apply import Entry
 from flagsvc.server.store.seed.file import Seed
-from flagsvc.server.store.seed.refusals import refused_at
 from flagsvc.server.store.store import Tx
 
 METADATA = ("type", "description", "impressionData")
@@ -146,7 +146,7 @@ def _put(tx: Tx, place: StrategyPlace, index: int, wanted: Json, held: Json | No
         held = {"id": str(uuid4()), "position": tx.positions(schema.strategies)[0], "sortOrder": order}
     elif _content(place, wanted) == _content(place, held):
         return str(held["id"])
-    put_back(tx, [Placed(place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})])
+    put_strategies_back(tx, [Placed(place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})])
     return str(held["id"])
 
 
@@ -158,3 +158,13 @@ def _sort(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Json]) -> None:
     moved = there["strategyIds"] != sorted(orders, key=orders.__getitem__)
     if moved or any(there["sortOrders"][name] != order for name, order in named.items()):
         strategies.sort(tx, place, [{"id": name, "sortOrder": order} for name, order in orders.items()])
+
+
+@contextmanager
+def refused_at(place: str) -> Iterator[None]:
+    """Turn the refusal of a store function into a SeedError that names a place in the file."""
+    try:
+        yield
+    except CallerError as error:
+        reasons = "; ".join(each["message"].rstrip(".") for each in error.details)
+        raise SeedError([f"{place}: {reasons}"]) from None

@@ -11,8 +11,7 @@ from flagsvc.server.store.resources import environments, project_access, project
 from flagsvc.server.store.resources.project_access import NUMBERS
 from flagsvc.server.store.schema import project_environments
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.subjects import Path, in_turn
+from flagsvc.server.store.undo.subjects import Change, Path, in_turn
 
 
 def read_project(tx: Tx, change: Change) -> Side:

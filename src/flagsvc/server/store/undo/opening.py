@@ -13,10 +13,8 @@ from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import features
 from flagsvc.server.store.schema import events, feature_environments, strategies
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change, read_changes
-from flagsvc.server.store.undo.of_descriptions import ARCHIVING, FLAG
-from flagsvc.server.store.undo.of_flags import STATE, STRATEGY
-from flagsvc.server.store.undo.subjects import Subject, held_of
+from flagsvc.server.store.undo.of_flags import ARCHIVING, FLAG, STATE, STRATEGY
+from flagsvc.server.store.undo.subjects import Change, Subject, held_of, read_changes
 from flagsvc.server.store.undo.table import ROWS, row_of
 from flagsvc.server.store.upsert import chunks
 

@@ -7,13 +7,20 @@ from typing import NamedTuple
 
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import Change
-from flagsvc.server.store.undo.of_descriptions import ARCHIVING, DESCRIBED, FLAG, STALE
-from flagsvc.server.store.undo.of_flags import ORDER, STATE, STRATEGY, VARIANTS
+from flagsvc.server.store.undo.of_flags import ARCHIVING, DESCRIBED, FLAG, ORDER, STALE, STATE, STRATEGY, VARIANTS
 from flagsvc.server.store.undo.of_projects import ENVIRONMENT, LINK, PROJECT, ROLE, ROLES
-from flagsvc.server.store.undo.of_relations import LINKS, PARENTS, TAG, TAG_TYPE, TAGGING, tag_scope
-from flagsvc.server.store.undo.of_shared import FIELD, SEGMENT, STRATEGY_TYPE
-from flagsvc.server.store.undo.subjects import Scope, Subject, no_project, owner_of, same_project
+from flagsvc.server.store.undo.of_relations import (
+    FIELD,
+    LINKS,
+    PARENTS,
+    SEGMENT,
+    STRATEGY_TYPE,
+    TAG,
+    TAG_TYPE,
+    TAGGING,
+    tag_scope,
+)
+from flagsvc.server.store.undo.subjects import Change, Scope, Subject, no_project, owner_of, same_project
 
 
 class UndoRow(NamedTuple):

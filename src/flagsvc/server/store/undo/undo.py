@@ -12,17 +12,19 @@ from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.changes import (
+from flagsvc.server.store.undo.opening import find_openings
+from flagsvc.server.store.undo.subjects import (
     Change,
+    Path,
+    Subject,
     find_action,
     find_change,
     may_see,
+    owner_of,
     require_action,
     sentence_of,
     to_change,
 )
-from flagsvc.server.store.undo.opening import find_openings
-from flagsvc.server.store.undo.subjects import Path, Subject, owner_of
 from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
 REFUSED = "This cannot be undone: "

@@ -17,7 +17,7 @@ from flagsvc.server.store.batch.database_facts import (
     TargetProject,
 )
 from flagsvc.server.store.batch.dataset import DataSet, clean_data_set, find_repeated, read_data_set
-from flagsvc.server.store.batch.permissions import REQUIRED_PERMISSIONS, missing_permissions
+from flagsvc.server.store.batch.verify import REQUIRED_PERMISSIONS, missing_permissions
 from support.batch_scene import ADMIN, EDITOR, VIEWER, Json, body, depends, feature, place, strategy, variant
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

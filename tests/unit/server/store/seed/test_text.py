@@ -7,7 +7,7 @@ import json
 import pytest
 
 from flagsvc.http.shapes import Anything
-from flagsvc.server.store.seed.text import read_text
+from flagsvc.server.store.seed.file import read_text
 
 TWICE = {
     "features:\n  - name: a\nusers: []\nfeatures: []\n": "has the key `features` twice: line 4, column 1",

@@ -1,8 +1,9 @@
-"""Prints lists as columns of text, for people and for pipes alike."""
+"""Prints lists as columns of text, for people and for pipes alike, and asks for confirmation."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 
 from flagsvc.settings.kinds import printable
@@ -31,3 +32,29 @@ def _text(value: object) -> str:
 def day_and_minute(moment: str | None) -> str | None:
     """Return a time of the API as `2024-01-31 12:00`, in UTC."""
     return None if moment is None else moment[:16].replace("T", " ")
+
+
+def confirm(
+    command: str, question: str, nothing_done: str, *, yes: bool, interactive: bool = True, shows: str = "--dry-run"
+) -> int | None:
+    """Return None if the user or --yes confirms; else print `nothing_done` and return the exit code.
+
+    `interactive` is false if standard input contains a file instead of answers. `shows` is the option that only shows; empty if
+    there is none.
+    """
+    if yes:
+        return None
+    if not (interactive and sys.stdin.isatty()):
+        other = f", {shows} only shows" if shows else ""
+        text = f"there is no terminal to ask at: --yes goes on without asking{other}"
+        print(f"flagsvc {command}: {nothing_done}: {text}", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
+        return None
+    print(nothing_done)
+    return 1

@@ -1,4 +1,4 @@
-"""My tokens: the personal tokens of the caller, making one, whose secret is shown once, and deleting one."""
+"""My tokens, of which a new one's secret is shown once, and my sessions: where the caller is signed in. Both can be ended."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import timedelta
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.admin.user import CREATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.shared import row_id
+from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import Look, problems_of
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.tokens import LAST_SECOND
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.resources import personal_tokens
+from flagsvc.server.store.resources import personal_tokens, sessions
 from flagsvc.server.store.resources.personal_tokens import MAX_TOKENS, user_of
 from flagsvc.server.store.store import Tx
 
@@ -64,8 +64,33 @@ def remove(call: ApiCall) -> ApiAnswer:
 
 TEMPLATE = "my_tokens.html"
 
+
+def show_sessions(call: ApiCall) -> ApiAnswer:
+    """Return the caller's sessions. Raises CallerError (403) for an admin token."""
+    with call.store.reading() as tx:
+        found = sessions.list_sessions(tx, user_of(call.actor), call.caller.session)
+    return ApiAnswer({"sessions": found})
+
+
+def end(call: ApiCall) -> ApiAnswer:
+    """End one session."""
+    with call.store.writing(call.actor, "page") as tx:
+        sessions.end_sessions(tx, user_of(call.actor), row_id(call))
+    return see_other(call, "sessions", done=tx)
+
+
+def end_others(call: ApiCall) -> ApiAnswer:
+    """End every session but the current one."""
+    with call.store.writing(call.actor, "page") as tx:
+        sessions.end_sessions(tx, user_of(call.actor), keep=call.caller.session)
+    return see_other(call, "sessions", done=tx)
+
+
 ROUTES = (
     page("/my-tokens", show, TEMPLATE, "The caller's personal tokens."),
     change("/my-tokens", create, "Create a personal token.", template=TEMPLATE, stands_for="createPat"),
     change("/my-tokens/:id/delete", remove, "Delete a personal token.", stands_for="deletePat"),
+    page("/sessions", show_sessions, "sessions.html", "The caller's sessions."),
+    change("/sessions/end", end_others, "End the other sessions.", stands_for="endSessions"),
+    change("/sessions/:id/end", end, "End a session.", stands_for="endSession"),
 )

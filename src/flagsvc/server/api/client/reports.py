@@ -1,4 +1,4 @@
-"""POST /api/client/metrics, /bulk: how often features were on and off (dialects: POST /api/client/metrics).
+"""What clients report: usage (dialects: POST /api/client/metrics), and their registration (dialects: POST /api/client/register).
 
 Counts belong to the environment of the report's token, and only those of the token's projects are stored. What cannot be read of
 a report is left out, and counted.
@@ -13,6 +13,7 @@ from typing import Any
 from flagsvc.http.reports import (
     BULK,
     CLIENT_METRICS,
+    CLIENT_REGISTRATION,
     DEFAULT_INSTANCE,
     Entry,
     ReportedUsage,
@@ -95,6 +96,25 @@ def read_registration(reported: dict[str, Any], token: ClientToken, now: datetim
     )
 
 
+def register_client(call: ApiCall) -> ApiAnswer:
+    """Store an application, its instance, and the token's projects and environment."""
+    body = call.body
+    with call.store.recording() as tx:
+        registration = Registration(
+            app_name=cut(body["appName"]),
+            environment=call.token.environment,
+            instance_id=cut(body.get("instanceId") or DEFAULT_INSTANCE),
+            projects=call.token.projects,
+            strategies=tuple(name for name in body["strategies"] if name),
+            sdk_version=cut(body.get("sdkVersion") or "") or None,
+            sdk_type="backend",
+            started=parse_time(body["started"], tx.now),
+            client_ip=call.request.peer or None,
+        )
+        register(tx, [registration])
+    return ApiAnswer(None, 202)
+
+
 ROUTES = (
     Route(
         path="/api/client/metrics",
@@ -116,6 +136,17 @@ ROUTES = (
         tag="Client",
         auth=Auth.CLIENT,
         body=BULK,
+        status=202,
+    ),
+    Route(
+        path="/api/client/register",
+        method="POST",
+        handler=register_client,
+        operation="registerClientApplication",
+        summary="Register a running application and its SDK.",
+        tag="Client",
+        auth=Auth.CLIENT,
+        body=CLIENT_REGISTRATION,
         status=202,
     ),
 )
