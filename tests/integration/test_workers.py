@@ -7,7 +7,6 @@ import http.client
 import os
 import re
 import signal
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -35,13 +34,6 @@ TRIES = 5
 """Scrapes until one has every count: a scrape does not wait for a worker that gets no processor for a quarter of a second."""
 ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
 SWITCHED = re.compile(r"^(\S+) debug configuration switched worker=(\d+) revision=(\w+)$", re.MULTILINE)
-
-
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server with two toggles."""
-    with fake_upstream(document("first", "second")) as server:
-        yield server
 
 
 def test_one_of_each_towards_the_upstream(upstream: FakeUpstream) -> None:

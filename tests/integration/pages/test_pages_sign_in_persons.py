@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,13 +12,6 @@ from flagsvc.server.store.texts import utf16_length
 from support.page_scene import Visitor
 from support.provider import SECRET
 from support.provider_scene import Scene, provider_scene
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    """Give a server with a provider, on each kind of database."""
-    with provider_scene(database_url) as made:
-        yield made
 
 
 def newest(scene: Scene) -> dict[str, Any]:

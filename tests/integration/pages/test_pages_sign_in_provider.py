@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,14 +21,7 @@ from support import processes
 from support.flagservers import app_client
 from support.page_scene import Visitor, pass_time
 from support.provider import CLIENT, SECRET, running_provider
-from support.provider_scene import URL, Scene, keep, provider_scene, settings_of
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    """Give a server with a provider, on each kind of database."""
-    with provider_scene(database_url) as made:
-        yield made
+from support.provider_scene import URL, Scene, keep, settings_of
 
 
 def test_a_person_signs_in(scene: Scene) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,14 +13,7 @@ from flagsvc.server.sign_in import provider as provider_module
 from flagsvc.server.sign_in.exchange import ProviderError
 from flagsvc.server.sign_in.provider import KEPT_S, PAUSE_S, read_metadata
 from support.page_scene import Visitor, pass_time
-from support.provider_scene import Scene, provider_scene
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    """Give a server with a provider, on each kind of database."""
-    with provider_scene(database_url) as made:
-        yield made
+from support.provider_scene import Scene
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,18 +14,11 @@ from flagsvc.server.store.resources.identities import HEADER, Person
 from flagsvc.server.store.schema import identities as identities_table
 from support.flagservers import app_client
 from support.page_scene import Visitor
-from support.provider_scene import RULES, URL, Scene, provider_scene, settings_of
+from support.provider_scene import RULES, URL, Scene, settings_of
 from support.waiting import wait_until
 
 ADA = "ada@flags.example"
 NO_ROLE = "None of your groups has a role here"
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    """Give a server with a provider, on each kind of database."""
-    with provider_scene(database_url) as made:
-        yield made
 
 
 def signed_in(scene: Scene, *groups: str) -> Visitor:

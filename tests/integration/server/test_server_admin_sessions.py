@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient
 from support.page_scene import Visitor, pass_time
 
 OWN = "/api/admin/user/sessions"
@@ -23,13 +22,6 @@ READER = 3
 def clock() -> FakeClock:
     """Give the time of the server."""
     return FakeClock()
-
-
-@pytest.fixture
-def client(database_url: str, clock: FakeClock) -> Iterator[AppClient]:
-    """Give a server, on each kind of database."""
-    with app_client(database_url, clock=clock) as client:
-        yield client
 
 
 def listed(client: AppClient, path: str = OWN, token: str = USER_SECRET) -> list[dict[str, Any]]:

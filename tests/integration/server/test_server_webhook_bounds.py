@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -12,7 +11,7 @@ from flagsvc.server.store import outbox, schema
 from flagsvc.server.store.outbox import LEASE_S
 from flagsvc.server.webhooks import sender
 from flagsvc.server.webhooks.sender import MOST_AT_ONCE, MOST_ATTEMPTS, PAUSES_S
-from support.flagservers import EDITOR_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, AppClient
 from support.receivers import (
     ADDONS,
     MovingClock,
@@ -31,20 +30,6 @@ from support.waiting import wait_until
 def clock() -> MovingClock:
     """Give a clock that a test moves."""
     return MovingClock()
-
-
-@pytest.fixture
-def client(database_url: str, clock: MovingClock) -> Iterator[AppClient]:
-    """Give a flag server on each kind of database, without a sender."""
-    with app_client(database_url, clock=clock) as made:
-        yield made
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Give a receiver that answers 200."""
-    with receiving() as made:
-        yield made
 
 
 def test_a_slow_receiver_delays_nothing_else(client: AppClient, receiver: Receiver) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,25 +9,11 @@ from sqlalchemy import delete, update
 
 from flagsvc.server.store import schema
 from flagsvc.server.webhooks.sender import WITHHELD
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, AppClient, app_client
-from support.receivers import ADDONS, Receiver, add_flags, add_webhook, deliveries, receiving, sending, states
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, AppClient
+from support.receivers import ADDONS, Receiver, add_flags, add_webhook, deliveries, sending, states
 from support.waiting import wait_until
 
 EVENTS = ("user-created", "feature-created")
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a flag server on each kind of database, without a sender."""
-    with app_client(database_url) as made:
-        yield made
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Give a receiver that answers 200."""
-    with receiving() as made:
-        yield made
 
 
 def add_user(client: AppClient, name: str = "new") -> None:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pytest
 from sqlalchemy import event
 
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields
 from support.admin_call_rows import STRATEGIES
-from support.seeded_store import NOW, SeededStore, open_seeded_store
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give the state in each kind of database."""
-    with open_seeded_store(database_url) as seeded:
-        yield seeded
+from support.seeded_store import NOW, SeededStore
 
 
 def test_a_field_is_made_and_shown(seeded: SeededStore) -> None:

@@ -21,18 +21,11 @@ from flagsvc.server.store.seed.once import apply_seed_once
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.admin_call_rows import STRATEGIES
-from support.seeded_store import SeededStore, open_seeded_store
+from support.seeded_store import SeededStore
 
 PLACE = strategies.StrategyPlace("default", "web", "development")
 USED = STRATEGIES["used"]
 ADA = Actor(7, "ada", root_role="admin", token="laptop")
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give a database with some features."""
-    with open_seeded_store(database_url) as store:
-        yield store
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from sqlalchemy import select, text
 
 from flagsvc.core.clock import SystemClock
@@ -14,16 +12,8 @@ from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.keyring import LINK, Keyring
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
 from flagsvc.testing import RecordingLog
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    store = open_store(database_url, SystemClock(), RecordingLog())
-    yield store
-    store.close()
 
 
 def holder(store: Store, secret: str | None) -> Actor:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import delete, select
 
-from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.server.start import initialize
 from flagsvc.server.store.first_start import create_first_token
@@ -15,7 +12,7 @@ from flagsvc.server.store.initial_tokens import create_initial_tokens, find_want
 from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.schema import events, tokens
 from flagsvc.server.store.seed.apply import parse_seed
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 
@@ -23,14 +20,6 @@ ADMIN, BACKEND, FRONTEND = "*:*.hidden1", "default:development.hidden.2", "*:pro
 OPTIONS = ServerOptions(
     init_admin_tokens=ADMIN, init_backend_tokens=f"{BACKEND}, {FRONTEND}", init_frontend_tokens=(FRONTEND,)
 )
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    store = open_store(database_url, SystemClock(), RecordingLog())
-    yield store
-    store.close()
 
 
 def api_tokens(store: Store) -> dict[str, tuple[object, ...]]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
 import pytest
 from sqlalchemy import func, insert, select
 
-from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.http.shapes import json_schema
 from flagsvc.server.store import schema
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.seed.keys import SECTIONS
-from flagsvc.server.store.store import Store, open_store
-from flagsvc.testing import RecordingLog
+from flagsvc.server.store.store import Store
 
 WHOLE: dict[str, Any] = {
     "environments": [
@@ -78,14 +75,6 @@ WHOLE: dict[str, Any] = {
     "maintenance": True,
     "changeRequests": [{"project": "shop", "environment": "staging"}],
 }
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    store = open_store(database_url, SystemClock(), RecordingLog())
-    yield store
-    store.close()
 
 
 def apply_seed_once(store: Store, data: dict[str, Any]) -> None:

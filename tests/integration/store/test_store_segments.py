@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flagsvc.server.store.resources import segments
 from support.admin_call_rows import STRATEGIES
-from support.seeded_store import ACTOR, NOW, SeededStore, open_seeded_store
+from support.seeded_store import ACTOR, NOW, SeededStore
 
 CONSTRAINT = {"contextName": "userId", "operator": "IN", "values": ["a"]}
 USED, ARCHIVED, FAR = STRATEGIES["used"], STRATEGIES["archived"], STRATEGIES["far"]
 FACES = "\N{GRINNING FACE}" * 51
 HERE = {"project": "default", "environment": "development"}
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give the state in each kind of database."""
-    with open_seeded_store(database_url) as seeded:
-        yield seeded
 
 
 def wanted(name: str = "beta", **given: Any) -> dict[str, Any]:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from flagsvc.server.store.resources import strategy_types
-from support.seeded_store import SeededStore, open_seeded_store
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give the state in each kind of database."""
-    with open_seeded_store(database_url) as seeded:
-        yield seeded
+from support.seeded_store import SeededStore
 
 
 def test_a_type_is_made_and_shown(seeded: SeededStore) -> None:
