@@ -5,8 +5,8 @@ A row of `peer_rows_*` says where each exclusion holds. A test fails if one chan
 
 from __future__ import annotations
 
+from peer_flags import OWN_NAME
 from peer_rows import JSON, TWO_AND_ONE, Exclusion
-from peer_written import OWN_NAME
 
 ERROR = {"type": JSON, "body": "json"}
 OK = {"status": 200, "type": "text/plain", "body": "OK"}

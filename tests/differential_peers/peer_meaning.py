@@ -22,7 +22,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from peer_written import Json
+from peer_flags import Json
 
 from support.processes import Answer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 
 import peer_exclusions as ours
+from peer_flags import OWN_NAME, PRODUCTION
 from peer_rows import CONTEXT, JSON, KNOWN, TWO_AND_ONE, Caller, counted, registration, usage
-from peer_written import OWN_NAME, PRODUCTION
 
 WEB, PRODUCTION_WEB = "*:development.web", "*:production.web"
 SHOP_WEB, BOTH_WEB, STAGING_WEB = "shop:development.web", "[]:development.web", "*:staging.web"

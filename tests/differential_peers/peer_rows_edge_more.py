@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import peer_exclusions as ours
+from peer_flags import EUROPE, feature, strategy
 from peer_meaning import pruned
 from peer_rows import BUCKET, KNOWN, Caller, Row, counted, registration, usage
 from peer_rows_edge import (
@@ -17,7 +18,6 @@ from peer_rows_edge import (
     UNKNOWN,
     WEB,
 )
-from peer_written import EUROPE, feature, strategy
 
 FEATURES = "/api/client/features"
 METRICS, BULK, REGISTER = "/api/client/metrics", "/api/client/metrics/bulk", "/api/client/register"

@@ -10,10 +10,10 @@ from pathlib import Path
 import peer_rows_edge
 import peer_rows_edge_more
 import peer_rows_reference
-from peer_compare import Asker
+from peer_asking import Asker
+from peer_flags import DEVELOPMENT, OWN_NAME, PRODUCTION, Json, document
 from peer_rows import Row
 from peer_upstream import BULK
-from peer_written import DEVELOPMENT, OWN_NAME, PRODUCTION, Json, document
 
 from support.fake_upstream import FakeUpstream, Reply, granted
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from report_cases import START, sample
-from report_compare import CLIENT, METRICS, OUR_PROXY, OUR_SERVER, REAL, Comparison, Peer, all_peers, ask_all
+from report_compare import Comparison
+from report_peers import CLIENT, METRICS, OUR_PROXY, OUR_SERVER, REAL, Peer, all_peers, ask_all
 
 from support import processes
 from support.flagservers import ADMIN_SECRET

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from re import _compiler, _constants, _parser
+from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 import pytest

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from test_example_dataset import EXAMPLES, Filled, contexts, ours, real, snapshot
-from yggdrasil_engine.engine import UnleashEngine
+from yggdrasil_engine.engine import UnleashEngine  # type: ignore[import-untyped]
 
 from support import flagservers, processes
 from support.real_user import personal_token

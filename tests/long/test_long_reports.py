@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from report_cases import doubled, single
-from report_compare import EXCLUSIONS, Comparison, all_peers, ask_all
+from report_compare import EXCLUSIONS, Comparison
+from report_peers import all_peers, ask_all
 
 pytestmark = pytest.mark.long
 
