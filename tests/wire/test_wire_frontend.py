@@ -70,7 +70,9 @@ def test_the_shape_of_an_answer(opened: Opener) -> None:
     assert answer.header("access-control-expose-headers") == "ETag"
 
 
-@pytest.mark.parametrize("alias", ["/api/proxy", "/api//frontend", "//api/frontend", "/api/frontend/", "/API/Frontend"])
+@pytest.mark.parametrize(
+    "alias", ["/api/proxy", "/api//frontend//", "//api/frontend", "/api/frontend/", "/API/Frontend"]
+)
 def test_other_spellings_of_the_path(opened: Opener, alias: str) -> None:
     """They have the same answer and the same entity tag."""
     wire = opened(document=DOCUMENT)
@@ -150,6 +152,7 @@ def test_rates_count_a_key_once(opened: Opener) -> None:
     wire = opened(document=DOCUMENT, rate_limit_key=1, rate_limit_burst=2)
     assert [wire.get(URL, key=sent).status for sent in (KEY, f"Bearer {KEY}", KEY)] == [200, 200, 429]
     assert list(wire.get(URL, key=TOKEN).json()) == ["message"]
+    assert [wire.get(URL, key=sent).status for sent in (TOKEN, f"Bearer {TOKEN}", "")] == [403, 403, 401]
 
 
 @pytest.mark.parametrize(
