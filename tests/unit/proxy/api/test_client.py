@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from flagsvc.http.messages import Headers
 from flagsvc.proxy.configuration import ConfigurationDocument
 from support.serving import Serving
-
-BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z"}
-SIZED: Headers = [(b"content-length", b"1")]
-
-
-def report(toggles: object) -> bytes:
-    """Return the body of a metrics post."""
-    return json.dumps({"appName": "a", "instanceId": "i", "bucket": {**BUCKET, "toggles": toggles}}).encode()
 
 
 def test_the_document_keeps_its_tag_as_a_weak_one() -> None:
