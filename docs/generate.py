@@ -44,7 +44,6 @@ sys.path[:0] = map(str, [ROOT / "benchmarks", TESTS, *PEERS])
 import diff_exclusions  # noqa: E402
 import edge_exclusions  # noqa: E402
 import edge_malformed  # noqa: E402
-import edge_refused  # noqa: E402
 import peer_rows_edge  # noqa: E402
 import peer_rows_edge_more  # noqa: E402
 import peer_rows_reference  # noqa: E402
@@ -137,13 +136,13 @@ def edge_page(text: str) -> str:
     more = peer_rows_edge_more
     rows = (*peer_rows_edge.PAGE_ROWS, *more.SERVICE_ROWS, *more.BEHIND_ROWS, *more.OFFLINE_ROWS)
     known = [*named(edge_exclusions.EXCLUSIONS), *named(edge_malformed.ODD), *excluded(rows)]
-    known += [(f"in a document: {row.name}", refused(row)) for row in edge_refused.REFUSED]
+    known += [(f"in a document: {row.name}", refused(row)) for row in edge_malformed.REFUSED]
     return between(between(text, EDGE, edge_table()), DIFFERENCES, difference_table(known))
 
 
-def refused(row: edge_refused.Refused) -> str:
+def refused(row: edge_malformed.Refused) -> str:
     """Return what both answer about the flag of a document that Edge does not take."""
-    theirs = {edge_refused.FORMER: "Edge keeps the former document", edge_refused.NO_ANSWER: "Edge does not answer"}
+    theirs = {edge_malformed.FORMER: "Edge keeps the former document", edge_malformed.NO_ANSWER: "Edge does not answer"}
     return f"the flag is {row.ours}; {theirs.get(row.edge, f'in Edge it is {row.edge}')}"
 
 

@@ -11,11 +11,10 @@ import diff_documents
 import diff_exclusions
 import diff_fixed
 import diff_requests
-from diff_compare import Comparison, Difference, compare
+from diff_compare import Comparison, Difference, Shrinker, compare, reproduction
 from diff_exclusions import EXCLUSIONS, Exclusion
 from diff_pair import Pair, Reply
 from diff_requests import Question
-from diff_shrink import Shrinker, reproduction
 
 PIPELINED = 8
 SHRUNK = 4  # mismatches that are made small; the others are counted and shown as they are

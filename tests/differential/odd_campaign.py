@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import odd_documents
-from odd_base import CONTEXTS, HOST
-from odd_documents import Odd
+from odd_documents import CONTEXTS, HOST, Odd
 
 from flagsvc.engine.compile import Compiled, CompileOptions, Compiler
 from flagsvc.engine.context import Context

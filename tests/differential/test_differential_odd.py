@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import odd_campaign
 import pytest
-from odd_base import BASE
 from odd_campaign import Exclusion
-from odd_documents import document, with_value
+from odd_documents import BASE, document, with_value
 from odd_exclusions import EXCLUSIONS
 
 USUAL, MANY = 150, 10_000

@@ -4,17 +4,120 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
+from unittest.mock import patch
 
 from batch_compare import Asked, comparable, excluded
-from batch_law import BROKEN, has_target, verdict
 from batch_states import request, selection, state
+from real_batch import KEPT_FIELDS, USERS, secret
+from sqlalchemy import delete, update
 
-from flagsvc.cli.batch.checking import Findings
+from flagsvc.cli.batch import session
+from flagsvc.cli.batch.checking import Findings, check_import
+from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.files import FlagFile
+from flagsvc.cli.batch.session import SchemaError
+from flagsvc.cli.batch.target import Target
+from flagsvc.server.store import schema
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from support.flagservers import AppClient, app_client
 from support.processes import Answer
+
+AGREED = ("both take it", "both refuse it")
+STRICTER = "only the server's own validation is against it"
+"""What the real server's validation reports and its import does not look at; the commands go by both."""
+BROKEN = ("found nothing, yet the import failed", "found problems, yet the import succeeded")
+
+
+def looked_at(url: str, token: str, body: Any) -> Findings | None:
+    """Return what the commands find in a request; None where the server refuses its form.
+
+    The real server remembers its list of projects for a while, so that it is not asked for those that a test just made.
+    """
+    with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_target_exists"):
+        try:
+            return check_import(client, FlagFile(body, bare=False), body)
+        except SchemaError:
+            return None
+
+
+def has_target(body: Any, given: Any) -> bool:
+    """Return whether a state has the project and the environment of a request: the commands end early where it has not."""
+    projects = [each["id"] for each in given["projects"] if not each.get("archived")]
+    known = isinstance(body, dict) and body.get("project") in projects
+    return known and body.get("environment") in ("development", "production")
+
+
+def verdict(found: Findings | None, imported: int) -> str:
+    """Return how what was found and an import's status go together."""
+    if found is not None and not found.refused:
+        return AGREED[0] if imported == 200 else BROKEN[0]
+    if imported != 200:
+        return AGREED[1]
+    return BROKEN[1] if found is None or found.problems else STRICTER
+
+
+CLEARED = (
+    schema.dependencies,
+    schema.features,
+    schema.tags,
+    schema.segments,
+    schema.events,
+    schema.tokens,
+    schema.users,
+)
+
+
+def people() -> dict[str, Any]:
+    """Return the part of every state that says who may ask."""
+    members = [
+        (name, [{"project": "default", "role": role.lower()}] if role else []) for name, (_, role) in USERS.items()
+    ]
+    return {
+        "users": [{"name": name, "rootRole": USERS[name][0].lower(), "projectRoles": roles} for name, roles in members],
+        "tokens": [{"secret": secret("admin"), "type": "admin"}]
+        + [{"secret": secret(name), "type": "personal", "user": name} for name in USERS],
+    }
+
+
+class OurServer:
+    """A flag server of ours whose state tests set."""
+
+    def __init__(self, client: AppClient) -> None:
+        self.client = client
+
+    def become(self, state: Mapping[str, Any]) -> None:
+        """Take on a state in the format of the seed file, on top of what a fresh server has."""
+        fields, kinds, tags = schema.context_fields, schema.strategy_types, schema.tag_types
+        with self.client.server.store.writing(None) as tx:
+            for table in CLEARED:
+                tx.db.execute(delete(table))
+            tx.db.execute(delete(fields).where(fields.c.name.not_in(KEPT_FIELDS)))
+            tx.db.execute(update(fields).values(legal_values=[]))
+            tx.db.execute(delete(kinds).where(~kinds.c.built_in))
+            tx.db.execute(delete(tags).where(tags.c.name != "simple"))
+            tx.db.execute(delete(schema.projects).where(schema.projects.c.id != "default"))
+            apply_seed(tx, parse_seed({**people(), **state}))
+
+    def ask(self, operation: str, who: str, body: object) -> Answer:
+        """Send a request of a batch operation."""
+        return self.client.post(f"/api/admin/features-batch/{operation}", body, token=secret(who))
+
+    def get(self, path: str) -> Answer:
+        """Ask the admin API for what is at a path."""
+        return self.client.get(f"/api/admin{path}", token=secret("admin"))
+
+
+@contextmanager
+def our_server(database: str) -> Iterator[OurServer]:
+    """Run our server on a database until the block ends."""
+    with app_client(database) as client:
+        yield OurServer(client)
+
 
 STEPS = 3
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from batch_law import looked_at
+from batch_twins import looked_at
 
 from flagsvc.cli.batch.checking import Findings
 from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server

@@ -12,8 +12,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent)]
 
 from batch_compare import EXCLUSIONS  # noqa: E402 - the path is set above
-from batch_twins import compare  # noqa: E402 - the path is set above
-from ours_batch import our_server  # noqa: E402 - the path is set above
+from batch_twins import compare, our_server  # noqa: E402 - the path is set above
 from real_batch import real_server  # noqa: E402 - the path is set above
 
 from support import processes  # noqa: E402 - the path is set above

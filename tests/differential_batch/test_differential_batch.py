@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from batch_compare import EXCLUSIONS, Exclusion
-from batch_law import AGREED, BROKEN
-from batch_twins import Tally, compare
-from ours_batch import our_server
+from batch_twins import AGREED, BROKEN, Tally, compare, our_server
 from real_batch import RealServer, real_server
 
 ROUNDS = 40

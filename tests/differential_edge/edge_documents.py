@@ -1,7 +1,7 @@
 """Documents that both proxies are given: generated ones without what Edge refuses as a whole, and such as flag servers send.
 
-What is taken out of generated documents has rows of its own in `edge_refused`. Only a doubled number of segments has none: which of
-the two counts in Edge is not the same each time.
+What is taken out of generated documents has rows of its own in `edge_malformed`. Only a doubled number of segments has none: which
+of the two counts in Edge is not the same each time.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ import pytest
 from diff_pair import Reply
 from diff_requests import Question
 from edge_campaign import ROWS, Difference, explain
-from edge_forms import as_ours
 from edge_malformed import ODD, problem_of, row_of
-from edge_reading import Outcome
+from edge_reading import Outcome, as_ours
 from edge_targeted import flag, limited
 
 ON, OFF = (Outcome(is_on, "disabled", False, None, False) for is_on in (True, False))

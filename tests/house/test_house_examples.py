@@ -31,7 +31,7 @@ MIGRATE = "migrate"
 SHELL = (">", "|")
 """Words of a shell that end the words of a command."""
 ELSEWHERE = ("connect-an-sdk.md", "first-day.md")
-"""Pages whose programs need a server: integration/test_connect_an_sdk.py and test_first_day.py run them."""
+"""Pages whose programs need a server: integration/test_guides.py runs them."""
 
 
 class Shown(NamedTuple):

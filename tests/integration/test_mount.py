@@ -34,13 +34,6 @@ def document(*names: str) -> dict[str, Any]:
     return {"version": 2, "features": features}
 
 
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server with two toggles."""
-    with fake_upstream(document("first", "second")) as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The request that starts a proxy waits longer for its configuration: the machine may be busy."""

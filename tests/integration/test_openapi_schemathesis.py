@@ -1,12 +1,22 @@
-"""schemathesis tests the proxy against our own OpenAPI document (specification: Endpoints)."""
+"""schemathesis tests the proxy against our own OpenAPI document (specification: Endpoints).
+
+The OpenAPI document over the wire: it is valid, has every route and every status (specification: GET /docs/openapi.json).
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import schemathesis
 
+from flagsvc.proxy.api.routes import ROUTES
+from fuzzing.answers import Sent
 from fuzzing.contract import UNREADY, Campaign, campaign, configured, contract
+from fuzzing.proxy import Fuzzed, fuzzed
 
 EXAMPLES = 4
 LONG_EXAMPLES = 1500
@@ -90,3 +100,76 @@ def test_an_untrue_document_is_found() -> None:
     assert "POST /proxy/client/register: Undocumented status code" in wrong
     assert "GET /proxy/health: Undocumented Content-Type" in wrong
     assert "GET /proxy/all: Response violates schema" in wrong
+
+
+EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True}
+STATUSES = {200, 202, 204, 304, 400, 401, 403, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
+"""Every status of the contract (behaviour: Statuses and bodies; Size limits; Rate limits; Caching; CORS)."""
+OF_NO_OPERATION = {204, 404, 405, 501}
+"""Statuses of preflights, of what is no operation, and of an operation that is switched off."""
+
+
+def read(proxy: Fuzzed) -> dict[str, Any]:
+    """Return the document that a proxy gives."""
+    got = proxy.ask(proxy.keyed(Sent(path=b"/docs/openapi.json"), b"no key is needed"))
+    assert got.status == 200 and got.headers["content-type"] == "application/json; charset=utf-8"
+    content: dict[str, Any] = got.json()
+    return content
+
+
+@pytest.fixture(scope="module", params=["", "some/base"])
+def document(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """The document of a proxy with everything on, at the root and below a base path."""
+    with fuzzed(**EVERYTHING, proxy_base_path=request.param) as proxy:
+        yield {"base": proxy.base, **read(proxy)}
+
+
+def test_it_is_openapi(document: dict[str, Any]) -> None:
+    """The schema of OpenAPI 3.1 holds, and every reference, parameter and schema in it can be resolved."""
+    content = {key: value for key, value in document.items() if key != "base"}
+    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
+    schema.validate()
+    for result in schema.get_all_operations():
+        result.ok().as_strategy()  # type: ignore[union-attr]
+
+
+def test_what_is_no_openapi_is_found(document: dict[str, Any]) -> None:
+    """The check of the schema of OpenAPI can fail."""
+    broken = {key: value for key, value in document.items() if key not in ("base", "info")}
+    with pytest.raises(Exception, match="info"):
+        schemathesis.openapi.from_dict(broken).validate()
+
+
+def test_every_route_is_there(document: dict[str, Any]) -> None:
+    """Every row of the route table that is listed is an operation, and there is no other; the files of the page, and the
+    second names of probes and of the frontend API, are not listed."""
+    told = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
+    assert told == {(row.place(document["base"]), row.method) for row in ROUTES if row.listed}
+    files = {f"/docs/openapi/{name}" for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")}
+    seconds = {f"/internal-backstage/{name}" for name in ("health", "ready")}
+    assert {row.path for row in ROUTES if not row.listed and not row.path.startswith("/api/proxy")} == files | seconds
+
+
+def test_every_status_is_there(document: dict[str, Any]) -> None:
+    """The document has every status of the proxy, at an operation or in a description."""
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    at_operations = {int(status) for operation in operations for status in operation["responses"]}
+    in_words = {int(status) for status in re.findall(r"\b\d{3}\b", document["info"]["description"])}
+    assert at_operations == STATUSES - OF_NO_OPERATION | {404}  # of a name in a path, and of any other path
+    assert in_words == OF_NO_OPERATION
+
+
+@pytest.mark.parametrize("path", [b"/docs/openapi.json", b"/docs/openapi", b"/docs/openapi/init.js"])
+def test_it_exists_only_when_it_is_switched_on(path: bytes) -> None:
+    """Without enableOAS its paths are 404."""
+    with fuzzed() as proxy:
+        assert proxy.ask(Sent(path=path)).status == 404
+
+
+def test_the_shape_of_a_toggle(document: dict[str, Any]) -> None:
+    """A toggle's schema is the specification's: no member is missing, and a payload is optional."""
+    schemas = document["components"]["schemas"]
+    assert set(schemas["Toggle"]["required"]) == {"name", "enabled", "impressionData", "variant"}
+    assert set(schemas["Variant"]["required"]) == {"name", "enabled"}
+    assert set(schemas["Variant"]["properties"]) == {"name", "enabled", "payload"}
+    assert schemas["Toggles"]["required"] == ["toggles"]

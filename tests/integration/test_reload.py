@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
+from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply
 from support.processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
-from support.worker_pools import HEADERS, document, workers
+from support.worker_pools import HEADERS, workers
 
 QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
-
-
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server with two toggles."""
-    with fake_upstream(document("first", "second")) as server:
-        yield server
 
 
 def put(path: Path, text: str) -> str:

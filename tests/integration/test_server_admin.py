@@ -25,7 +25,6 @@ from flagsvc.server.api.admin import (
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.api.routing import Router
 from support import admin_calls as some
-from support import admin_more_calls as more
 from support import processes
 from support.flagservers import ADMIN_SECRET, app_client
 
@@ -35,11 +34,11 @@ PARTS = (
     some.STRATEGIES,
     some.SWITCHING,
     some.VARIANTS,
-    more.DEPENDING,
-    more.ARCHIVING,
-    more.CHECKING,
-    more.PLACES,
-    more.LISTS,
+    some.DEPENDING,
+    some.ARCHIVING,
+    some.CHECKING,
+    some.PLACES,
+    some.LISTS,
 )
 ROWS = tuple(itertools.chain(*PARTS))
 MODULES = (

@@ -8,16 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from support import (
-    admin_call_rows_addons,
-    admin_call_rows_context,
-    admin_call_rows_links,
-    admin_call_rows_people,
-    admin_call_rows_segments,
-    admin_call_rows_tags,
-    admin_call_rows_tokens,
-    admin_call_rows_users,
-)
+from support import admin_call_rows_context, admin_call_rows_segments, admin_call_rows_tags, admin_call_rows_users
 from support.admin_call_rows import Step
 from support.databases import KINDS
 from support.processes import Answer
@@ -28,10 +19,6 @@ TABLES = (
     | admin_call_rows_context.TABLES
     | admin_call_rows_tags.TABLES
     | admin_call_rows_users.TABLES
-    | admin_call_rows_tokens.TABLES
-    | admin_call_rows_people.TABLES
-    | admin_call_rows_links.TABLES
-    | admin_call_rows_addons.TABLES
 )
 
 IGNORED = ("createdAt",)

@@ -12,21 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from support.fake_upstream import METRICS, FakeUpstream, fake_upstream
+from support.fake_upstream import METRICS, FakeUpstream
 from support.flagservers import our_flag_server
 from support.processes import Proxy, ask, our_proxy
-from support.worker_pools import HEADERS, counted, document
+from support.worker_pools import HEADERS, counted
 
 LONG = {"FLAGSVC_SHUTDOWN_GRACE": "600"}
 ENOUGH_S = 300.0
 """Much shorter than that, and longer than every other step takes."""
-
-
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server with two toggles."""
-    with fake_upstream(document("first", "second")) as server:
-        yield server
 
 
 def readiness(proxy: Proxy) -> str:

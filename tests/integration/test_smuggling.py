@@ -1,4 +1,7 @@
-"""Behind a load balancer that shares one connection among callers, one caller's bytes never begin another's request."""
+"""Behind a load balancer that shares one connection among callers, one caller's bytes never begin another's request.
+
+Behind a balancer that shares one connection among callers, a caller without a token cannot use an administrator's.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import contextlib
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.balancers import haproxy_as
+from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN
 from support.processes import Proxy, ask, our_proxy
-from support.smuggling import HAPROXY
+from support.smuggling import BALANCERS, HAPROXY
 from support.worker_pools import samples
 
 SECONDS = 10.0
@@ -64,3 +69,59 @@ def test_no_caller_gets_the_answer_of_another(both: tuple[int, Proxy], name: str
         answer = ask(f"http://127.0.0.1:{port}/proxy/health")
         assert (answer.status, answer.body) == (200, b"ok")
     assert hidden_requests(proxy) - before <= own.count(b"HTTP/1.1 404")
+
+
+TURNS = 5
+KIND = "/api/admin/tag-types/team"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurFlagServer]:
+    """A flag server with a tag type that only an administrator may delete."""
+    folder: Path = tmp_path_factory.mktemp("smuggling")
+    with our_flag_server(folder=folder) as one:
+        one.admin("/tag-types", {"name": "team", "description": "Who owns it"})
+        yield one
+
+
+@pytest.fixture(scope="module", params=BALANCERS)
+def front(request: pytest.FixtureRequest, server: OurFlagServer) -> Iterator[int]:
+    """The port of a balancer before it, with kept connections to it."""
+    with BALANCERS[request.param](int(server.root.rpartition(":")[2]), "/health") as port:
+        yield port
+
+
+def attack(fields: str, body: bytes) -> bytes:
+    """Return a POST without a token."""
+    head = f"POST /api/admin/projects HTTP/1.1\r\nHost: flags\r\n{fields}\r\nContent-Type: application/json\r\n"
+    return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+HIDDEN_DELETE = f"\r\n\r\nDELETE {KIND} HTTP/1.1\r\nHost: flags\r\nX-Rest: ".encode()
+"""The administrator's next request line becomes the value of a header, and its token the token of this."""
+ATTACKS = {
+    "small": attack("Connection: upgrade\r\nUpgrade: websocket", HIDDEN_DELETE),
+    "large": attack("Connection: upgrade\r\nUpgrade: websocket", b"\r\n" * 40_000 + HIDDEN_DELETE),
+    "h2c": attack("Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\nUpgrade: h2c", HIDDEN_DELETE),
+    "in capitals": attack("CONNECTION: UPGRADE\r\nUPGRADE: WebSocket", HIDDEN_DELETE),
+    "without an upgrade": attack("X: y", HIDDEN_DELETE),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nobody_acts_with_another_ones_token(front: int, server: OurFlagServer, name: str) -> None:
+    """The caller without a token is refused; the administrator's requests are answered correctly, and nothing is deleted."""
+    for _ in range(TURNS):
+        refused = first_answer(front, ATTACKS[name])
+        assert refused.startswith((b"HTTP/1.1 401", b"HTTP/1.1 400")), refused[:200]
+        answer = ask(f"http://127.0.0.1:{front}{KIND}", headers={"Authorization": USER_SECRET})
+        assert (answer.status, b"Who owns it" in answer.body) == (200, True), "another request ran with this token"
+    assert server.admin("/tag-types/team")["tagType"]["name"] == "team"
+
+
+def first_answer(port: int, data: bytes) -> bytes:
+    """Return the answer to these bytes, as far as it comes before the other side ends or is silent."""
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as caller, contextlib.suppress(OSError):
+        caller.sendall(data)
+        return caller.recv(65_536)
+    return b""

@@ -1,4 +1,7 @@
-"""The source distribution: an installation without a matching wheel, from the archive alone."""
+"""The source distribution: an installation without a matching wheel, from the archive alone.
+
+The plain package alone, in its own environment: a proxy runs, and a feature that needs an extra names it.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,20 @@ from pathlib import Path
 
 import pytest
 
+from flagsvc.core.version import VERSION
 from support.conforming import assert_answers_the_client_specification
-from support.processes import ROOT, clean_environment, scratch
+from support.fake_upstream import fake_upstream
+from support.processes import (
+    ROOT,
+    Answer,
+    answers,
+    ask,
+    clean_environment,
+    free_port,
+    proxy_environment,
+    running,
+    scratch,
+)
 
 SECONDS = 300
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)#]+)[^)]*\)")
@@ -101,3 +116,149 @@ def test_what_is_installed_from_it_answers_the_client_specification(archive: Pat
         version = call(empty, sys.executable, "-m", "flagsvc", "--version", PYTHONPATH=str(empty / "lib"))
         assert version.endswith("(interpreted)\n")
         assert_answers_the_client_specification(empty / "lib")
+
+
+EXTRA_PACKAGES = {"alembic", "can_ada", "joserfc", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
+"""Packages that the plain package does not install."""
+DOCUMENT = {
+    "version": 2,
+    "features": [
+        {
+            "name": "first",
+            "enabled": True,
+            "strategies": [
+                {
+                    "name": "default",
+                    "parameters": {},
+                    "constraints": [{"contextName": "userId", "operator": "REGEX", "value": "^[0-9]+$"}],
+                }
+            ],
+        }
+    ],
+}
+"""A flag with a pattern, for which a library is imported late."""
+OFFLINE = "http://127.0.0.1:9"
+
+
+def pip(*arguments: object) -> None:
+    """Run pip of the tests' own environment, which must succeed."""
+    keep = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "NO_PROXY"))}
+    command = [sys.executable, "-m", "pip", *map(str, arguments), "--quiet", "--disable-pip-version-check"]
+    with scratch() as home:
+        env = clean_environment(home) | keep | {"FLAGSVC_PURE": "1", "PYTHONPATH": ""}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def source(folder: Path) -> Path:
+    """Return a writable folder with the input of a build."""
+    folder.mkdir()
+    for name in (
+        "pyproject.toml",
+        "setup.py",
+        "MANIFEST.in",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "src",
+    ):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[Path]:
+    """Give the folder of programs of an environment with the plain package, interpreted, its packages at the pinned versions."""
+    with scratch() as folder:
+        pins = re.findall(
+            r"^([\w.-]+)(?:\[\w+\])?(==\S+)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE
+        )
+        (folder / "pins.txt").write_text("\n".join(map("".join, pins)))
+        pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source(folder / "source"))
+        [wheel] = folder.glob("flagsvc-*.whl")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "plain"], check=True, timeout=SECONDS)
+        python = folder / "plain/bin/python"
+        pip("--python", python, "install", "--no-compile", "--constraint", folder / "pins.txt", wheel)
+        yield python.parent
+
+
+def flagsvc(environment: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command with nothing in its environment but `env`."""
+    with scratch() as home:
+        given = clean_environment(home) | {"PYTHONPATH": ""} | env
+        command = [str(environment / "flagsvc"), *arguments]
+        return subprocess.run(command, cwd=home, env=given, capture_output=True, text=True, timeout=60)
+
+
+def test_it_brings_no_package_of_an_extra(environment: Path) -> None:
+    """The plain package installs no package of an extra, directly or indirectly."""
+    code = f"import importlib.util as u; print([n for n in {sorted(EXTRA_PACKAGES)} if u.find_spec(n)])"
+    done = subprocess.run([environment / "python", "-c", code], capture_output=True, text=True, timeout=60, env={})
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--version",), f"flagsvc {VERSION} (interpreted)\n"),
+        (("-h",), "usage: flagsvc COMMAND"),
+        (("proxy", "-h"), "usage: flagsvc proxy"),
+        (("help", "server"), "usage: flagsvc server"),
+        (("help", "import"), "usage: flagsvc import"),
+        (("completion", "bash"), "flagsvc"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_it_tells_what_there_is(environment: Path, arguments: tuple[str, ...], said: str) -> None:
+    """Version, help and completion need nothing else."""
+    done = flagsvc(environment, *arguments)
+    assert (done.returncode, done.stderr) == (0, "") and said in done.stdout
+
+
+def test_it_runs_a_proxy(environment: Path) -> None:
+    """The proxy runs with an upstream, a scrape and the page of the documentation; no module is missing."""
+    port = free_port()
+    with fake_upstream(DOCUMENT) as upstream, scratch() as folder:
+        env = proxy_environment(upstream.url, port, {"ENABLE_OAS": "true", "PYTHONPATH": ""})
+        with running("plain proxy", [environment / "flagsvc", "proxy"], env=env, folder=folder) as program:
+            url = f"http://127.0.0.1:{port}"
+            program.wait(lambda: answers(f"{url}/proxy/health"), "ready")
+            asked: dict[str, Answer] = {
+                path: ask(f"{url}{path}", headers={"Authorization": env["UNLEASH_PROXY_CLIENT_KEYS"]})
+                for path in (
+                    "/proxy?userId=7",
+                    "/proxy/internal-backstage/prometheus",
+                    "/docs/openapi/swagger_bundle.js",
+                )
+            }
+            assert {path: answer.status for path, answer in asked.items()} == dict.fromkeys(asked, 200)
+            assert [toggle["name"] for toggle in asked["/proxy?userId=7"].json()["toggles"]] == ["first"]
+            assert program.stop() == 0
+            assert "Traceback" not in program.output()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (("server",), "server"),
+        (("import", "flags.json", "--url", OFFLINE, "--dry-run"), "cli"),
+        (("move", OFFLINE, "http://127.0.0.1:8", "--dry-run"), "cli"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)
+def test_what_needs_an_extra_says_which(environment: Path, arguments: tuple[str, ...], extra: str) -> None:
+    """One sentence on standard error names the command that installs it; the exit code is 2."""
+    done = flagsvc(environment, *arguments)
+    sentence = f"the extra `{extra}` is not installed; type in the folder of the source: pip install '.[{extra}]'"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"flagsvc {arguments[0]}: {sentence}\n")
+
+
+def test_a_storage_on_redis_is_refused(environment: Path) -> None:
+    """The option is refused with exit code 2, before the proxy listens."""
+    env = proxy_environment(f"{OFFLINE}/api", 0, {"FLAGSVC_STORAGE": "redis://storage:6379/0"})
+    done = flagsvc(environment, "proxy", **env)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert (
+        "the extra `redis` is not installed; type in the folder of the source: pip install '.[redis]'\n" in done.stderr
+    )

@@ -1,4 +1,7 @@
-"""The upstream session over real sockets: which connections it opens, keeps and gives up, and odd but right answers."""
+"""The upstream session over real sockets: which connections it opens, keeps and gives up, and odd but right answers.
+
+The session with the upstream over TLS: authorities of one's own, a certificate of one's own, and both changed while it runs.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,23 @@ import gc
 import gzip
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import trustme
 import uvloop
 
+from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.http.client import connection, transport
 from flagsvc.http.client.answers import Body
+from flagsvc.http.client.trust import OWN
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous, until
 from support.loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
+from support.pki import Authority, written
 from support.upstream_session import DOCUMENT, fault, options, session
 
 LOOPS = pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -344,3 +351,70 @@ def test_a_certificate_that_is_trusted(make_loop: Callable[[], asyncio.AbstractE
         patch.setenv("SSL_CERT_FILE", path)
         with asyncio.Runner(loop_factory=make_loop) as runner:
             runner.run(asyncio.wait_for(live(), 20))
+
+
+OURS, THEIRS = Authority(), Authority()
+
+
+def presented(folder: Path, authority: Authority) -> CertificateFiles:
+    """Write a certificate to a file, in place of its content, and return the path."""
+    return CertificateFiles(OWN, written(folder, "own.pem", authority.issue().both))
+
+
+@asynchronous
+async def test_an_authority_of_ones_own(tmp_path: Path) -> None:
+    """Its servers are trusted with it, and not without."""
+    async with loopback(OURS.server()) as server:
+        server.script(reply(200, DOCUMENT))
+        plain = Upstream(options(f"{server.url}/api"), clock=FakeClock(), log=RecordingLog())
+        assert "certificate verify failed" in str(await fault(plain))
+        trust = Trust(ca=written(tmp_path, "ca.pem", OURS.pem))
+        trusting = Upstream(options(f"{server.url}/api", trust=trust), clock=FakeClock(), log=RecordingLog())
+        assert (await trusting.get_features(None)).body == DOCUMENT
+        await plain.aclose()
+        await trusting.aclose()
+
+
+@asynchronous
+async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
+    """A server that wants one gets it; without it, or with a stranger's, there is no answer."""
+    ca = written(tmp_path, "ca.pem", OURS.pem)
+    async with loopback(OURS.server(wants_certificate=True)) as server:
+        server.script(reply(200, DOCUMENT))
+        for own in (None, presented(tmp_path, THEIRS)):
+            stranger = Upstream(
+                options(f"{server.url}/api", trust=Trust(ca=ca, own=own)), clock=FakeClock(), log=RecordingLog()
+            )
+            assert (await fault(stranger)).kind == "network"
+            await stranger.aclose()
+        known = Trust(ca=ca, own=presented(tmp_path, OURS))
+        upstream = Upstream(options(f"{server.url}/api", trust=known), clock=FakeClock(), log=RecordingLog())
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        await upstream.aclose()
+
+
+@asynchronous
+async def test_files_that_change_are_read_anew(tmp_path: Path) -> None:
+    """New files apply from the request after next. If they cannot be used, the old ones stay, with one log line."""
+    log = RecordingLog()
+    ca = written(tmp_path, "ca.pem", OURS.pem)
+    trust = Trust(ca=ca, own=presented(tmp_path, OURS))
+    async with loopback(OURS.server(wants_certificate=True)) as server:
+        server.script(reply(200, DOCUMENT))
+        upstream = Upstream(options(f"{server.url}/api", trust=trust), clock=FakeClock(), log=log)
+        await upstream.get_features(None)
+        written(tmp_path, "own.pem", "half a file")
+        for _ in range(4):
+            await upstream.get_features(None)
+        assert server.connections == 1
+        assert [line.event for line in log.lines if line.level == "error"] == [
+            "the new certificates towards the upstream are refused"
+        ]
+        presented(tmp_path, OURS)
+        for _ in range(3):
+            await upstream.get_features(None)
+        assert server.connections == 2
+        written(tmp_path, "ca.pem", THEIRS.pem)
+        await upstream.get_features(None)
+        assert "certificate verify failed" in str(await fault(upstream))
+        await upstream.aclose()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import edge_malformed
-import edge_refused
 import edge_targeted
 import pytest
 from edge_campaign import GENERATED, ROWS, TARGETED, USUAL, Campaign, Figures, Subject, heading, subject
-from edge_malformed import ODD, Odd
+from edge_malformed import ODD, REFUSED, Odd
 from edge_pair import Pair, pair
-from edge_refused import REFUSED
 from peer_runs import edge_program
 
 from support import processes
@@ -49,7 +47,7 @@ def figures(both: Pair) -> Figures:
 @pytest.fixture(scope="module")
 def refused(both: Pair) -> list[tuple[str, str]]:
     """Give what Edge and ours answer from each of the documents that Edge refuses."""
-    return edge_refused.ask(both)
+    return edge_malformed.ask(both)
 
 
 def test_each_flag_is_as_edge_answers(figures: Figures, record_property: Note) -> None:

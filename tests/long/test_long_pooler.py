@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from support import flagservers
-from support.databases import fresh_database
-from support.poolers import pgbouncer
+from support.databases import fresh_database, pgbouncer
 
 SERVERS, WRITERS, FLAGS = 4, 8, 250
 """Each writer makes FLAGS flags with five changes each."""

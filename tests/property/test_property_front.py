@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from flagsvc.proxy.api.service import Service
 from fuzzing.rows import Row, run
 from support import frontkit, frontstreams
-from support.frontdifferences import DIFFERENCES, difference
 from support.frontkit import serving
-from support.frontpeers import Reply, Talk, over_front, over_uvicorn, over_uvicorn_alone, talk
+from support.frontpeers import DIFFERENCES, Reply, Talk, difference, over_front, over_uvicorn, over_uvicorn_alone, talk
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,23 @@
-"""Calls about tag types, tags and the tags of features."""
+"""Calls about tag types, tags and links of features, and about webhooks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from support.admin_call_rows import ADMIN, MEMBER, READER, WRITER, IntendedDifference, delete, get, post, put
+from support.admin_call_rows import (
+    ADMIN,
+    BOSS,
+    MEMBER,
+    OWNER,
+    READER,
+    WRITER,
+    IntendedDifference,
+    Step,
+    delete,
+    get,
+    post,
+    put,
+)
 
 TYPES = "/api/admin/tag-types"
 PATH = "/api/admin/tags"
@@ -196,9 +209,182 @@ OF_SEVERAL = [
     get(PATH),
 ]
 
+
+F = "/api/admin/projects/default/features"
+LINKED, APP = f"{F}/web", f"{F}/app"
+SITE = "https://example.com"
+ONE = f"{LINKED}/link/{{first}}"
+SCHEME = "a page shows links, and one with a script in it would run it"
+OWN = "a link belongs to its feature"
+
+
+def link(url: Any, **more: Any) -> dict[str, Any]:
+    """Return a link."""
+    return {"url": url, **more}
+
+
+def not_here(real: int) -> IntendedDifference:
+    """Return how our server refuses a link of another feature, or a feature that does not exist."""
+    return IntendedDifference(404, "", real, OWN)
+
+
+REFUSED: dict[str, IntendedDifference] = {
+    "javascript:alert(1)": IntendedDifference(400, "no address of a web page", 204, SCHEME),
+    "ftp://example.com/": IntendedDifference(400, "no address of a web page", 204, SCHEME),
+    f"{SITE}/{'x' * 10_000}": IntendedDifference(400, "more than 10000 characters", 204, "a bound"),
+}
+BAD: tuple[Any, ...] = ({}, [], {"title": "x"}, link("not a url"), link(""), link(None))
+CHANGES: tuple[Any, ...] = (*BAD[:3], {"title": "N"}, *BAD[3:5], link("nonsense"), link(f"{SITE}/z"))
+ADDING = [
+    post(f"{LINKED}/link", link(f"{SITE}/a b?x=1#f", title="T")),
+    get(LINKED, keep="first"),
+    *[post(f"{LINKED}/link", body) for body in BAD],
+    *[post(f"{APP}/link", link(url), ours=ours) for url, ours in REFUSED.items()],
+    post(f"{LINKED}/link", link("example.com")),
+    post(f"{LINKED}/link", link(f"{SITE}/")),
+    post(f"{LINKED}/link", link(f"{SITE}/n", title=None)),
+    post(f"{LINKED}/link", link(f"{SITE}/e", title="")),
+    post(f"{LINKED}/link", link(f"{SITE}/5", title=5)),
+    post(f"{LINKED}/link", link(5)),
+    post(f"{LINKED}/link", link(f"{SITE}/more", extra=1)),
+    *[post(f"{LINKED}/link", link(f"{SITE}/{who}"), who) for who in (READER, WRITER, OWNER, MEMBER, ADMIN)],
+    post(f"{LINKED}/link", link("not a url")),
+    get(LINKED),
+    post(f"{F}/nosuch/link", link(SITE)),
+    post(f"{F}/old/link", link(SITE)),
+    post(f"{F}/elsewhere/link", link(SITE), ours=not_here(204)),
+    post("/api/admin/projects/other/features/web/link", link(SITE), MEMBER),
+]
+CHANGING = [
+    post(f"{LINKED}/link", link(SITE, title="T")),
+    get(LINKED, keep="first"),
+    put(ONE, link("HTTPS://WWW.Example.com:443/a/../b/?b=2&a=1&utm_source=x#y")),
+    get(LINKED),
+    *[put(ONE, body) for body in CHANGES],
+    put(ONE, link("javascript:1"), ours=IntendedDifference(400, "no address of a web page", 204, SCHEME)),
+    put(ONE, link(f"{SITE}/x", extra=1), ours=IntendedDifference(204, "", 500, "an unknown member has no effect")),
+    put(ONE, link(f"{SITE}/x", title="")),
+    get(LINKED),
+    put(ONE, link(f"{SITE}/x", title=None)),
+    get(LINKED),
+    *[put(ONE, link(f"{SITE}/{who}"), who) for who in (BOSS, READER, WRITER, OWNER, MEMBER, ADMIN)],
+    put(f"{LINKED}/link/nosuch", link(SITE)),
+    get(LINKED),
+    put(f"{F}/nosuch/link/{{first}}", link(SITE), ours=not_here(500)),
+    put(f"{APP}/link/{{first}}", link(SITE), ours=not_here(204)),
+]
+REMOVING: list[Step] = [
+    post(f"{LINKED}/link", link(SITE, title="T")),
+    get(LINKED, keep="first"),
+    delete(ONE, READER),
+    delete(f"{LINKED}/link/nosuch"),
+    delete(ONE, MEMBER),
+    delete(ONE),
+    get(LINKED),
+    post(f"{LINKED}/link", link(SITE)),
+    get(LINKED, keep="first"),
+    delete(f"{F}/nosuch/link/nosuch", ours=IntendedDifference(404, "no feature", 404, OWN)),
+    delete(LINKED),
+    put(ONE, link(f"{SITE}/late")),
+    delete(ONE),
+    delete(ONE),
+    post(f"{APP}/link", link(SITE)),
+    get(APP, keep="second"),
+    delete(f"{LINKED}/link/{{second}}", ours=not_here(204)),
+]
+
+
+ADDONS = "/api/admin/addons"
+HOOK = f"{ADDONS}/{{hook}}"
+URL = "https://hooks.example.com/flags"
+PARAMETERS = {"url": URL, "authorization": "Bearer s", "customHeaders": '{"X-A":"b"}', "contentType": "text/plain"}
+FULL: dict[str, Any] = {
+    "provider": "webhook",
+    "description": "d",
+    "enabled": True,
+    "parameters": PARAMETERS,
+    "events": ["feature-created"],
+    "projects": ["*"],
+    "environments": [],
+}
+MASKED = dict.fromkeys(("url", "authorization", "customHeaders"), "*****") | {"contentType": "text/plain"}
+SECRETS = "the real server answers a change with the secrets in plain"
+MADE = IntendedDifference(201, '"url":"*****"', 201, SECRETS)
+CHANGED = IntendedDifference(200, '"url":"*****"', 200, SECRETS)
+ONLY_ONE = IntendedDifference(200, '"addons":[]', 200, "ours has one provider, in its own words")
+UNKNOWN = IntendedDifference(400, "the only one is `webhook`", 400, "the real server does not say what is wrong")
+MISSING = IntendedDifference(400, "Missing required parameters: url", 400, "the real server does not say what is wrong")
+NO_NUMBER = IntendedDifference(400, "must be integer", 500, "the real database refuses it")
+
+
+def never(words: str) -> IntendedDifference:
+    """Return the difference of a webhook that the real server stores although it can never work."""
+    return IntendedDifference(400, words, 201, "a webhook that cannot work is not stored")
+
+
+WEBHOOKS = [
+    get(ADDONS, ours=ONLY_ONE),
+    get(ADDONS, READER, ours=ONLY_ONE),
+    post(ADDONS, FULL, keep="hook", ours=MADE),
+    get(HOOK),
+    get(HOOK, READER),
+    post(ADDONS, FULL, READER),
+    post(ADDONS, FULL, WRITER, ours=MADE),
+    post(ADDONS, FULL | {"events": ["nosuch", "change-request-created"]}, ADMIN, ours=MADE),
+    get(f"{ADDONS}/3"),
+    post(ADDONS, {}),
+    *[
+        post(ADDONS, {name: FULL[name] for name in list(FULL) if name != left})
+        for left in ("provider", "enabled", "events")
+    ],
+    post(ADDONS, {"provider": "webhook", "enabled": True, "events": []}),
+    post(ADDONS, FULL | {"enabled": "yes"}),
+    post(ADDONS, FULL | {"parameters": []}),
+    post(ADDONS, FULL | {"events": "x"}),
+    post(ADDONS, FULL | {"projects": {}}),
+    post(ADDONS, FULL | {"parameters": {"url": ""}}),
+    post(ADDONS, FULL | {"parameters": {}}, ours=MISSING),
+    post(ADDONS, FULL | {"provider": "nosuch"}, ours=UNKNOWN),
+    *[get(f"{ADDONS}/{number}") for number in (999, -1)],
+    get(f"{ADDONS}/abc", ours=NO_NUMBER),
+    put(HOOK, FULL | {"parameters": MASKED, "enabled": False}, ours=CHANGED),
+    get(HOOK),
+    put(HOOK, FULL | {"parameters": {"url": "*****"}, "description": None}, WRITER, ours=CHANGED),
+    get(HOOK),
+    put(HOOK, {"provider": "webhook", "enabled": True, "parameters": {"url": "*****"}, "events": []}, ours=CHANGED),
+    get(HOOK),
+    put(HOOK, {}),
+    put(HOOK, FULL, READER),
+    put(f"{ADDONS}/999", FULL),
+    put(f"{ADDONS}/999", {}),
+    get(f"{HOOK}/events"),
+    get(f"{HOOK}/events?limit=abc"),
+    get(f"{HOOK}/events?limit=0&offset=-1"),
+    get(f"{HOOK}/events", WRITER),
+    get(f"{HOOK}/events", READER),
+    get(f"{ADDONS}/abc/events"),
+    get(f"{ADDONS}/999/events"),
+    delete(HOOK, READER),
+    delete(HOOK),
+    delete(HOOK, WRITER),
+    delete(f"{ADDONS}/abc", ours=NO_NUMBER),
+]
+
+CANNOT_WORK = [
+    post(ADDONS, FULL | {"parameters": {"url": "no address"}}, ours=never("must be an http or https address")),
+    post(ADDONS, FULL | {"parameters": {"url": URL, "more": "x"}}, ours=never('"parameters.more" is not allowed')),
+    post(ADDONS, FULL | {"parameters": {"url": URL, "bodyTemplate": "{{#a}}{{"}}, ours=never("must be a template")),
+    post(ADDONS, FULL | {"parameters": {"url": URL, "customHeaders": "{"}}, ours=never("must be a JSON object")),
+]
+
 TABLES = {
     "tag types": TAG_TYPES,
     "tags": TAGS,
     "tags of features": OF_FEATURES,
     "tags of several features": OF_SEVERAL,
+    "adding links": ADDING,
+    "changing links": CHANGING,
+    "removing links": REMOVING,
+    "webhooks": WEBHOOKS,
+    "webhooks that cannot work": CANNOT_WORK,
 }

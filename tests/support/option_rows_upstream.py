@@ -4,13 +4,63 @@ from __future__ import annotations
 
 import json
 
+from flagsvc import ProxyOptions
 from flagsvc.settings.defaults import instance_id
 from support import option_observations as see
 from support import option_observations_running as running
-from support import option_observations_usage as usage
+from support.aio import until
 from support.option_observations import ask, names, statuses
 from support.option_ways import Observe, Row, refused
-from support.scene import TOKEN, document, toggle
+from support.scene import TOKEN, Proxy, Scene, document, toggle
+
+
+async def pace_of_metrics(scene: Scene, options: ProxyOptions) -> object:
+    """Observe the seconds between metrics posts, and all requests to the upstream."""
+    async with scene.proxy(options) as proxy:
+        pauses = await metrics_pauses(scene, proxy, 2)
+        if pauses:
+            await until(lambda: scene.received("register"))
+    return pauses, sorted({request.path.rpartition("/")[2] for request in scene.upstream.requests})
+
+
+async def spread_of_metrics(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the seconds between metrics posts vary, and by how much at most."""
+    async with scene.proxy(options) as proxy:
+        pauses = await metrics_pauses(scene, proxy, 6)
+    return {"varies": len(set(pauses)) > 1, "within": all(20 <= pause <= 40 for pause in pauses)}
+
+
+async def metrics_pauses(scene: Scene, proxy: Proxy, times: int) -> list[float]:
+    """Return the seconds before each of some metrics posts, none if there are none; the proxy must not poll."""
+    pauses: list[float] = []
+    if not scene.clock.sleeping:
+        return pauses
+    for _ in range(times):
+        await proxy.named("on")
+        [pause] = await scene.waits(1)
+        await scene.clock.advance(pause)
+        pauses.append(pause)
+        await until(lambda: len(scene.received("metrics")) == len(pauses))
+    return pauses
+
+
+async def counted(scene: Scene, options: ProxyOptions) -> object:
+    """See how many toggles are in each post of the metrics that are sent at the end."""
+    async with scene.proxy(options) as proxy:
+        await proxy.named("one", "two", "three")
+    return [len(sent["bucket"]["toggles"]) for sent in scene.bodies("metrics")]
+
+
+async def impact_metrics(scene: Scene, options: ProxyOptions) -> object:
+    """See which impact metrics of a browser are in the posts that are sent at the end."""
+    counter = {"help": "h", "type": "counter", "samples": [{"value": 2}]}
+    reported = [{"name": name, **counter} for name in ("sales", "errors")]
+    async with scene.proxy(options) as proxy:
+        answer = await proxy.ask(
+            "POST", "/api/frontend/client/metrics", body={"appName": "a", "impactMetrics": reported}
+        )
+        assert answer.status_code == 200
+    return [metric["name"] for sent in scene.bodies("metrics") for metric in sent["impactMetrics"]]
 
 
 def keys(header_name: str = "authorization") -> Observe:
@@ -260,7 +310,7 @@ METRICS = (
         text="7000",
         native=7000,
         beside={"refreshInterval": "0"},
-        look=usage.pace_of_metrics,
+        look=pace_of_metrics,
         seen=([7.0, 7.0], ["features", "metrics", "register"]),
         unset=([30.0, 30.0], ["features", "metrics", "register"]),
     ),
@@ -269,7 +319,7 @@ METRICS = (
         text="0",
         native=0,
         beside={"refreshInterval": "0"},
-        look=usage.pace_of_metrics,
+        look=pace_of_metrics,
         seen=([], ["features"]),
         unset=([30.0, 30.0], ["features", "metrics", "register"]),
     ),
@@ -278,7 +328,7 @@ METRICS = (
         text="10000",
         native=10_000,
         beside={"refreshInterval": "0"},
-        look=usage.spread_of_metrics,
+        look=spread_of_metrics,
         seen={"varies": True, "within": True},
         unset={"varies": False, "within": True},
     ),
@@ -287,7 +337,7 @@ METRICS = (
         text="2",
         native=2,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=usage.counted,
+        look=counted,
         seen=[2],
         unset=[3],
     ),
@@ -296,7 +346,7 @@ METRICS = (
         text="150",
         native=150,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=usage.counted,
+        look=counted,
         seen=[2],
         unset=[3],
     ),
@@ -305,7 +355,7 @@ METRICS = (
         text="2",
         native=2,
         features=(toggle("one"), toggle("two"), toggle("three")),
-        look=usage.counted,
+        look=counted,
         seen=[2, 1],
         unset=[3],
     ),
@@ -313,7 +363,7 @@ METRICS = (
         name="impactMetrics",
         text="sales, clicks",
         native=["sales", "clicks"],
-        look=usage.impact_metrics,
+        look=impact_metrics,
         seen=["sales"],
         unset=[],
     ),

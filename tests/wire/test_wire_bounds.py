@@ -1,12 +1,19 @@
-"""Limits on the content of a context, a look-up and a body (decision 0032)."""
+"""Limits on the content of a context, a look-up and a body (decision 0032).
+
+Limits on the size of a request (behaviour: Size limits).
+Rate limits for keys and for addresses (options rateLimitKey, rateLimitAddress, rateLimitBurst).
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import zlib
 from typing import Any
 
 import pytest
 
-from support.wirekit import TOKEN, Answer, Opener, Wire
+from support.wirekit import GONE, KEY, TOKEN, Answer, Opener, Wire
 
 SMALL: dict[str, Any] = {
     "context_properties_limit": 3,
@@ -156,3 +163,236 @@ def test_a_huge_answer_is_counted(opened: Opener) -> None:
     wire = opened(document={"version": 2, "features": [{"name": name, "enabled": True}]}, body_limit=10**8)
     assert wire.post("/proxy", {"toggles": [name] * 500}).status == 413
     assert reached(wire) == {"answer": 1}
+
+
+KB = 1024
+
+
+def body_of(size: int) -> bytes:
+    """Return a JSON body of this many bytes."""
+    return b'{"x":"' + b"a" * (size - 8) + b'"}'
+
+
+def test_a_body_at_the_limit_and_one_byte_over(opened: Opener) -> None:
+    """100 kB are read, one byte more is 413; an option sets it."""
+    for limit, settings in ((100 * KB, {}), (500, {"body_limit": 500})):
+        wire = opened(**settings)
+        assert wire.post("/proxy", body_of(limit)).status == 200
+        assert wire.post("/proxy", b"", chunks=[body_of(limit)]).status == 200
+        assert wire.post("/proxy", body_of(limit + 1)).status == 413
+        assert wire.post("/proxy", b"", chunks=[body_of(limit + 1)]).status == 413
+
+
+def test_an_announced_body_is_refused_unread(opened: Opener) -> None:
+    """The proxy refuses a Content-Length over the limit without reading the body."""
+    wire = opened()
+    answer = wire.post("/proxy", body_of(100 * KB + 1))
+    assert (answer.status, answer.header("cache-control")) == (413, "no-store")
+    assert answer.json() == {"error": "the body is larger than 102400 bytes"}
+    assert wire.last is not None
+    assert wire.last.taken == 0
+
+
+def test_a_chunked_body_is_read_no_further_than_the_limit(opened: Opener) -> None:
+    """Of 100 chunks of 10 kB it reads eleven."""
+    wire = opened()
+    assert wire.post("/proxy", b"", chunks=[b"x" * 10 * KB] * 100).status == 413
+    assert wire.last is not None
+    assert wire.last.taken == 11
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_a_body_that_grows(opened: Opener, pack: object) -> None:
+    """The limit also holds after decompression: the proxy does not unpack 50 MB."""
+    wire = opened()
+    coding = {"content-encoding": "gzip" if pack is gzip.compress else "deflate"}
+    packed = pack(body_of(100 * KB))  # type: ignore[operator]
+    assert wire.post("/proxy", packed, coding).status == 200
+    bomb = pack(b" " * 50_000_000)  # type: ignore[operator]
+    assert len(bomb) < 100 * KB
+    assert wire.post("/proxy", bomb, coding).status == 413
+
+
+def test_metrics_have_a_limit_of_their_own(opened: Opener) -> None:
+    """Their default limit is 1 MB."""
+    report = {
+        "appName": "a",
+        "instanceId": "i",
+        "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}},
+    }
+    large = json.dumps({**report, "x": "a" * 1_000_000}).encode()
+    assert opened().post("/proxy/client/metrics", large).status == 200
+    assert opened().post("/proxy/client/metrics", large + b" " * 100_000).status == 413
+    assert opened(metrics_body_limit=1000).post("/proxy/client/metrics", large).status == 413
+    assert opened().post("/proxy/client/register", large).status == 413
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "1.5", "", "0x10", "1 2", "²"])
+def test_a_length_that_is_none(opened: Opener, length: str) -> None:
+    """An invalid length is a 400, and nothing is read."""
+    wire = opened()
+    assert wire.ask("POST", "/proxy", {"content-length": length}, body=b"{}").status == 400
+
+
+def test_query_limit(opened: Opener) -> None:
+    """16 kB are read, one byte more is 414, whatever the path and the key; an option sets it."""
+    wire = opened(context_value_limit=20 * KB)
+    assert wire.get("/proxy?a=" + "x" * (16 * KB - 2)).status == 200
+    long = "a=" + "x" * (16 * KB - 1)
+    for target, key in (("/proxy", "client-key"), ("/proxy", None), ("/nowhere", None), ("/proxy/health", None)):
+        answer = wire.get(f"{target}?{long}", key=key)
+        assert (answer.status, answer.header("cache-control")) == (414, "no-store")
+        assert answer.header("access-control-allow-origin") == "*"
+    assert opened(query_limit=10).get("/proxy?userId=7890").status == 414
+
+
+def test_header_limit(opened: Opener) -> None:
+    """16 kB of headers are read, more is 431; an option sets it."""
+    wire = opened()
+    assert wire.get("/proxy", {"x-large": "x" * 15 * KB}).status == 200
+    for headers in ({"x-large": "x" * 17 * KB}, {f"x-{number}": "x" * 1000 for number in range(18)}):
+        answer = wire.get("/proxy", headers)
+        assert (answer.status, answer.header("cache-control")) == (431, "no-store")
+        assert answer.json()["error"]
+    assert opened(header_limit=100).get("/proxy", {"x-large": "x" * 100}).status == 431
+
+
+def test_a_caller_that_leaves_gets_nothing(opened: Opener) -> None:
+    """A caller that disconnects in the middle of its body is no error."""
+    wire = opened()
+    assert wire.ask("POST", "/proxy", {"transfer-encoding": "chunked"}, gone=True) is GONE
+    assert wire.log.lines == []
+
+
+def test_many_repeated_parameters_cost_little(opened: Opener) -> None:
+    """A query full of the same parameter is one property."""
+    answer = opened().get("/proxy?" + "&".join(["a=1"] * 2000))
+    assert answer.status == 200
+
+
+BOTH: dict[str, Any] = {"rate_limit_key": 3, "rate_limit_address": 2}
+
+
+def statuses(wire: Wire, times: int, target: str = "/proxy", **more: Any) -> list[int]:
+    """Return the statuses of equal requests, one after the other."""
+    return [wire.get(target, **more).status for _ in range(times)]
+
+
+def test_without_a_limit_there_is_none(opened: Opener) -> None:
+    """By default no request is a 429."""
+    assert set(statuses(opened(), 300)) == {200}
+
+
+def test_the_answer(opened: Opener) -> None:
+    """A 429 says when to ask again, must not be cached, has CORS headers, and shows nothing of the key."""
+    wire = opened(rate_limit_key=1)
+    assert wire.get("/proxy").status == 200
+    answer = wire.get("/proxy")
+    assert (answer.status, answer.header("retry-after"), answer.header("cache-control")) == (429, "1", "no-store")
+    assert answer.header("access-control-allow-origin") == "*"
+    assert answer.json() == {"error": "too many requests with this key"}
+    assert wire.ask("HEAD", "/proxy").body == b""
+
+
+def test_time_brings_new_requests(opened: Opener) -> None:
+    """The bucket refills at the rate per second, up to the burst."""
+    wire = opened(rate_limit_key=2, rate_limit_burst=3)
+    assert statuses(wire, 5) == [200, 200, 200, 429, 429]
+    wire.pass_s(0.5)
+    assert statuses(wire, 2) == [200, 429]
+    wire.pass_s(3600)
+    assert statuses(wire, 4) == [200, 200, 200, 429]
+
+
+def test_a_304_counts_as_well(opened: Opener) -> None:
+    """A request that ends in a 304 counts like any other."""
+    wire = opened(rate_limit_key=2)
+    tag = wire.get("/proxy").header("etag") or ""
+    assert wire.get("/proxy", {"if-none-match": tag}).status == 304
+    assert wire.get("/proxy", {"if-none-match": tag}).status == 429
+
+
+def test_keys_and_tokens_each_have_theirs(opened: Opener) -> None:
+    """The limit of one key does not affect another; all routes that take a key count."""
+    wire = opened(client_keys=(KEY, "other"), rate_limit_key=2)
+    assert statuses(wire, 3) == [200, 200, 429]
+    assert statuses(wire, 3, key="other") == [200, 200, 429]
+    assert statuses(wire, 3, "/proxy/client/features", key=TOKEN) == [200, 200, 429]
+    assert wire.post("/proxy/client/register", {}, key=TOKEN).status == 429
+
+
+def test_addresses_each_have_theirs(opened: Opener) -> None:
+    """IPv6 counts by its first 64 bits. A wrong key counts too, so that guessing keys is no faster than other requests."""
+    wire = opened(rate_limit_address=2)
+    assert [
+        *statuses(wire, 1),
+        *statuses(wire, 1, key="wrong"),
+        *statuses(wire, 1, key="wrong"),
+        *statuses(wire, 1),
+    ] == [
+        200,
+        401,
+        429,
+        429,
+    ]
+    assert statuses(wire, 1, peer="198.51.100.1") == [200]
+    assert [wire.get("/proxy", peer=f"2001:db8::{number}").status for number in range(3)] == [200, 200, 429]
+    assert statuses(wire, 1, peer="2001:db8:0:1::1") == [200]
+
+
+def test_addresses_behind_a_proxy(opened: Opener) -> None:
+    """With trustProxy the caller's address counts; forged entries in front of it do not."""
+    wire = opened(rate_limit_address=1, trust_proxy=("loopback",))
+    found = [
+        wire.get("/proxy", {"x-forwarded-for": forwarded}, peer="127.0.0.1").status
+        for forwarded in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "203.0.113.1, 192.0.2.2")
+    ]
+    assert found == [200, 200, 429, 429]
+    assert [
+        wire.get("/proxy", {"x-forwarded-for": f"192.0.2.{number}"}, peer="198.51.100.7").status for number in range(2)
+    ] == [200, 429]
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/proxy/health"),
+        ("GET", "/proxy/live"),
+        ("GET", "/proxy/internal-backstage/prometheus"),
+        ("GET", "/docs/openapi.json"),
+        ("OPTIONS", "/proxy"),
+        ("GET", "/nowhere"),
+    ],
+)
+def test_what_takes_no_key_is_not_limited(opened: Opener, method: str, target: str) -> None:
+    """Probes and scrapes are always answered, and use up no tokens of the buckets."""
+    wire = opened(rate_limit_address=1, rate_limit_key=1, enable_oas=True)
+    assert len({wire.ask(method, target).status for _ in range(5)}) == 1
+    assert wire.get("/proxy").status == 200
+    assert wire.get("/proxy").status == 429
+    assert wire.ask(method, target).status < 429
+
+
+def test_the_order_of_checks(opened: Opener) -> None:
+    """404 and 405 come first, then address, key, the key's rate and 501, then all checks of the body."""
+    wire = opened(**BOTH, rate_limit_burst=1)
+    assert wire.get("/proxy/all").status == 501
+    assert wire.get("/proxy/all").status == 429
+    assert wire.get("/proxy/all", peer="198.51.100.1").status == 429
+    assert wire.get("/proxy/all", key="wrong", peer="198.51.100.2").status == 401
+    assert wire.get("/nowhere").status == 404
+    assert wire.ask("PUT", "/proxy").status == 405
+    answer = wire.post("/proxy", b"", chunks=[b"x"] * 5)
+    assert answer.status == 429
+
+
+def test_what_is_turned_away_is_counted(opened: Opener) -> None:
+    """A refusal is counted by its limit, and like any answer by route and status."""
+    wire = opened(**BOTH)
+    statuses(wire, 2)
+    statuses(wire, 2, peer="198.51.100.1")
+    statuses(wire, 1)
+    page = wire.get("/proxy/internal-backstage/prometheus", key=None).body.decode()
+    assert 'flagsvc_limits_reached_total{limit="key_rate"} 1.0' in page
+    assert 'flagsvc_limits_reached_total{limit="address_rate"} 1.0' in page
+    assert "client-key" not in page and "198.51.100.1" not in page

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from flagsvc.http.reports import MAX_TIME_MS
 from support.wirekit import DOCUMENT, KEY, TOKEN, Opener
 
 METRICS = ("/proxy/client/metrics", "/proxy/all/client/metrics")
 TIMES = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
+NO_TIME = 'must match format "date-time"'
 REGISTRATION = {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []}
 
 
@@ -88,7 +90,9 @@ def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[in
         ({"no": {}}, None),
         (5, None),
         (None, None),
+        ([], None),
         ({"yes": 1, "variants": {"a": -1}}, (1, 0, {})),
+        ({"yes": 1, "variants": {"a": -1, "disabled": 2}}, (1, 0, {"disabled": 2})),
         ({"yes": 1, "variants": {"v": "x"}}, (1, 0, {})),
     ],
 )
@@ -124,6 +128,15 @@ def test_a_toggle_may_have_no_variants(opened: Opener, variants: object) -> None
             "/body/bucket",
             "must have required property 'toggles'",
         ),
+        (
+            {"appName": "a", "bucket": {**TIMES, "stop": "soon"}},
+            "/body/bucket",
+            "must have required property 'toggles'",
+        ),
+        *(
+            ({"appName": "a", "bucket": {**TIMES, "stop": stop, "toggles": {}}}, "/body/bucket/stop", NO_TIME)
+            for stop in ("soon", MAX_TIME_MS + 1)
+        ),
     ],
 )
 def test_reports_that_lack_something(opened: Opener, body: object, pointer: str, message: str) -> None:
@@ -148,6 +161,10 @@ def test_reports_that_lack_something(opened: Opener, body: object, pointer: str,
         ("", 400),
         (1640000000000, 200),
         ("1640000000", 200),
+        ("1640000000000", 200),
+        (1_640_000_000, 200),
+        (" ", 200),
+        (5.0, 200),
         (1.5, 400),
         (None, 400),
         (True, 400),
@@ -173,21 +190,22 @@ def test_register(opened: Opener, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "pointer"),
+    ("change", "pointer", "message"),
     [
-        ({"interval": "x"}, "/body/interval"),
-        ({"interval": []}, "/body/interval"),
-        ({"started": "x"}, "/body/started"),
-        ({"started": None}, "/body/started"),
-        ({"strategies": "x"}, "/body/strategies"),
-        ({"appName": {}}, "/body/appName"),
+        ({"interval": "x"}, "/body/interval", "must be number"),
+        ({"interval": []}, "/body/interval", "must be number"),
+        ({"started": "x"}, "/body/started", NO_TIME),
+        ({"started": None}, "/body/started", NO_TIME),
+        ({"started": True}, "/body/started", NO_TIME),
+        ({"strategies": "x"}, "/body/strategies", "must be array"),
+        ({"appName": {}}, "/body/appName", "must be string"),
     ],
 )
-def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object], pointer: str) -> None:
-    """The answer is a 400 with the place."""
+def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object], pointer: str, message: str) -> None:
+    """The answer is a 400 with the place and the rule."""
     answer = opened().post("/proxy/client/register", {**REGISTRATION, **change})
     assert answer.status == 400
-    assert answer.json()["validation"][0]["instancePath"] == pointer
+    assert answer.json()["validation"] == [{"instancePath": pointer, "message": message}]
 
 
 LOOSE: tuple[dict[str, object], ...] = (

@@ -1,4 +1,7 @@
-"""The frontend API, row by row (dialects: Frontend API)."""
+"""The frontend API, row by row (dialects: Frontend API).
+
+Metrics and registrations at the frontend API (dialects: Reports of the frontend API).
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,9 @@ def test_the_shape_of_an_answer(opened: Opener) -> None:
     assert answer.header("access-control-expose-headers") == "ETag"
 
 
-@pytest.mark.parametrize("alias", ["/api/proxy", "/api//frontend", "//api/frontend", "/api/frontend/", "/API/Frontend"])
+@pytest.mark.parametrize(
+    "alias", ["/api/proxy", "/api//frontend//", "//api/frontend", "/api/frontend/", "/API/Frontend"]
+)
 def test_other_spellings_of_the_path(opened: Opener, alias: str) -> None:
     """They have the same answer and the same entity tag."""
     wire = opened(document=DOCUMENT)
@@ -147,6 +152,7 @@ def test_rates_count_a_key_once(opened: Opener) -> None:
     wire = opened(document=DOCUMENT, rate_limit_key=1, rate_limit_burst=2)
     assert [wire.get(URL, key=sent).status for sent in (KEY, f"Bearer {KEY}", KEY)] == [200, 200, 429]
     assert list(wire.get(URL, key=TOKEN).json()) == ["message"]
+    assert [wire.get(URL, key=sent).status for sent in (TOKEN, f"Bearer {TOKEN}", "")] == [403, 403, 401]
 
 
 @pytest.mark.parametrize(
@@ -360,3 +366,75 @@ def test_a_dialect_that_is_off(opened: Opener) -> None:
     assert "/api/frontend" not in json.dumps(wire.get("/", {"accept": "application/json"}, key=None).json())
     wire = opened(document=DOCUMENT, dialects=("frontend",))
     assert (wire.get("/proxy").status, wire.get(URL).status, wire.get("/proxy/health").status) == (404, 200, 200)
+
+
+REGISTRATION = {"appName": "a", "interval": 10, "started": "2026-01-01T00:00:00Z", "strategies": []}
+REPORTED = {
+    "features": [
+        {"name": "z", "enabled": True, "strategies": [{"name": "default"}]},
+        {
+            "name": "with/slash ü",
+            "enabled": True,
+            "strategies": [{"name": "default"}],
+            "variants": [{"name": "v", "weight": 1000}],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize("path", ["", "/all"])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (REPORT, 200),
+        ({"appName": "a"}, 200),
+        (REPORT | {"instanceId": "browser", "impactMetrics": []}, 200),
+        ({}, 400),
+        (REPORT | {"appName": 7}, 200),
+        ({"appName": "a", "bucket": {"start": "yesterday", "stop": "x", "toggles": {}}}, 400),
+        ({"appName": "a", "bucket": {"toggles": {}}}, 400),
+    ],
+)
+def test_metrics(opened: Opener, path: str, body: Any, status: int) -> None:
+    """Only the name of the application is needed; a good report is 200 `OK`, a bad one 400 as JSON."""
+    answer = opened(document=REPORTED, enable_all_endpoint=True).post(f"{URL}{path}/client/metrics", body)
+    assert answer.status == status
+    if status == 200:
+        assert answer.body == b"OK"
+    else:
+        assert (answer.json()["name"], len(answer.json()["details"])) == ("BadDataError", 1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "counted"),
+    [
+        ({"yes": 2, "no": 1, "variants": {"v": 2}}, (2, 1, {"v": 2})),
+        ({"yes": 1.5}, (1, 0, {})),
+        ({"yes": "3", "no": None}, (3, 0, {})),
+        ({"yes": -1}, None),
+        ({"yes": 1e300}, None),
+        ({"yes": []}, None),
+    ],
+)
+def test_counts(opened: Opener, counts: Any, counted: Any) -> None:
+    """The whole part of a number counts; a negative or endless one costs the counts of its flag."""
+    wire = opened(document=REPORTED)
+    bucket = REPORT["bucket"] | {"toggles": {"z": {"yes": 1}, "with/slash ü": counts}}  # type: ignore[operator]
+    answer = wire.post(f"{URL}/client/metrics", {"appName": "a", "bucket": bucket})
+    assert answer.status == 200
+    known = wire.counted()
+    assert known.get("with/slash ü") == counted
+    assert known["z"] == (1, 0, {})
+    assert wire.usage.malformed == (1 if counted is None else 0)
+
+
+@pytest.mark.parametrize("path", [URL, f"{URL}/all", "/api/proxy", "/api/proxy/all"])
+def test_registration(opened: Opener, path: str) -> None:
+    """It is checked and answered with 200 `OK`; `started` may be a number, `interval` a text."""
+    wire = opened(document=REPORTED)
+    for body in (REGISTRATION, REGISTRATION | {"started": 1767225600000, "interval": "10"}):
+        assert (wire.post(f"{path}/client/register", body).status) == 200
+    for name in REGISTRATION:
+        assert wire.post(f"{path}/client/register", {**REGISTRATION, name: None}).status in (200, 400)
+        missing = {key: value for key, value in REGISTRATION.items() if key != name}
+        assert wire.post(f"{path}/client/register", missing).status == 400

@@ -1,17 +1,27 @@
-"""The pages in a real browser: they work by keyboard and in place, ask no other host, and break no rule of accessibility."""
+"""The pages in a real browser: they work by keyboard and in place, ask no other host, and break no rule of accessibility.
+
+Signing in in a real browser: the way to a provider and back breaks no policy, and the form no rule of accessibility.
+A newcomer's way through the pages of a new flag server, in a real browser, with the real SDK as caller.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from support.browser import Browser, browser
+from support import processes
+from support.browser import NAME, Browser, browser
 from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
-from support.page_faults import check_page
+from support.page_faults import check_page, faults
+from support.person import Person, Way
+from support.processes import KEY, Program, Proxy, node_script, our_proxy
+from support.provider import CLIENT, SECRET, running_provider
 
 pytestmark = pytest.mark.programs
 STRATEGY = {
@@ -241,3 +251,129 @@ def test_the_first_page_is_small(server: OurFlagServer, page: Browser, tmp_path:
     assert len([each for each in page.requested() if not each.endswith("/stream")]) <= 5
     page.screenshot(tmp_path / "flags.png", 1200, 800)
     assert (tmp_path / "flags.png").stat().st_size > 1000
+
+
+OVER_HTTP = "Cross-Origin-Opener-Policy header has been ignored"
+"""What the browser says about each page that comes over http."""
+BUTTON = "[...document.querySelectorAll('a.button')].find(each => each.innerText === 'Sign in with Company account')"
+
+
+def test_a_person_signs_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A click leads to the provider, and from there to the page that was asked for."""
+    port = processes.free_port()
+    monkeypatch.setattr(processes, "free_port", lambda: port)
+    with running_provider() as provider:
+        env: dict[str, Any] = {
+            "FLAGSVC_SERVER_PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "FLAGSVC_OIDC_ISSUER": provider.issuer,
+            "FLAGSVC_OIDC_CLIENT_ID": CLIENT,
+            "FLAGSVC_OIDC_CLIENT_SECRET": SECRET,
+            "FLAGSVC_OIDC_NAME": "Company account",
+            "FLAGSVC_GROUP_ROLES": "devs=editor",
+        }
+        with our_flag_server(folder=tmp_path, **env) as server, browser() as page:
+            page.go(f"{server.root}/ui/sessions")
+            page.wait_for(f"{BUTTON} !== undefined")
+            for width in (320, 1200):
+                check_page(page, width)
+            page.run(f"{BUTTON}.click()")
+            page.wait_for("document.body?.innerText.includes('ada@flags.example (editor)')")
+            assert page.run("location.pathname") == "/ui/sessions"
+            assert page.complaints() == []
+
+
+def test_a_session_over_http(tmp_path: Path) -> None:
+    """Where browsers are to come over https, one that comes over http drops the cookie, and its page says so."""
+    public = f"https://{NAME}"
+    with our_flag_server(folder=tmp_path, FLAGSVC_SERVER_PUBLIC_URL=public) as server, browser() as page:
+        for host, words in ((NAME, "because this page came over http"), ("127.0.0.1", "boss (admin)")):
+            page.go(f"{server.root.replace('127.0.0.1', host)}/ui/sessions")
+            page.run(f"document.getElementById('token').value = '{USER_SECRET}'")
+            page.follow("main form button")
+            assert words in page.run("document.body.innerText")
+            assert [each for each in faults(page, 1200) if OVER_HTTP not in each] == []
+        assert page.run("location.pathname") == "/ui/sessions", "loopback counts as https"
+
+
+WAYS: tuple[Way, ...] = ("pointer", "keys", "without script")
+PROXY_TOKEN = {"tokenName": "proxy", "type": "client", "environment": "production", "projects": ["*"]}
+APP = """
+const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);
+const [url, clientKey] = process.argv.slice(3);
+const client = new UnleashClient({
+  url, clientKey, appName: "app", refreshInterval: 1, storageProvider: new InMemoryStorageProvider(),
+});
+let last;
+setInterval(() => {
+  const on = client.isEnabled("new-checkout");
+  if (on !== last) console.log(JSON.stringify({ event: "state", on: (last = on) }));
+}, 50);
+client.start();
+process.stdin.on("end", () => process.exit()).resume();
+"""
+
+
+@contextmanager
+def app(proxy: Proxy) -> Iterator[Program]:
+    """Run an app with the SDK for browsers; it tells each state of the flag."""
+    with node_script("app", APP, "unleash-proxy-client", proxy.url, KEY) as program:
+        yield program
+
+
+def wait_for(app: Program, *states: bool) -> None:
+    """Wait until the app has seen these states of the flag, and no other ones."""
+    app.wait(lambda: [each["on"] for each in app.said("state")] == [*states], f"at {states}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_first_day(way: Way, tmp_path: Path) -> None:
+    """From the link of the first start to a flag that the SDK sees in production, and back by the history."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server, browser() as page:
+        first = server.first_secrets(tmp_path / "flags.db")
+        token = server.ask("POST", "/admin/api-tokens", PROXY_TOKEN, token=first.token).json()["secret"]
+        person = Person(page, way)
+        person.go(first.link)
+        if way == "without script":
+            person.fill("#token", first.link.partition("#")[2])
+        person.follow("main form button")
+        with our_proxy(server.url, UNLEASH_API_TOKEN=token) as proxy, app(proxy) as caller:
+            make_flag(person)
+            wait_for(caller, False)
+            switch_on(person)
+            wait_for(caller, False, True)
+            page.go(f"{server.root}/ui/proxies")
+            page.wait_for("document.body.innerText.includes('1 of 1')")
+            undo(person)
+            wait_for(caller, False, True, False)
+        assert page.complaints() == []
+
+
+def make_flag(person: Person) -> None:
+    """Make the flag, and give it a strategy in production."""
+    person.follow("main a[href$='/new-flag']")
+    person.fill("[name=name]", "new-checkout")
+    person.follow("main form.edit button.main")
+    person.follow("a[href$='/production/strategies/new']")
+    person.fill("[name=rollout]", "100")
+    person.fill("[name=title]", "all of them")
+    person.follow("button[value=preview]:not(.hidden)")
+    assert person.sees("What changes when you save")
+    person.follow(".preview button.main")
+    assert person.sees("all of them")
+
+
+def switch_on(person: Person) -> None:
+    """Switch it on in production, which asks first."""
+    person.follow("form[action$='/production/switch'] button")
+    assert person.sees("Switch new-checkout on in production?")
+    person.follow("main form button.main")
+    assert person.sees("You switched new-checkout on in production")
+
+
+def undo(person: Person) -> None:
+    """Take the switch back by the history."""
+    person.follow("nav a[href$='/history']")
+    assert person.sees("switched new-checkout on in production")
+    person.follow("main tbody tr:first-child form[action$='/undo'] button")
+    person.follow("main form button.main")
+    assert person.sees("switched new-checkout off in production")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/context"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -25,13 +24,6 @@ GIVEN: dict[str, Any] = {
     ],
     "segments": [{"name": "beta", "constraints": [{"contextName": "plan", "operator": "IN", "values": ["gold"]}]}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with two context fields, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient, name: str = "plan") -> Any:

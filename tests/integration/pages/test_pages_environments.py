@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/environments"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -17,13 +16,6 @@ GIVEN: dict[str, Any] = {
     "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}],
     "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with its first two environments, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> dict[str, dict[str, Any]]:

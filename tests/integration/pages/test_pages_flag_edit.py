@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.runtime import PAGE_ROUTES
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 FEATURES = "/api/admin/projects/default/features"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -22,13 +21,6 @@ CHECKED_INSIDE = {"importToggles", "undoEvent", "undoAction"}
 NO_PERMISSION_OF_THE_ROUTE = OF_ONES_OWN | CHECKED_INSIDE
 """What every user may do with the user's own tokens and sessions; and operations whose permissions the store
 checks, by what they do."""
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a flag and two projects, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 @pytest.mark.parametrize("route", FORMS, ids=lambda route: route.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,19 +10,12 @@ from sqlalchemy import update
 from flagsvc.server.store import schema
 from flagsvc.server.store.engines import make_engine
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient, PageForm, page_client
+from support.page_forms import PageClient, PageForm
 
 A = "/api/admin/projects/default/features/a"
 EDIT = "/ui/flags/a/edit"
 HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {"features": [{"name": "a"}]}
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a flag, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> list[dict[str, Any]]:

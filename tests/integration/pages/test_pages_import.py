@@ -13,7 +13,7 @@ from support.batch_scene import Scene, feature, place, scene_of, strategy, varia
 from support.databases import KINDS, fresh_database
 from support.flagservers import ADMIN_SECRET, VIEWER_SECRET, app_client
 from support.import_cases import CASES, comparable, state
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 FEATURES = "/api/admin/projects/default/features"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -42,13 +42,6 @@ GOOD = data_set(
     featureTags=[{"featureName": "b", "tagType": "team", "tagValue": "shop"}],
     tagTypes=[{"name": "team"}],
 )
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a few flags, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def preview(pages: PageClient, text: str, **more: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,13 +19,6 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}, {"name": "b"}],
     "segments": [{"name": "first", "constraints": []}, {"name": "second", "constraints": []}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with flags and segments, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def require_told(answer: Answer, sentence: str) -> None:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client, read_secret, require_kept
+from support.page_forms import PageClient, read_secret, require_kept
 from support.page_scene import Visitor
 
 HOSTILE = "<script>alert(1)</script>\"'&"
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server, on each kind of database."""
-    with page_client(database_url) as client:
-        yield client
 
 
 @pytest.mark.parametrize("secret", [USER_SECRET, EDITOR_SECRET, VIEWER_SECRET])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flagsvc.server.store.resources import identities, users
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client, read_secret, require_kept
+from support.page_forms import PageClient, read_secret, require_kept
 from support.page_scene import Visitor
 
 API = "/api/admin/user-admin"
@@ -17,13 +16,6 @@ HOSTILE = "<script>alert(1)</script>\"'&"
 GIVEN: dict[str, Any] = {
     "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}]
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with users of each role, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> dict[str, dict[str, Any]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/projects"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -26,13 +25,6 @@ GIVEN: dict[str, Any] = {
     "projects": [{"id": "shop", "name": HOSTILE, "description": HOSTILE}],
     "features": [{"name": "a"}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a project that has two members, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def overview(pages: PageClient, project: str) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/segments"
 STRATEGIES = "/api/admin/projects/default/features/a/environments/development/strategies"
@@ -21,13 +20,6 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}],
     "segments": [{"name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a segment, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -31,13 +30,6 @@ DAY_S = 24 * 3600.0
 def clock() -> FakeClock:
     """Give the time of the server."""
     return FakeClock()
-
-
-@pytest.fixture
-def client(database_url: str, clock: FakeClock) -> Iterator[AppClient]:
-    """Give a server, on each kind of database."""
-    with app_client(database_url, clock=clock) as client:
-        yield client
 
 
 def link_of(client: AppClient, user: int = 1) -> str:

@@ -1,10 +1,13 @@
-"""Signing in at an OpenID provider: the way there and back, and every answer that is refused."""
+"""Signing in at an OpenID provider: the way there and back, and every answer that is refused.
+
+A provider that is slow, fails, or changes its keys: who waits, what is kept, and what the log says.
+"""
 
 from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -12,9 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from joserfc.jwk import ECKey
 
+from flagsvc.http.client.answers import Answer
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
+from flagsvc.server.sign_in import exchange
+from flagsvc.server.sign_in import provider as provider_module
 from flagsvc.server.sign_in.attempt import MAX_AGE_S, begin, encode
-from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, Provider
+from flagsvc.server.sign_in.exchange import ProviderError
+from flagsvc.server.sign_in.provider import KEPT_S, KEYS_PAUSE_S, PAUSE_S, Provider, read_metadata
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.resources import identities, users
 from flagsvc.testing import FakeClock
@@ -22,14 +29,7 @@ from support import processes
 from support.flagservers import app_client
 from support.page_scene import Visitor, pass_time
 from support.provider import CLIENT, SECRET, running_provider
-from support.provider_scene import URL, Scene, keep, provider_scene, settings_of
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    """Give a server with a provider, on each kind of database."""
-    with provider_scene(database_url) as made:
-        yield made
+from support.provider_scene import URL, Scene, keep, settings_of
 
 
 def test_a_person_signs_in(scene: Scene) -> None:
@@ -364,3 +364,83 @@ def test_without_a_provider_there_is_no_way_to_it(database_url: str) -> None:
         assert [Visitor(client, None).see(path).status for path in ("/sign-in/provider", "/sign-in/callback")] == [
             404
         ] * 2
+
+
+@pytest.mark.parametrize(
+    ("body", "said"), [(b'{"error":"invalid_client"}', " (invalid_client)"), (b'{"error":"A b"}', ""), (b"[]", "")]
+)
+def test_the_log_has_the_code_of_an_error(monkeypatch: pytest.MonkeyPatch, body: bytes, said: str) -> None:
+    """That of the token endpoint says what is wrong with the client; only a simple one is repeated."""
+
+    async def send(*_: object) -> Answer:
+        return Answer(401, {}, body)
+
+    monkeypatch.setattr(exchange, "_send", send)
+    with pytest.raises(ProviderError) as refusal:
+        exchange.fetch("https://id.example/token", {})
+    assert str(refusal.value) == f"the provider answered with the status 401{said}"
+
+
+@pytest.fixture
+def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait shortly for a place."""
+    monkeypatch.setattr(provider_module, "WAIT_S", 0.01)
+
+
+@pytest.mark.usefixtures("no_wait")
+def test_too_many_at_the_same_time(scene: Scene) -> None:
+    """Who comes back then may reload the page: the try is kept and not counted. The way to the provider is open."""
+    visitor, provider = Visitor(scene.client, None), scene.client.server.ways.provider
+    assert provider is not None and scene.sign_in().status == 303
+    query = scene.provider.sign_in(scene.leave(visitor))
+    with provider.place(), provider.place():
+        for _ in range(NETWORK_TRIES + 1):
+            answer = visitor.see(f"/sign-in/callback?{query}")
+            assert (answer.status, answer.headers["retry-after"]) == (503, "3") and "Reload this page" in answer.text
+            assert "set-cookie" not in answer.headers
+        scene.leave(Visitor(scene.client, None))
+    assert scene.come_back(visitor, query).status == 303
+
+
+def test_who_waits_gets_the_next_place(scene: Scene) -> None:
+    """A place that is free within the time is taken."""
+    provider = scene.client.server.ways.provider
+    assert provider is not None
+    visitor = Visitor(scene.client, None)
+    query = scene.provider.sign_in(scene.leave(visitor))
+    with provider.place(), ThreadPoolExecutor(1) as pool:
+        with provider.place():
+            coming = pool.submit(scene.come_back, visitor, query)
+        assert coming.result().status == 303
+
+
+def test_discovery_has_a_pause_after_a_failure(scene: Scene) -> None:
+    """A provider that fails is not asked by each visitor."""
+    scene.provider.broken = "/.well-known/openid-configuration"
+    assert {Visitor(scene.client, None).see("/sign-in/provider").status for _ in range(3)} == {502}
+    assert scene.provider.asked[scene.provider.broken] == 1
+    scene.provider.broken = ""
+    pass_time(scene.clock, PAUSE_S)
+    assert scene.sign_in().status == 303
+
+
+def test_a_withdrawn_key_ends_after_an_hour(scene: Scene) -> None:
+    """Old keys are asked for again, though the token names one of them."""
+    assert scene.sign_in().status == 303
+    old = scene.provider.key
+    scene.provider.rotate("first")
+    assert scene.sign_in().status == 403
+    pass_time(scene.clock, KEPT_S)
+    assert scene.sign_in().status == 303
+    scene.provider.key = old
+    assert scene.sign_in().status == 403
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1/token", "https://["])
+def test_an_issuer_with_tls_names_places_with_tls(place: str) -> None:
+    """Also loopback is none for its secrets; a malformed address is an error of the provider."""
+    names = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
+    document = dict.fromkeys(names, "https://id.example")
+    assert read_metadata(document, "https://id.example").token == "https://id.example"
+    with pytest.raises(ProviderError):
+        read_metadata(document | {"token_endpoint": place}, "https://id.example")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
 from support.flagservers import VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/projects/default/features/a/environments/development/strategies"
 LIST = "/ui/flags/a/development/strategies"
@@ -29,13 +28,6 @@ SAMPLES = {
     PATTERN: ("a,(b| c) ", "a,(b| c) "),
 }
 HOSTILE = '</textarea><script>alert("1")</script>'
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a flag, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def made(pages: PageClient, **wanted: Any) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 
 API = "/api/admin/strategies"
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -18,13 +17,6 @@ GIVEN: dict[str, Any] = {
     "strategyTypes": [{"name": "hours", "description": HOSTILE, "parameters": [{"name": "from", "type": "number"}]}],
     "strategies": [{"feature": "a", "environment": "development", "name": "hours"}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a custom strategy type that a flag uses, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient, name: str = "hours") -> Any:

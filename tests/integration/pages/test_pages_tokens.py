@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, USER_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client, read_secret, require_kept
+from support.page_forms import PageClient, read_secret, require_kept
 from support.processes import Answer
 
 API = "/api/admin/api-tokens"
@@ -19,13 +18,6 @@ GIVEN: dict[str, Any] = {
     "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
     "projects": [{"id": "other", "name": HOSTILE}],
 }
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a second project and its owner, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def make(pages: PageClient, name: str, *, token: str = USER_SECRET, project: str = "", **more: Any) -> Answer:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from support.page_forms import PageClient, PageForm, page_client
+from support.page_forms import PageClient, PageForm
 
 API = "/api/admin/projects/default/features/a/environments/development/strategies"
 LIST = "/ui/flags/a/development/strategies"
@@ -15,13 +14,6 @@ GIVEN: dict[str, Any] = {"features": [{"name": "a"}], "contextFields": [{"name":
 HOSTILE = '</textarea><script>alert("1")</script>'
 BLUE = {"name": "blue", "weight": 500, "weightType": "variable", "stickiness": "userId"}
 RED = BLUE | {"name": "red", "payload": {"type": "string", "value": " two\nlines "}}
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with a flag, on each kind of database."""
-    with page_client(database_url, GIVEN) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> list[dict[str, Any]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
-from support.page_forms import PageClient, page_client
+from support.page_forms import PageClient
 from support.receivers import ADDONS, add_flags, add_webhook, receiving, sending, states
 from support.waiting import wait_until
 
@@ -17,13 +16,6 @@ ONE = "/ui/webhooks/1"
 URL = "https://hooks.example.com/secret-path"
 SECRETS = {"authorization": "Bearer secret-value", "signingSecret": "secret-of-the-signature"}
 PLAIN = {"description": HOSTILE, "contentType": "text/plain", "bodyTemplate": "line one\n{{event.type}}"}
-
-
-@pytest.fixture
-def pages(database_url: str) -> Iterator[PageClient]:
-    """Give a server with its pages, on each kind of database."""
-    with page_client(database_url) as client:
-        yield client
 
 
 def stored(pages: PageClient) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from flagsvc.cli import main
-from flagsvc.core.clock import SystemClock
-from flagsvc.server.store.store import Store, open_store
-from flagsvc.testing import RecordingLog
+from flagsvc.server.store.store import Store
 from support.cli_helpers import Called
 from support.guides import block
 
@@ -22,14 +20,6 @@ tokens: [{type: admin, secret: "*:*.s3cret"}]
 features: [{name: cart, enabled: [production]}]
 strategies: [{feature: cart, environment: production, name: flexibleRollout, parameters: {rollout: "25"}}]
 """
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database, open as a server has it."""
-    made = open_store(database_url, SystemClock(), RecordingLog())
-    yield made
-    made.close()
 
 
 @pytest.fixture

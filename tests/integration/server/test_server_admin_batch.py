@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,18 +10,11 @@ from sqlalchemy import select
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import schema
 from support.batch_scene import HERE, body, depends, feature, linked, place, strategy, tag, variant
-from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 PLACE = "/api/admin/features-batch"
 OPERATIONS = ("validate", "import", "export")
 REQUEST = body(features=[feature("a")], featureStrategies=[strategy("a")])
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a flag server."""
-    with app_client(database_url) as found:
-        yield found
 
 
 def test_an_import_answers_nothing(client: AppClient) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import EDITOR_SECRET, AppClient, app_client, what_changed
+from support.flagservers import EDITOR_SECRET, AppClient, what_changed
 
 URL = "/api/admin/environments"
 PROJECT = "/api/admin/projects/default"
@@ -19,13 +18,6 @@ GIVEN: dict[str, Any] = {
     "features": [{"name": "a"}],
     "projects": [{"id": "other", "environments": []}],
 }
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a protected environment, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def recorded(client: AppClient) -> list[tuple[Any, ...]]:

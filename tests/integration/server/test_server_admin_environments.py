@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from support.flagservers import EDITOR_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, AppClient
 
 URL = "/api/admin/environments"
 PROJECT = "/api/admin/projects/default"
@@ -23,13 +22,6 @@ GIVEN: dict[str, Any] = {
     "tokens": [{"type": "backend", "secret": "other:staging.x", "environment": "staging", "projects": ["other"]}],
 }
 COUNTS = ("projectCount", "apiTokenCount", "enabledToggleCount")
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with three environments, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def test_the_list(client: AppClient) -> None:

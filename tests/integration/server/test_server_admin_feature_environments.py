@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
 from flagsvc.server.store.resources.strategies import MAX_STRATEGIES
-from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient
 
 FEATURES = "/api/admin/projects/default/features"
 STATE = f"{FEATURES}/a/environments/development"
@@ -19,13 +18,6 @@ GIVEN: dict[str, Any] = {
     "features": [*({"name": name} for name in ("a", "b")), {"name": "elsewhere", "project": "other"}],
 }
 DEFAULT = {"rollout": "100", "stickiness": "default", "groupId": "a"}
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a few features, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def test_on_and_off(client: AppClient) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client, what_changed
+from support.flagservers import ADMIN_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, what_changed
 
 URL = "/api/admin/projects"
 TOKENS = "/api/admin/api-tokens"
@@ -20,13 +19,6 @@ GIVEN: dict[str, Any] = {
     "users": [{"name": "second", "projectRoles": [{"project": "other", "role": "owner"}]}],
     "tokens": [{"type": "personal", "user": "second", "secret": "user:secret-of-the-second"}],
 }
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with two projects, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def recorded(client: AppClient, project: str = "shop") -> list[tuple[str, Any]]:

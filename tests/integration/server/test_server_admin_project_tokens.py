@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store.schema import events
-from support.flagservers import AppClient, app_client
+from support.flagservers import AppClient
 
 SHOP = "/api/admin/projects/shop/api-tokens"
 MEMBER = "user:secret-of-the-member"
@@ -20,13 +18,6 @@ GIVEN: dict[str, Any] = {
     "users": [{"name": "member", "projectRoles": [{"project": "shop", "role": "member"}]}],
     "tokens": [{"type": "personal", "user": "member", "secret": MEMBER}],
 }
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with a member of the project `shop`, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def test_a_member_makes_a_token_and_takes_it_back(client: AppClient) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
-from support.flagservers import VIEWER_SECRET, AppClient, app_client
+from support.flagservers import VIEWER_SECRET, AppClient
 
 FEATURES = "/api/admin/projects/default/features"
 URL = f"{FEATURES}/a/environments/development/strategies"
@@ -22,13 +21,6 @@ GIVEN: dict[str, Any] = {
     "contextFields": [{"name": "legal", "legalValues": [{"value": "x"}]}],
     "strategyTypes": [{"name": "mine"}],
 }
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a server with two features, on each kind of database."""
-    with app_client(database_url, given=GIVEN) as client:
-        yield client
 
 
 def made(client: AppClient, url: str = URL, **wanted: Any) -> dict[str, Any]:

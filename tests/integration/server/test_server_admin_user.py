@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,20 +16,12 @@ from support.flagservers import (
     USER_SECRET,
     VIEWER_SECRET,
     AppClient,
-    app_client,
 )
 
 PATH = "/api/admin/user"
 TOKENS = f"{PATH}/tokens"
 END = "2030-01-01T00:00:00Z"
 BAD = "Request validation failed: your request body or params contain invalid data: "
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a flag server."""
-    with app_client(database_url) as client:
-        yield client
 
 
 def pats(client: AppClient, token: str = EDITOR_SECRET) -> list[dict[str, Any]]:

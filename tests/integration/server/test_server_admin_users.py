@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import select
 
@@ -15,19 +13,11 @@ from support.flagservers import (
     USER_SECRET,
     VIEWER_SECRET,
     AppClient,
-    app_client,
     what_changed,
 )
 
 PATH = "/api/admin/user-admin"
 ANNA = {"username": "anna", "email": "anna@example.com", "name": "Anna", "rootRole": 2, "sendEmail": False}
-
-
-@pytest.fixture
-def client(database_url: str) -> Iterator[AppClient]:
-    """Give a flag server."""
-    with app_client(database_url) as client:
-        yield client
 
 
 @pytest.mark.parametrize("token", [USER_SECRET, ADMIN_SECRET])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.testing import FakeClock
-from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient, app_client
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient
 
 NOW = 1_900_000_000.0
 TWO_PROJECTS = "[]:production.of-two-projects"
@@ -36,13 +35,6 @@ SECRETS = [each["token"] for each in KNOWN]
 def clock() -> FakeClock:
     """Give a clock that shows a moment of 2030."""
     return FakeClock(NOW)
-
-
-@pytest.fixture
-def client(database_url: str, clock: FakeClock) -> Iterator[AppClient]:
-    """Give a server with tokens of each kind, on each kind of database."""
-    with app_client(database_url, given=GIVEN, clock=clock) as client:
-        yield client
 
 
 def ask(client: AppClient, *tokens: Any) -> Any:

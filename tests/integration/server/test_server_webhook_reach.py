@@ -17,7 +17,6 @@ from support.receivers import (
     add_flags,
     add_webhook,
     deliveries,
-    receiving,
     sending,
     states,
 )
@@ -38,13 +37,6 @@ def clock() -> MovingClock:
 def client(sqlite_url: str, clock: MovingClock) -> Iterator[AppClient]:
     """Give a flag server without a sender."""
     with app_client(sqlite_url, clock=clock) as made:
-        yield made
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Give a receiver that answers 200."""
-    with receiving() as made:
         yield made
 
 

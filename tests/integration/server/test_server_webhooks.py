@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -53,20 +52,6 @@ def has_ended(client: AppClient, attempts: int) -> bool:
 def clock() -> MovingClock:
     """Give a clock that a test moves."""
     return MovingClock()
-
-
-@pytest.fixture
-def client(database_url: str, clock: MovingClock) -> Iterator[AppClient]:
-    """Give a flag server on each kind of database, without a sender."""
-    with app_client(database_url, given=GIVEN, clock=clock) as made:
-        yield made
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Give a receiver that answers 200."""
-    with receiving() as made:
-        yield made
 
 
 def test_an_event_arrives_as_the_list_of_events_has_it(client: AppClient, receiver: Receiver) -> None:

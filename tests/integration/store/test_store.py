@@ -1,19 +1,32 @@
-"""The database of flags: which databases are allowed, and the moment of a transaction."""
+"""The database of flags: which databases are allowed, and the moment of a transaction.
+
+Databases that several tests share: each test finds them as if they were new.
+Inserting rows that may be there already.
+Settings of connections: a lost PostgreSQL server is noticed, and a locked SQLite file is waited for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, text
 
+from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.engines import database_url, load_json
-from flagsvc.server.store.schema import events, segments
-from flagsvc.server.store.store import open_store
+from flagsvc.server.store.connections import LOCK_TIMEOUT_S, RETRY_S, enable_wal
+from flagsvc.server.store.engines import database_url, load_json, make_engine
+from flagsvc.server.store.postgresql import arguments, read_url
+from flagsvc.server.store.schema import METADATA, events, projects, segments, state, users
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.upsert import chunks, insert_into, upsert
 from flagsvc.testing import FakeClock, RecordingLog
+from support.databases import Pool
 
 
 @pytest.mark.parametrize(
@@ -101,3 +114,148 @@ def test_the_number_of_a_row_that_is_gone_is_not_given_again(database_url: str) 
         assert numbers[0] != numbers[1]
     finally:
         store.close()
+
+
+def rows(store: Store) -> dict[str, list[tuple[object, ...]]]:
+    """Return every row of every table, in the order the database gives them."""
+    with store.reading() as tx:
+        return {table.name: [tuple(row) for row in tx.db.execute(select(table))] for table in METADATA.sorted_tables}
+
+
+def number_of_a_new_user(store: Store) -> int:
+    """Write a user, and return its number."""
+    with store.writing(None) as tx:
+        key = tx.db.execute(insert(users).values(name="x", root_role="admin", created_at=tx.now)).inserted_primary_key
+        assert key is not None
+        return int(key[0])
+
+
+def test_a_database_is_new_again(postgresql_pool: Pool) -> None:
+    """The rows and sequences of the database are as they were; a connection left open is gone."""
+    with postgresql_pool.database() as url:
+        store = open_store(url, SystemClock(), RecordingLog())
+        new, number = rows(store), number_of_a_new_user(store)
+        with store.writing(None) as tx:
+            tx.db.execute(projects.delete())
+            tx.db.execute(text("INSERT INTO tags SELECT 'simple', n::text, now() FROM generate_series(1, 1000) n"))
+    with postgresql_pool.database() as again:
+        assert again == url
+        other = open_store(again, SystemClock(), RecordingLog())
+        assert rows(other) == new
+        assert number_of_a_new_user(other) == number
+        other.close()
+    store.close()
+
+
+def test_a_database_with_other_tables_is_not_used_again(postgresql_pool: Pool) -> None:
+    """A change of the tables themselves is not undone: another database takes its place."""
+    with postgresql_pool.database() as url:
+        store = open_store(url, SystemClock(), RecordingLog())
+        with store.writing(None) as tx:
+            tx.db.execute(text("ALTER TABLE tags ADD COLUMN more integer"))
+        store.close()
+    with postgresql_pool.database() as again:
+        assert again != url
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give an empty database of each kind."""
+    store = open_store(database_url, FakeClock(), RecordingLog())
+    yield store
+    store.close()
+
+
+def values(store: Store) -> dict[str, Any]:
+    """Return what is stored under the keys of these tests."""
+    with store.reading() as tx:
+        return {row.key: row.value for row in tx.db.execute(select(state)) if row.key.startswith("test ")}
+
+
+@pytest.mark.parametrize(("changes", "second"), [(("value",), 2), ((), 1)])
+def test_rows_that_are_there(store: Store, changes: tuple[str, ...], second: int) -> None:
+    """New rows are inserted; in existing rows only the named columns change."""
+    with store.recording() as tx:
+        upsert(tx, state, [{"key": "test a", "value": 1}], changes)
+        upsert(tx, state, [{"key": "test a", "value": 2}, {"key": "test b", "value": 3}], changes)
+        upsert(tx, state, [], changes)
+    assert values(store) == {"test a": second, "test b": 3}
+
+
+def test_changes_by_an_expression(store: Store) -> None:
+    """A column can get the value of an expression on the new row."""
+    with store.recording() as tx:
+        key = insert_into(tx, state).excluded.key
+        upsert(tx, state, [{"key": "test a", "value": 1}], ())
+        upsert(tx, state, [{"key": "test a", "value": 2}], {"key": key + "!"})
+    assert values(store) == {"test a!": 1}
+
+
+def test_chunks() -> None:
+    """The chunks hold every value once, in order, and none is too long."""
+    assert list(chunks(range(5), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(chunks([])) == []
+
+
+KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"}
+
+
+def test_every_connection_is_watched() -> None:
+    """A connection has bounds, texts in UTF-8 and no prepared statements, and sends no options that poolers refuse."""
+    found = arguments(read_url("postgresql://me@db/flags"), "x")
+    assert set(found) == KEEPING | {"application_name", "client_encoding", "prepare_threshold"}
+    assert found["prepare_threshold"] is None
+
+
+def test_what_the_url_says_wins() -> None:
+    """A setting of the URL is kept, but for those that the program relies on."""
+    url = read_url("postgresql://me@db/flags?connect_timeout=2&application_name=mine&client_encoding=LATIN1")
+    found = arguments(url, "flagsvc")
+    assert not {"connect_timeout", "application_name"} & set(found)
+    assert found["client_encoding"] == "UTF8"
+
+
+def test_transactions_are_set_up(postgresql_url: str) -> None:
+    """A transaction has a lock timeout and READ COMMITTED; the options of the URL hold for the rest."""
+    engine = make_engine(postgresql_url + "?options=-c%20work_mem%3D1MB")
+    with engine.connect() as db:
+        shown = [db.execute(text(f"SHOW {name}")).scalar() for name in ("lock_timeout", "work_mem")]
+        assert shown == ["30s", "1MB"]
+        assert db.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
+    engine.dispose()
+
+
+class Refusing:
+    """A connection to an SQLite file that fails so many times with this error."""
+
+    def __init__(self, times: int, code: int) -> None:
+        self.times = times
+        self.code = code
+
+    def execute(self, statement: str) -> None:
+        """Raise, or execute the statement."""
+        if self.times:
+            self.times -= 1
+            error = sqlite3.OperationalError("no")
+            error.sqlite_errorcode = self.code
+            raise error
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY])
+def test_a_file_that_is_being_changed_is_waited_for(code: int) -> None:
+    """SQLite fails immediately while another connection switches to WAL: the switch is retried, as long as a writer waits."""
+    slept: list[float] = []
+    connection: Any = Refusing(3, code)
+    enable_wal(connection, slept.append)
+    assert slept == [RETRY_S] * 3
+    with pytest.raises(sqlite3.OperationalError):
+        enable_wal(Refusing(1_000_000, code), slept.append)  # type: ignore[arg-type]
+    assert sum(slept) == pytest.approx(LOCK_TIMEOUT_S, abs=0.2)
+
+
+def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
+    """Any other error is raised immediately."""
+    slept: list[float] = []
+    with pytest.raises(sqlite3.OperationalError):
+        enable_wal(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
+    assert slept == []

@@ -16,8 +16,7 @@ from flagsvc.server.store.postgresql import is_pooled
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
-from support.databases import fresh_database
-from support.poolers import SESSION, TRANSACTION, Pooler, pgbouncer
+from support.databases import SESSION, TRANSACTION, Pooler, fresh_database, pgbouncer
 from support.waiting import wait_until
 
 NAME = "Zoë 🚩"

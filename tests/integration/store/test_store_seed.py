@@ -1,22 +1,32 @@
-"""A seed is written into an empty database as a whole or not at all."""
+"""A seed is written into an empty database as a whole or not at all.
+
+The first start creates one administrator and one token, which it shows once.
+The initial tokens: created while the database has no API token, and then never again (decision 0065).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select, text
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.core.errors import DatabaseError
+from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.http.shapes import json_schema
+from flagsvc.server.start import create_initial_tokens, find_wanted_tokens, initialize
 from flagsvc.server.store import schema
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.first_start import FirstSecrets, create_first_token
+from flagsvc.server.store.keyring import LINK, Keyring, hash_secret
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
+from flagsvc.server.store.schema import events, tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.seed.keys import SECTIONS
-from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.store import Store
+from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 
 WHOLE: dict[str, Any] = {
@@ -78,14 +88,6 @@ WHOLE: dict[str, Any] = {
     "maintenance": True,
     "changeRequests": [{"project": "shop", "environment": "staging"}],
 }
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """Give a new database."""
-    store = open_store(database_url, SystemClock(), RecordingLog())
-    yield store
-    store.close()
 
 
 def apply_seed_once(store: Store, data: dict[str, Any]) -> None:
@@ -243,3 +245,155 @@ def test_segments_are_numbered_on_after_a_seed(store: Store) -> None:
         row = {"name": "three", "constraints": [], "created_at": tx.now}
         tx.db.execute(insert(schema.segments).values(row))
     assert len(rows(store, "segments", "id")) == 3
+
+
+def holder(store: Store, secret: str | None) -> Actor:
+    """Return the holder of a secret."""
+    keyring = Keyring(store, SystemClock(), RecordingLog())
+    keyring.load()
+    found = keyring.find(secret or "")
+    assert isinstance(found, Actor)
+    return found
+
+
+def names(store: Store) -> list[str | None]:
+    """Return the names of all users."""
+    with store.reading() as tx:
+        return list(tx.db.execute(select(users.c.username).order_by(users.c.id)).scalars())
+
+
+def token_of(made: FirstSecrets | None) -> str | None:
+    """Return the token of a first start."""
+    return None if made is None else made.token
+
+
+def test_the_first_start_makes_an_administrator(store: Store) -> None:
+    """The token belongs to a user with all permissions; the second start makes nothing."""
+    made = create_first_token(store)
+    found = holder(store, token_of(made))
+    assert (found.name, found.is_user, found.root_role) == ("admin", True, "admin")
+    assert create_first_token(store) is None
+    with store.reading() as tx:
+        row, link = tx.db.execute(select(tokens).order_by(tokens.c.id)).all()
+    assert made is not None and row.expires_at is None and link.kind == LINK
+    assert not [value for value in (*row, *link) if made.token in str(value) or made.link in str(value)]
+
+
+def test_an_administrator_of_the_seed_gets_the_token(store: Store) -> None:
+    """If the seed has an administrator, no second one is made."""
+    apply_seed_once(store, {"users": [{"name": "somebody"}, {"name": "boss", "rootRole": "admin"}]})
+    assert holder(store, token_of(create_first_token(store))).name == "boss"
+    assert names(store) == ["somebody", "boss"]
+
+
+def test_a_taken_name_is_no_trouble(store: Store) -> None:
+    """A viewer who is called admin stays a viewer."""
+    apply_seed_once(store, {"users": [{"name": "admin"}]})
+    assert holder(store, token_of(create_first_token(store))).name == "admin-2"
+    assert names(store) == ["admin", "admin-2"]
+
+
+def test_where_there_is_a_token_nothing_is_made(store: Store) -> None:
+    """If the seed has a token of any kind, no first token is made."""
+    apply_seed_once(store, {"tokens": [{"secret": "*:*.x", "type": "admin"}]})
+    revision = store.revision()
+    assert create_first_token(store) is None
+    assert names(store) == [] and store.revision() == revision
+
+
+def test_servers_that_start_at_once_make_one_token(store: Store, database_url: str) -> None:
+    """Of several servers on one new database, only one creates a token."""
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: create_first_token(store), range(4)))
+    assert sum(secret is not None for secret in made) == 1
+    assert names(store) == ["admin"]
+
+
+def test_a_start_without_tokens_makes_one(store: Store) -> None:
+    """When every token is deleted, as the how-to describes, a start makes one for the existing administrator."""
+    lost = create_first_token(store)
+    with store.recording() as tx:
+        tx.db.execute(text("DELETE FROM tokens"))
+    secret = token_of(create_first_token(store))
+    assert secret not in (None, token_of(lost))
+    assert holder(store, secret).root_role == "admin"
+    assert names(store) == ["admin"]
+
+
+ADMIN, BACKEND, FRONTEND = "*:*.hidden1", "default:development.hidden.2", "*:production.hidden3"
+OPTIONS = ServerOptions(
+    init_admin_tokens=ADMIN, init_backend_tokens=f"{BACKEND}, {FRONTEND}", init_frontend_tokens=(FRONTEND,)
+)
+
+
+def api_tokens(store: Store) -> dict[str, tuple[object, ...]]:
+    """Return the API tokens by the hash of their secret."""
+    with store.reading() as tx:
+        rows = tx.db.execute(select(tokens).where(tokens.c.user_id.is_(None))).all()
+    return {row.hash: (row.kind, row.environment, row.projects) for row in rows}
+
+
+def create(store: Store, options: ServerOptions = OPTIONS) -> int:
+    """Create what is missing."""
+    return create_initial_tokens(store, find_wanted_tokens(store, options))
+
+
+def test_tokens_are_created_once(store: Store) -> None:
+    """Each has the kind of its option, and the project and the environment that it names. The next start creates none."""
+    assert create(store) == 3
+    assert api_tokens(store) == {
+        hash_secret(ADMIN): ("admin", None, ["*"]),
+        hash_secret(BACKEND): ("backend", "development", ["default"]),
+        hash_secret(FRONTEND): ("frontend", "production", ["*"]),
+    }
+    assert create(store, ServerOptions(init_admin_tokens="*:*.other")) == 0 and len(api_tokens(store)) == 3
+    with store.reading() as tx:
+        found = tx.db.execute(select(events.c.type, events.c.data).where(events.c.type == "api-token-created")).all()
+    assert len(found) == 3 and "hidden" not in str(found)
+
+
+def test_a_user_and_personal_tokens_do_not_count(store: Store) -> None:
+    """As on a real server, a database without API tokens gets them, also if it was started before."""
+    assert create_first_token(store) is not None
+    assert create(store) == 3
+    with store.writing(None) as tx:
+        tx.db.execute(delete(tokens).where(tokens.c.user_id.is_(None)))
+    assert create(store) == 3
+
+
+def test_another_server_comes_first(store: Store) -> None:
+    """Of several servers that start at the same time, one creates the tokens."""
+    wanted = find_wanted_tokens(store, OPTIONS)
+    assert create(store) == 3
+    assert create_initial_tokens(store, wanted) == 0
+
+
+def test_an_unknown_name_stops_the_start(store: Store) -> None:
+    """A token of an unknown environment or project is a problem that names it and no secret. No token is created."""
+    options = ServerOptions(init_backend_tokens="none:nowhere.hidden, *:development.hidden, none:nowhere.more")
+    with pytest.raises(ConfigurationError) as caught:
+        initialize(store, options, "", None, RecordingLog())
+    hint = "create it with a seed (FLAGSVC_SEED), or correct the token"
+    assert caught.value.problems == (
+        f"initial tokens: no environment `nowhere`; {hint}",
+        f"initial tokens: no project `none`; {hint}",
+    )
+    assert not api_tokens(store) and create_first_token(store) is not None
+
+
+def test_a_first_start_has_both(store: Store) -> None:
+    """Beside the initial tokens a first start creates the administrator's, because no user has one of the others."""
+    ready, first, initial = initialize(store, OPTIONS, "", None, RecordingLog())
+    assert ready.event.startswith("flagsvc ready") and "FLAGSVC_ADMIN_TOKEN=user:" in str(first.on_terminal)
+    assert (initial.event, initial.fields) == ("flagsvc initial tokens: created 3", {"tokens": 3})
+    assert len(initialize(store, OPTIONS, "", None, RecordingLog())) == 1
+
+
+def test_a_seed_comes_first(store: Store) -> None:
+    """A token may be of an environment of the seed. The API tokens of a seed are in place of the initial ones."""
+    seed = parse_seed({"environments": [{"name": "nowhere"}], "tokens": [{"type": "admin", "secret": "*:*.seeded"}]})
+    initialize(store, ServerOptions(init_backend_tokens="*:nowhere.x"), "", seed, RecordingLog())
+    assert list(api_tokens(store)) == [hash_secret("*:*.seeded")]
+    with store.writing(None) as tx:
+        tx.db.execute(delete(tokens).where(tokens.c.user_id.is_(None)))
+    assert create(store, ServerOptions(init_backend_tokens="*:nowhere.x")) == 1

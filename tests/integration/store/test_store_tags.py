@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from sqlalchemy import event
 
 from flagsvc.server.store.resources import tag_types, tags
 from flagsvc.server.store.schema import feature_tags
-from support.seeded_store import ACTOR, SeededStore, open_seeded_store
+from support.seeded_store import ACTOR, SeededStore
 
 NO_FEATURE = (404, "NotFoundError", ["No feature flag found"])
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give the state in each kind of database."""
-    with open_seeded_store(database_url) as seeded:
-        yield seeded
 
 
 def tag(value: str, kind: str = "simple", **given: Any) -> dict[str, Any]:

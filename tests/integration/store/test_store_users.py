@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,17 +12,10 @@ from flagsvc.server.store.keyring import hash_secret, read_actors
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.seed.once import missing
-from support.seeded_store import NOW, SeededStore, open_seeded_store
+from support.seeded_store import NOW, SeededStore
 
 ANNA = {"username": "anna", "email": "Anna@Example.com", "name": "Anna", "rootRole": 2, "sendEmail": True}
 DATA = {"name": "Anna", "username": "anna", "email": "anna@example.com", "rootRole": 2}
-
-
-@pytest.fixture
-def seeded(database_url: str) -> Iterator[SeededStore]:
-    """Give the state in each kind of database."""
-    with open_seeded_store(database_url) as seeded:
-        yield seeded
 
 
 def listed(seeded: SeededStore) -> dict[str, dict[str, Any]]:

@@ -1,17 +1,38 @@
-"""The page and the raw results: everything measured is there, and nothing that names this machine."""
+"""The page and the raw results: everything measured is there, and nothing that names this machine.
+
+The tasks at our pages and at those of the real server, and what the note says of them.
+The verdicts: goals that are met, missed or unknown.
+The plots: well-formed, all points inside, logarithmic axes if requested.
+"""
 
 from __future__ import annotations
 
 import getpass
 import json
+import re
 import socket
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
 import engine
-from harness import goals, pages, plots, readme, results
-from harness.results import EDGE_ONE, EQUAL, OURS, REFERENCE, REPEATED, Footprint, Results
+from harness import goals, pages, plots, readme, results, svg
+from harness.goals import MET, MISSED, MUST, UNKNOWN
+from harness.page_tasks import OUR_TASKS, THEIR_TASKS, Click, Task, Write
+from harness.results import (
+    EDGE_ONE,
+    EMPTY_ASGI,
+    EQUAL,
+    MOUNTED,
+    OURS,
+    REFERENCE,
+    REPEATED,
+    TWO_PROCESSES,
+    Footprint,
+    Results,
+)
+from harness.svg import Axis, Line
 from support.bench_scene import cell, sample
 
 
@@ -230,3 +251,253 @@ def test_nothing_names_this_machine(tmp_path: Path) -> None:
     assert f"/{getpass.getuser()}/" not in text
     assert found.about["versions"]["flagsvc"]
     assert found.cells[0].server == OURS
+
+
+NOTE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks" / "pages.md"
+ROW = re.compile(r"^\| (.+?) \| (flagsvc|unleash-server) ?[\d.]* \| (\d+) \| (\d+) \|", re.MULTILINE)
+SITES = {"flagsvc": OUR_TASKS, "unleash-server": THEIR_TASKS}
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_the_note_has_the_steps_of_today(site: str) -> None:
+    """A task that takes another number of clicks or fields is measured again."""
+
+    def steps(task: Task, kind: type) -> int:
+        return sum(isinstance(each, kind) for each in task.steps)
+
+    wanted = {task.title: (steps(task, Click), steps(task, Write)) for task in SITES[site]}
+    found = {
+        title: (int(clicks), int(fields))
+        for title, name, clicks, fields in ROW.findall(NOTE.read_text())
+        if name == site
+    }
+    assert found == wanted
+
+
+def test_both_do_the_same() -> None:
+    """The tasks stand in the same order, so that rows of the table are beside each other."""
+    assert [each.title for each in OUR_TASKS] == [each.title for each in THEIR_TASKS]
+
+
+def states(results: Results) -> dict[str, tuple[str, str]]:
+    """Return figure and state by goal."""
+    return {each.what: (each.figure, each.state) for each in [*goals.ratios(results), *goals.rest(results)]}
+
+
+def test_ratios() -> None:
+    """A ratio is the other's cost over ours: over the goal, between goal and must, below it, or unknown."""
+    found = states(sample())
+    assert found["the reference, 10 flags"] == ("18.2", MUST)
+    assert found["the reference, 1,000 flags"] == ("40.0", MISSED)
+    assert found["the reference, 100 flags"] == ("", UNKNOWN)
+    assert found["Edge 20.1.0, one worker thread, 10 flags"] == ("4.5", MUST)
+    assert goals.judge(21, 16, 21) == MET
+
+
+def test_ratios_compare_answers_of_equal_shape() -> None:
+    """Ours as it comes, which sends less, decides nothing but a 304, which has no body: without the other, a ratio is unknown."""
+    results = sample()
+    results.cells += [cell(OURS, 10, status=304), cell(EDGE_ONE, 70, status=304)]
+    ours = results.find("matrix", OURS, flags=10, status=200)
+    assert ours is not None
+    ours.cpu = [1.0, 1.0, 1.0]
+    assert states(results)["the reference, 10 flags"] == ("18.2", MUST)
+    results.cells = [each for each in results.cells if each.server != EQUAL]
+    found = states(results)
+    assert found["the reference, 10 flags"] == found["Edge 20.1.0, one worker thread, 10 flags"] == ("", UNKNOWN)
+    assert found["Edge, 304 for an unchanged poller, 10 flags"] == ("6.4", MET)
+
+
+def test_the_limit() -> None:
+    """An evaluated answer is held against the cached one of the same process; sizes that were not measured are unknown."""
+    found = {each.flags: (each.ratio, each.state) for each in goals.limits(sample())}
+    assert found == {
+        10: (pytest.approx(1.28), MUST),
+        100: (pytest.approx(1.55), MISSED),
+        350: (pytest.approx(1.6), MET),
+        1000: (None, UNKNOWN),
+        5000: (None, UNKNOWN),
+    }
+
+
+def test_a_size_without_goal_has_no_verdict() -> None:
+    """It has its ratio, in its place among the others."""
+    results = Results(cells=[cell(OURS, 15, 50, "limit", users=0), cell(OURS, 10, 50, "limit", users=REPEATED)])
+    found = goals.limits(results)
+    assert [each.flags for each in found] == [10, 50, 100, 350, 1000, 5000]
+    assert found[1].ratio == pytest.approx(1.5)
+    assert found[1].state == ""
+
+
+def test_a_round_that_was_disturbed_does_not_decide_on_the_limit() -> None:
+    """What slows a whole round leaves its ratio as it is; what slows one figure of it moves the median little."""
+    results = sample()
+    for each in results.all("limit", flags=10):
+        each.cpu[0] *= 3
+    evaluated = results.find("limit", OURS, flags=10, users=0)
+    assert evaluated is not None
+    evaluated.cpu[1] *= 2
+    first = goals.limits(results)[0]
+    assert first.ratio == pytest.approx(1.28)
+    assert first.state == MUST
+    assert max(first.rounds) == pytest.approx(2.56)
+    evaluated.cpu.pop()
+    first = goals.limits(results)[0]
+    assert (first.rounds, first.ratio, first.state) == ([], None, UNKNOWN)
+
+
+@pytest.mark.parametrize(("over", "state"), [(9.9, MET), (10.1, MISSED)])
+def test_a_mounted_proxy_stands_beside_an_empty_application(over: float, state: str) -> None:
+    """The goal is for what ours costs more, at each size, and the note says what the empty one costs."""
+    results = Results(cells=[cell(EMPTY_ASGI, 30, 10, "mounted"), cell(MOUNTED, 30 + over, 10, "mounted")])
+    (verdict,) = goals.mounted(results)
+    assert verdict.what == "mounted (ASGI), 10 flags"
+    assert (verdict.state, verdict.note) == (state, "the empty application: 30.0 µs")
+
+
+@pytest.mark.parametrize(("version", "age"), [("20.1.0", "old"), ("20.4.1", "new"), ("21.0.0", "new"), ("unknown", "")])
+def test_each_edge_has_goals_of_its_own(version: str, age: str) -> None:
+    """Each version of Edge has its own goals."""
+    results = sample()
+    results.about["versions"]["Unleash Edge"] = version
+    found = states(results)
+    assert goals.edge_age(results) == age
+    assert (found.get(f"{goals.NEW}, 10 flags", ("", UNKNOWN))[1] != UNKNOWN) == (age == "new")
+    assert (found.get(f"{goals.OLD}, 10 flags", ("", UNKNOWN))[1] != UNKNOWN) == (age == "old")
+
+
+def test_the_rest() -> None:
+    """Each of the other goals compares the figures that it names."""
+    found = states(sample())
+    assert found["a 304, 10 flags"] == ("1.10 times", MET)
+    assert found["two workers, 100 flags"] == ("1.20 times", MISSED)
+    assert found["mounted (ASGI)"] == ("", UNKNOWN)
+    assert found["memory of a worker, 1,000 flags"] == ("42.0 MB", MET)
+    assert found["start to ready, 1,000 flags"] == ("0.31 s", MET)
+    assert found["refresh, one flag a second"] == ("2.00 times", MET)
+
+
+def test_the_gets_of_mixed_traffic() -> None:
+    """Posts and checks are taken off as they cost alone, in each round: (11.5 - 40 / 20 - 10 / 100) / 0.94 is 10."""
+    assert goals.mixture_of(sample(), OURS, 10) == [pytest.approx(1.0)] * 3
+    assert states(sample())["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+
+
+def test_a_round_that_was_disturbed_does_not_decide_on_mixed_traffic() -> None:
+    """What slows a whole round leaves its ratio as it is; what slows one figure of it moves the median of the rounds little."""
+    results = sample()
+    mixed = results.find("mixed", OURS, form="mixed")
+    alone = results.find("mixed", OURS, form="GET list")
+    assert mixed and alone
+    for cell_ in results.all("mixed"):
+        cell_.cpu[0] *= 3
+    mixed.cpu[1] *= 1.5
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+    alone.cpu.pop()
+    assert goals.mixture_of(results, OURS, 10) == []
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("", UNKNOWN)
+
+
+def test_two_workers_stand_beside_two_processes() -> None:
+    """The verdict is on the workers. It also shows the figures of two processes."""
+    (verdict,) = goals.workers(sample())
+    assert (verdict.state, verdict.note) == (MISSED, "two separate processes: 1.15 times")
+    results = sample()
+    results.cells = [each for each in results.cells if each.server != TWO_PROCESSES]
+    assert goals.workers(results)[0].note == ""
+
+
+def test_why_there_is_no_figure_against_an_edge() -> None:
+    """The newer one needs a given binary. The older one was not the measured version, or there was none."""
+    results = sample()
+    told = {each.what: each.figure for each in goals.ratios(results)}
+    assert "20.1.0 is the newest that `cargo install` gave" in told[goals.NEW]
+    assert "make bench EDGE=BINARY" in told[goals.NEW]
+    results.about["versions"]["Unleash Edge"] = "20.4.1"
+    assert states(results)[goals.OLD] == ("Edge 20.4.1 was measured instead", UNKNOWN)
+    del results.about["versions"]["Unleash Edge"]
+    assert states(results)[goals.OLD] == ("no Edge was measured", UNKNOWN)
+
+
+def test_nothing_measured_is_nothing_known() -> None:
+    """Without figures every goal is unknown."""
+    assert {each.state for each in [*goals.ratios(Results()), *goals.rest(Results())]} == {UNKNOWN}
+    assert {each.state for each in goals.limits(Results())} == {UNKNOWN}
+
+
+def test_a_304_is_not_compared_with_a_200() -> None:
+    """The status belongs to the cell."""
+    results = Results(about={}, cells=[cell(OURS, 10), cell(EDGE_ONE, 50, status=304)])
+    assert goals.ratio(results, EDGE_ONE, OURS, flags=10, form="GET list", encoding="identity", status=304) is None
+
+
+SPACE = "{http://www.w3.org/2000/svg}"
+FLAGS, COST = Axis("flags"), Axis("µs")
+
+
+def drawn(lines: list[Line], x: Axis = FLAGS, y: Axis = COST) -> ElementTree.Element:
+    """Return a chart, parsed."""
+    return ElementTree.fromstring(svg.chart("cost & <more>", lines, x, y))
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    """Return all texts."""
+    return [each.text or "" for each in root.iter(f"{SPACE}text")]
+
+
+def places(root: ElementTree.Element) -> list[tuple[float, float]]:
+    """Return the positions of the dots."""
+    return [(float(each.attrib["cx"]), float(each.attrib["cy"])) for each in root.iter(f"{SPACE}circle")]
+
+
+def test_names_are_escaped_and_shown() -> None:
+    """Title, axes and lines show their names, with any characters."""
+    found = texts(drawn([Line("a < b", [(1, 1), (10, 10)])]))
+    assert {"cost & <more>", "flags", "µs", "a < b"} <= set(found)
+
+
+def test_powers_of_ten_are_evenly_spread() -> None:
+    """On logarithmic axes equal factors are equal distances."""
+    (x1, y1), (x2, y2), (x3, y3) = places(drawn([Line("a", [(10, 1), (100, 10), (1000, 100)])]))
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)
+    assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
+    assert x1 < x2
+    assert y1 > y2
+
+
+def test_linear_axes_begin_at_zero() -> None:
+    """On a linear axis twice the value is twice as high."""
+    root = drawn([Line("a", [(1, 30), (2, 60)])], y=Axis("MB", logarithmic=False))
+    (_, low), (_, high) = places(root)
+    base = svg.HEIGHT - svg.BOTTOM
+    assert base - high == pytest.approx(2 * (base - low), abs=0.2)
+    assert "0" in texts(root)
+
+
+@pytest.mark.parametrize("points", [[(5000.0, 7.3)], [(10.0, 0.02), (5000.0, 54321.0)], [(1.0, 1.0), (1.0, 1.0)]])
+def test_everything_is_inside(points: list[tuple[float, float]]) -> None:
+    """No dot leaves the area between the axes, for one point as for seven decades."""
+    for x, y in places(drawn([Line("a", points)])):
+        assert svg.LEFT <= x <= svg.WIDTH - svg.RIGHT
+        assert svg.TOP <= y <= svg.HEIGHT - svg.BOTTOM
+
+
+def test_dashes_and_colours_tell_lines_apart() -> None:
+    """A dashed line is dashed; colours repeat when they are used up."""
+    root = drawn([Line("a", [(1, 1)], 0), Line("b", [(1, 2)], len(svg.COLOURS), dashed=True)])
+    first, second = root.iter(f"{SPACE}polyline")
+    assert first.attrib["stroke"] == second.attrib["stroke"]
+    assert "stroke-dasharray" in second.attrib
+    assert "stroke-dasharray" not in first.attrib
+
+
+def test_ticks_of_its_own() -> None:
+    """An axis shows the ticks it is given."""
+    assert {"p50", "p99"} <= set(
+        texts(drawn([Line("a", [(2, 1), (100, 2)])], x=Axis("", ticks=[(2, "p50"), (100, "p99")])))
+    )
+
+
+def test_nothing_to_draw_is_a_chart_as_well() -> None:
+    """Without points there are axes only."""
+    assert places(drawn([])) == []

@@ -1,9 +1,20 @@
-"""The kit of pages: forms, origins, static files and segments of paths."""
+"""The kit of pages: forms, origins, static files and segments of paths.
+
+Texts that a browser changes on their way through a form: unchanged ones come back as they are, typed ones as typed.
+The files of others: each is the one that its row says, and every file in the folder is ours or has a row.
+
+CONTRIBUTING.md says how to renew a file.
+"""
 
 from __future__ import annotations
 
+import base64
 import gzip
+import re
+from hashlib import sha384
+from importlib.resources import files
 from pathlib import Path
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlencode
 
 import pytest
@@ -12,9 +23,10 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from flagsvc.http.messages import HttpError
-from flagsvc.pages.forms import MAX_FIELDS, parse_form
+from flagsvc.pages.forms import MAX_FIELDS, Form, as_area, as_line, parse_form
 from flagsvc.pages.headers import is_own_request
-from flagsvc.pages.templates import DATA_SUFFIX, MEDIA, StaticFiles, Templates, segment
+from flagsvc.pages.templates import DATA_SUFFIX, MEDIA, StaticFiles, Templates, make_exact, segment
+from support.page_forms import FormReader
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r", codec="utf-8"))
 
@@ -107,3 +119,97 @@ def test_a_process_keeps_the_pages_of_its_version(tmp_path: Path, monkeypatch: p
     templates = Templates(package.name, StaticFiles().address)
     page.write_text("of another version")
     assert templates.render("page.html") == b"2 of this version"
+
+
+ODD = st.text(st.sampled_from('ab "<&\n\r\t\x85é'), max_size=8)
+
+
+def sent(shown: str, at: int = 0, *, lines: bool, typed: str | None = None) -> Form:
+    """Return what a browser sends of a field that shows a text, unless another one is typed."""
+    reader = FormReader()
+    reader.feed(f'<form method="post">{make_exact("name", shown, at, lines=lines)}</form>')
+    text = (as_area if lines else as_line)(shown) if typed is None else typed
+    fields = [*[("name", "other")] * at, ("name", text.replace("\n", "\r\n")), *reader.forms[0].fields]
+    return parse_form(urlencode(fields).encode())
+
+
+@given(
+    ODD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), st.booleans(), st.integers(0, 2)
+)
+def test_an_unchanged_text(text: str, lines: bool, at: int) -> None:
+    """It comes back exactly, in a field of one line and of several, and among fields of the same name."""
+    form = sent(text, at, lines=lines)
+    assert form.trimmed("name")[at] == form.texts("name")[at] == text
+    assert at or form.text("name") == text
+
+
+@pytest.mark.parametrize("typed", ["a", "a ", "", "b\nc"])
+def test_a_typed_text(typed: str) -> None:
+    """A person may remove the blanks, or type something else."""
+    assert sent(" a\r", lines=True, typed=typed).text("name") == typed.strip()
+
+
+@pytest.mark.parametrize("made_up", ["", "{", "5", "[]", '"b"', "[" * 10_000])
+def test_a_made_up_text(made_up: str) -> None:
+    """What does not stand for the text that was sent has no effect."""
+    form = parse_form(urlencode([("name", " a "), ("=0.name", made_up)]).encode())
+    assert (form.text("name"), form.texts("name"), form.trimmed("name")) == ("a", [" a "], ["a"])
+
+
+FILTERS = ("compare", "export", "flags", "history", "import", "try", "shown_once", "sign_in")
+"""Templates whose fields show nothing that is stored."""
+CONTROL = re.compile(
+    r'<textarea name="[^"]*"[^>]*>\n\{\{ .*? \}\}</textarea>(?:\{% if .*? %\})?(\{\{ exact\()?'
+    r'|<input (?![^>]*type="(?:hidden|checkbox|radio|date|number|color|search)")[^>]*value="\{\{.*?\}\}"[^>]*?>(\{\{ exact\()?'
+)
+
+
+def test_every_field_keeps_its_text() -> None:
+    """Each field of text of a page that edits has its exact text beside it, but for the lists, which have quotes and escapes."""
+    folder = files("flagsvc.server.pages").joinpath("templates")
+    pages = [each for each in folder.iterdir() if each.name.removesuffix(".html") not in FILTERS]
+    without = [
+        f"{page.name}: {found[0]}"
+        for page in pages
+        for found in CONTROL.finditer(page.read_text(encoding="utf-8"))
+        if not found[1] and not found[2]
+    ]
+    assert [each.partition(":")[0] for each in without] == ["variants_editor.html"] and ".values" in without[0]
+
+
+FOLDER = files("flagsvc.pages").joinpath("static")
+OURS = {"pages.js", "style.css", "symbol.svg"}
+
+
+class Vendored(NamedTuple):
+    """A file: its name with its version, the npm package and the path in it, its licence, and its SHA-384 in base64."""
+
+    name: str
+    package: str
+    path: str
+    licence: str
+    sha384: str
+
+
+VENDORED: Final = (
+    Vendored(
+        "htmx-4.0.1.min.js",
+        "htmx.org@4.0.1",
+        "dist/htmx.min.js",
+        "0BSD",
+        "Qp9rdC8H7EqOoX+nR0P3RPG2Noji+qdwJlGpfzwQJsfOpp3sGwIdSP9xO3+UlEhn",
+    ),
+)
+
+
+@pytest.mark.parametrize("row", VENDORED, ids=lambda each: each.name)
+def test_a_file_is_what_its_row_says(row: Vendored) -> None:
+    """Its digest is that of the row, and its name has the version of its package."""
+    digest = base64.b64encode(sha384(FOLDER.joinpath(row.name).read_bytes()).digest()).decode()
+    assert digest == row.sha384
+    assert row.package.rpartition("@")[2] in row.name
+
+
+def test_every_file_is_known() -> None:
+    """No file of others comes in without a row."""
+    assert {each.name for each in FOLDER.iterdir()} == OURS | {each.name for each in VENDORED}

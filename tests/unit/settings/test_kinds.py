@@ -1,4 +1,7 @@
-"""Every kind of option value: which values it accepts, refuses and shows."""
+"""Every kind of option value: which values it accepts, refuses and shows.
+
+The options that limit callers have safe defaults.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pytest
 
 from flagsvc.settings import kinds as of
 from flagsvc.settings.kinds import RefusedError
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 TRUE = ["true", "TRUE", "1", "t", "T", "yes", "Yes", "on", " on ", True]
 FALSE = ["false", "False", "0", "f", "no", "NO", "off", " off", False]
@@ -325,3 +329,13 @@ def test_name_of_a_type() -> None:
     """An object in code is shown by its type, because its repr may contain anything."""
     assert of.name_type(None) is None
     assert of.name_type(FILES) == "(Kind)"
+
+
+WITHOUT = {"rateLimitKey", "rateLimitAddress"}
+"""The limits without a default: only an operator can know the rate of one caller."""
+
+
+def test_callers_are_bounded_by_default() -> None:
+    """Every option of SECURITY.md's table has a default limit, except the rates."""
+    unbounded = {row.name for row in (*OPTIONS, *SERVER_OPTIONS) if row.stops and not (row.default or row.default_text)}
+    assert unbounded == WITHOUT

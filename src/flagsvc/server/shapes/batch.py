@@ -1,8 +1,8 @@
 """The bodies of batch validation, import and export (import validation 2; 4; 7).
 
-Version 7.5.1 differs in these places, which tests/support/shape_differences.py names: an operator list without SEMVER_GTE and
-SEMVER_LTE, no least length of a constraint's `value`, no `safeguards` of a feature environment, and a few properties that
-8.2.0 has dropped.
+Version 7.5.1 differs in these places, which tests/integration/test_shapes_real_server.py names: an operator list without
+SEMVER_GTE and SEMVER_LTE, no least length of a constraint's `value`, no `safeguards` of a feature environment, and a few
+properties that 8.2.0 has dropped.
 """
 
 from __future__ import annotations

@@ -1,12 +1,24 @@
-"""Every variable of Edge is translated, or named in a note; what several variables say together is one option here."""
+"""Every variable of Edge is translated, or named in a note; what several variables say together is one option here.
+
+The command line of Edge as its variables.
+Edge's storage as one URL.
+Tokens of Edge: environments, their names, and the keys of callers in them.
+"""
 
 from __future__ import annotations
+
+import shlex
 
 import pytest
 
 from flagsvc.cli.migrating.edge import translate_edge
-from flagsvc.cli.migrating.migration import KNOWN, About, Migration
+from flagsvc.cli.migrating.edge_commands import EdgeCommand, is_edge_command, read_edge_command
+from flagsvc.cli.migrating.edge_storage import file_place, redis_url, translate_storage
+from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens, unique
+from flagsvc.cli.migrating.migration import KNOWN, About, Migration, Peer
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.edge import BY_VARIABLE, ROWS, Takes
+from flagsvc.settings.environments import middle_of
 
 BASE = {"UPSTREAM_URL": "https://flags.example.com", "TOKENS": "*:production.s3cret"}
 OFFLINE = {"BOOTSTRAP_FILE": "/flags.json"}
@@ -174,3 +186,232 @@ def test_modes() -> None:
     assert "tokenValidation" not in offline.options and "refreshInterval" not in offline.options
     assert {text.partition(":")[0] for text in notes(offline, About.IGNORED)} == {"UPSTREAM_URL", "REDIS_URL"}
     assert translate_edge(OFFLINE, "edge").options.get("flagsvcUrl") is None
+
+
+COMMANDS = [
+    ("edge --upstream-url http://a --tokens x", EdgeCommand("edge", {"UPSTREAM_URL": "http://a", "TOKENS": "x"})),
+    ("edge --upstream-url=http://a -t x -t y,z", EdgeCommand("edge", {"UPSTREAM_URL": "http://a", "TOKENS": "x,y,z"})),
+    ("-p 1 -b /x edge -p key -b folder", EdgeCommand("edge", {
+        "PORT": "1", "BASE_PATH": "/x", "PRETRUSTED_TOKENS": "key", "BACKUP_FOLDER": "folder"})),
+    ("offline -b file -c a -f b -r 5", EdgeCommand("offline", {
+        "BOOTSTRAP_FILE": "file", "CLIENT_TOKENS": "a", "FRONTEND_TOKENS": "b", "RELOAD_INTERVAL": "5"})),
+    ("edge -f5 -m=7 -u=http://a", EdgeCommand("edge", {
+        "FEATURES_REFRESH_INTERVAL_SECONDS": "5", "METRICS_INTERVAL_SECONDS": "7", "UPSTREAM_URL": "http://a"})),
+    ("edge -s --trust-proxy --redis-secure=false", EdgeCommand("edge", {
+        "SKIP_SSL_VERIFICATION": "true", "TRUST_PROXY": "true", "REDIS_SECURE": "false"})),
+    ("edge -H 'A: 1' -H 'B: 2'", EdgeCommand("edge", {"CUSTOM_CLIENT_HEADERS": "A: 1,B: 2"})),
+    ("tini -- /unleash-edge edge -w 4", EdgeCommand("edge", {"WORKERS": "4"})),
+    ("--workers edge", EdgeCommand("edge", {})),
+    ("edge --what s3cret --port 5 -Zs3cret - word", EdgeCommand("edge", {"PORT": "5"}, ("--what", "-Z"), 2)),
+    ("health -e http://a -c ca.pem", EdgeCommand("health", {"EDGE_URL": "http://a", "CA_CERTIFICATE_FILE": "ca.pem"})),
+    ("edge --port", EdgeCommand("edge", {})),
+    ("", EdgeCommand("", {})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "command"), COMMANDS, ids=[line for line, _ in COMMANDS])
+def test_what_it_says(line: str, command: EdgeCommand) -> None:
+    """Options stand before and behind the subcommand, in long and short form. What is unknown is named without its value."""
+    assert read_edge_command(shlex.split(line)) == command
+
+
+@pytest.mark.parametrize(
+    ("line", "is_edge"),
+    [("edge", True), ("--port 1 offline", True), ("/unleash-edge", True), ("node dist/start.js", False), ("", False)],
+)
+def test_which_command_is_edges(line: str, is_edge: bool) -> None:
+    """The name of the program, or a subcommand, says that a command line is Edge's."""
+    assert is_edge_command(shlex.split(line)) is is_edge
+
+
+def test_many_words() -> None:
+    """The time for a command line grows with its length, not with its square."""
+    found = read_edge_command(["edge", *["-t", "a"] * 200_000, *["x"] * 200_000])
+    assert found.variables["TOKENS"].count("a") == found.stray == 200_000
+
+
+URLS = [
+    ({"REDIS_URL": "redis://h"}, "redis://h"),
+    ({"REDIS_URL": "rediss://u:p@h:1/2"}, "rediss://u:p@h:1/2"),
+    ({"REDIS_URL": "redis://h:1?protocol=resp3"}, "redis://h:1"),
+    ({"REDIS_HOST": "h"}, "redis://h"),
+    ({"REDIS_HOST": "h:1", "REDIS_SCHEME": "tls"}, "rediss://h:1"),
+    ({"REDIS_HOST": "h", "REDIS_PORT": "1", "REDIS_USERNAME": "a b", "REDIS_SECURE": "true"}, "rediss://a%20b@h:1"),
+    ({"REDIS_URL": "redis://:p@h", "REDIS_USERNAME": "u"}, "redis://u@h"),
+    ({"REDIS_HOST": "[::1]", "REDIS_PORT": "1"}, "redis://[::1]:1"),
+    ({"REDIS_URL": "redis+unix:///run/redis.sock"}, "unix:///run/redis.sock"),
+    ({"REDIS_URL": "unix:///run/redis.sock?db=2"}, "unix:///run/redis.sock?db=2"),
+    ({"REDIS_HOST": "/run/redis.sock", "REDIS_SCHEME": "redis-unix", "REDIS_PORT": "1"}, "unix:///run/redis.sock"),
+    ({"REDIS_URL": "redis://h:port"}, "redis://h:port"),
+]
+
+
+@pytest.mark.parametrize(("given", "url"), URLS)
+def test_url(given: dict[str, str], url: str) -> None:
+    """The parts that Edge has in several variables are one URL. One that cannot be read is left as it is."""
+    address = given.get("REDIS_URL") or given["REDIS_HOST"]
+    assert redis_url(address, given) == url
+
+
+def translated(**given: str) -> Migration:
+    """Return what some variables mean."""
+    migration = Migration(Peer.EDGE)
+    translate_storage(given, migration)
+    return migration
+
+
+def test_password_and_timeout() -> None:
+    """The password has an option of its own, and the longer time-out counts."""
+    found = translated(
+        REDIS_HOST="h",
+        REDIS_PASSWORD="s3cret",
+        REDIS_READ_CONNECTION_TIMEOUT_MILLISECONDS="100",
+        REDIS_WRITE_CONNECTION_TIMEOUT_MILLISECONDS="50",
+    )
+    assert found.options == {"storage": "redis://h", "storagePassword": "s3cret", "storageTimeout": 100}
+
+
+def test_clusters_and_several_places() -> None:
+    """There is one server: a cluster is left out, of several addresses the first is taken, a folder wins."""
+    assert translated(REDIS_URL="redis://a", REDIS_MODE="Cluster").options == {}
+    several = translated(REDIS_URL="redis://a, redis://b")
+    assert several.options == {"storage": "redis://a"} and several.notes[0].about is About.ABSENT
+    both = translated(REDIS_URL="redis://a", BACKUP_FOLDER="/b")
+    assert both.options == {"storage": "file:///b"} and both.notes[-1].name == "REDIS_URL"
+
+
+def test_a_wrong_address_is_not_repeated() -> None:
+    """What is no address is refused without its password."""
+    found = translated(REDIS_URL="redis://:s3cret@h:port")
+    assert found.options == {} and not found.complete
+    assert "s3cret" not in str(found.notes[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "url"), [("/a b", "file:///a%20b"), ("a", "file:a"), (" /a ", "file:///a"), ("\udcff", "file:\udcff")]
+)
+def test_file_place(path: str, url: str) -> None:
+    """A path is a URL; a relative one stays relative."""
+    assert file_place(path) == url
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "environment"),
+    [
+        ("*:production.s3cret", "*", "production"),
+        ("shop:production.a.b", "shop", "production"),
+        ("my.shop:production.s3cret", "my.shop", "production"),
+        ("[]:production.s3cret", "[]", "production"),
+        (":production.s3cret", "*", "production"),
+        ("s3cret", "", ""),
+        ("shop:s3cret", "", ""),
+        ("shop:.s3cret", "", ""),
+        ("a:b:c.d", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_token(text: str, project: str, environment: str) -> None:
+    """A token names a project and an environment; a text of another form names nothing."""
+    assert read_token(text) == EdgeToken(text, project, environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("s3cret@production", EdgeToken("s3cret", "*", "production")),
+        ("a@b@production", EdgeToken("a@b", "*", "production")),
+        ("shop:production.s3@cret", EdgeToken("shop:production.s3@cret", "shop", "production")),
+        ("s3cret", EdgeToken("s3cret")),
+        ("@production", EdgeToken("@production")),
+    ],
+)
+def test_trusted_key(text: str, key: EdgeToken) -> None:
+    """Of `secret@environment` callers send the secret; a token is sent as it is."""
+    assert read_key(text) == key
+
+
+def tables(tokens: str, keys: str = "") -> Migration:
+    """Return what tokens and trusted keys mean."""
+    migration = Migration(Peer.EDGE)
+    translate_tokens({"TOKENS": tokens, "PRETRUSTED_TOKENS": keys}, migration)
+    return migration
+
+
+@pytest.mark.parametrize(
+    ("tokens", "names"),
+    [
+        ("*:dev.1,*:prod.2", ["dev", "prod"]),
+        ("a:prod.1,b:prod.2", ["prod-a", "prod-b"]),
+        ("*:prod.1,a:prod.2", ["prod", "prod-a"]),
+        ("[]:prod.1,[]:prod.2", ["prod-several", "prod-several-2"]),
+        ("c:a-b.1,*:a-b.2,b-c:a.3,*:a.4", ["a-b-c", "a-b", "a-b-c-2", "a"]),
+        ("*:Prod.1,*:prod.2", ["Prod", "prod-2"]),
+        ("one,two", ["default", "default-2"]),
+        ("a:prod.1,a:prod.2,a:prod.1", []),
+        ("*:prod.1", []),
+        ("", []),
+    ],
+)
+def test_names(tokens: str, names: list[str]) -> None:
+    """A table has the name of its environment, with the project if there are several, and no two make the same variables."""
+    found = tables(tokens)
+    assert list(found.environments) == names
+    assert len({middle_of(name) for name in found.environments}) == len(names)
+
+
+def test_the_same_scope_twice() -> None:
+    """Of two tokens that read the same, one is enough: the other one is named by its number."""
+    found = tables("a:prod.s3cret-1,a:prod.s3cret-2")
+    assert found.options["flagsvcApiToken"] == "a:prod.s3cret-1"
+    (note,) = [note for note in found.notes if note.about is About.IGNORED]
+    assert note.text == "token 2: another one reads the same of environment `prod`"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "named"),
+    [
+        ("a:prod.1,b:prod.2,*:dev.3", ["prod-a, prod-b"]),
+        ("a:prod.1,[]:prod.2", ["prod-a, prod-several"]),
+        ("a:prod.1,b:prod.2,c:dev.3,d:dev.4", ["prod-a, prod-b", "dev-c, dev-d"]),
+        ("a:prod.1,*:prod.2", []),
+        ("a:prod.1,b:dev.2", []),
+        ("a:prod.1,a:prod.2", []),
+        ("one,two", []),
+    ],
+)
+def test_projects_of_several_tables(tokens: str, named: list[str]) -> None:
+    """A note tells what a caller's token of several tables opens here, and what to do, unless one table has all projects."""
+    notes = [note.text for note in tables(tokens).notes if "opens none of " in note.text]
+    assert [text.partition("opens none of ")[2].partition(", unless")[0] for text in notes] == named
+    assert all("one backend token of `" in text for text in notes) and "s3cret" not in str(notes)
+    assert {note.about for note in tables(tokens).notes if note.text in notes} <= {About.CHANGED}
+
+
+def test_keys_find_their_table() -> None:
+    """A key belongs to the table of its project, else to the first one of its environment."""
+    keys = "b:prod.k1,k2@prod,*:prod.k3,c:dev.k4,k5@nowhere,k6"
+    found = tables("a:prod.1,b:prod.2,*:dev.3", keys)
+    listed = {name: table.get("clientKeys") for name, table in found.environments.items()}
+    assert listed == {"prod-a": ["k2", "*:prod.k3"], "prod-b": ["b:prod.k1"], "dev": ["c:dev.k4"]}
+    assert [note.text for note in found.notes if note.about is About.NEEDED] == [
+        "a key of environment `nowhere` is left out, because TOKENS has none for it",
+        "a key is left out, because it names no environment: Edge asks for the form `key@environment`",
+    ]
+
+
+def test_keys_beside_one_token() -> None:
+    """With one token the keys are options of the whole; a token without an environment takes all of them."""
+    assert tables("*:prod.1", "k1@prod,k2@prod").options["clientKeys"] == ["k1", "k2"]
+    assert tables("legacy", "k1@prod,k2").options["clientKeys"] == ["k1", "k2"]
+    assert not tables("", "k1@prod").complete
+
+
+def test_unique() -> None:
+    """A number is added until the name is free."""
+    assert unique("a", ["a", "a-2", "A_3"]) == "a-4"
+
+
+def test_more_environments_than_a_process_can_have() -> None:
+    """Each token has a name that differs from all others, so many tokens would take a time that grows with their square."""
+    with pytest.raises(ConfigurationError, match=r"^TOKENS: expected at most 1000 environments, found 40000$"):
+        tables(",".join(f"*:e{number}.s" for number in range(40_000)))

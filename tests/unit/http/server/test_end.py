@@ -1,11 +1,26 @@
-"""How a connection ends that takes too long, or that there is no room for; and what of it is counted."""
+"""How a connection ends that takes too long, or that there is no room for; and what of it is counted.
+
+The front under uvicorn, on sockets: TLS, slow readers, half-closed connections, and how a server ends.
+What uvicorn gets as its protocol.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
 import pytest
+import trustme
+import uvicorn
 
 from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
-from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from support.aio import asynchronous
 from support.frontkit import (
@@ -13,11 +28,13 @@ from support.frontkit import (
     ConnectionWithTransport,
     FakeTransport,
     Serving,
+    State,
     dial,
     get,
     head,
     open_connections,
     parse_answer,
+    parse_answers,
     serving,
 )
 
@@ -143,3 +160,268 @@ async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     assert line.answers("POST") == [431]
     assert line.connection.parser.call.forwarded is None and line.connection.parser.parser is None
     assert counted(given) == {HEADERS: 1}
+
+
+BIG: dict[str, Any] = {
+    "version": 2,
+    "features": [
+        {"name": f"t{at}-{'x' * 2_000}", "enabled": True, "strategies": [{"name": "default"}]} for at in range(500)
+    ],
+}
+
+
+@contextlib.contextmanager
+def served(
+    given: Serving, limits: ConnectionLimits | None = None, **config: Any
+) -> Iterator[tuple[int, uvicorn.Server]]:
+    """Run the HTTP server under uvicorn in a thread. Yields its port and the server, which exits at the end."""
+    protocol: Any = ConnectionFactory(lambda: given.service, limits or ConnectionLimits())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                no_app, http=protocol, ws="none", lifespan="off", log_config=None, server_header=False, **config
+            )
+        )
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname()[1], server
+        finally:
+            server.should_exit = True
+            thread.join(20)
+        assert not thread.is_alive()
+
+
+async def no_app(scope: Any, receive: Any, send: Any) -> None:
+    """An application that is never called."""
+    raise AssertionError("called")
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def loop(request: pytest.FixtureRequest) -> str:
+    """Each event loop there is."""
+    return str(request.param)
+
+
+def dialled(port: int) -> socket.socket:
+    """Return a connection."""
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Return all bytes until the other side closes."""
+    parts = []
+    while part := connection.recv(1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def test_a_pipeline_on_a_socket(loop: str) -> None:
+    """Many requests at once are answered in order, with the date; then the one that closes."""
+    with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
+        caller.sendall(get() * 500 + get("/nowhere", "Connection: close") + HEALTH)
+        answers = parse_answers(read_all(caller), ["GET"] * 501)
+    assert [status for status, _, _ in answers] == [200] * 500 + [404]
+    assert all([name for name, _ in fields].count("date") == 1 for _, fields, _ in answers)
+
+
+def test_half_closed_on_a_socket(loop: str) -> None:
+    """A caller that sends no more still gets everything it asked for."""
+    given = serving(turns=True)
+    with served(given, loop=loop) as (port, _), dialled(port) as caller:
+        caller.sendall(get("/proxy?userId=somebody") * 50 + HEALTH)
+        caller.shutdown(socket.SHUT_WR)
+        assert [status for status, _, _ in parse_answers(read_all(caller), ["GET"] * 51)] == [200] * 51
+
+
+def test_unread_answers_on_a_socket(loop: str) -> None:
+    """Of 2,000 answers of a megabyte only a few are made before the caller reads: `answered` counts them."""
+    given = serving(BIG, access_log=True)
+    with served(given, loop=loop) as (port, _):
+        with dialled(port) as caller:
+            caller.sendall(get() * 2_000)
+            made = settled(given)
+            assert 1 <= made < 40
+            first = caller.recv(1 << 16)
+            assert first.startswith(b"HTTP/1.1 200 OK\r\n")
+        with dialled(port) as other:
+            other.sendall(get("/proxy/health", "Connection: close"))
+            assert parse_answer(read_all(other))[0] == 200
+        assert settled(given) < made + 40
+
+
+def settled(given: Serving) -> int:
+    """Return how many answers were made, when no more are being made."""
+    before, same = -1, 0
+    pause = threading.Event()
+    while same < 5:
+        pause.wait(0.02)
+        now = len(given.log.lines)
+        same = same + 1 if now == before and now else 0
+        before = now
+    return before
+
+
+def test_a_caller_that_does_not_read_is_cut_off(loop: str) -> None:
+    """The connection is reset after the write timeout, and counted."""
+    given = serving(BIG)
+    with (
+        served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server),
+        dialled(port) as caller,
+    ):
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.sendall(get() * 20)
+        wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)
+        wait_until(lambda: not server.server_state.connections)
+
+
+def wait_until(condition: Any, seconds: float = 15.0) -> None:
+    """Return when the condition holds."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come about")
+
+
+def test_a_refusal_reaches_who_is_still_sending(loop: str) -> None:
+    """The answer to a body over the limit is read, although bytes of the body are on their way."""
+    with served(serving(), loop=loop) as (port, _), dialled(port) as caller:
+        caller.sendall(head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked"))
+        with contextlib.suppress(OSError):
+            for _ in range(40):
+                caller.sendall(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
+        caller.shutdown(socket.SHUT_WR)
+        assert parse_answer(read_all(caller))[0] == 413
+
+
+def test_tls(loop: str, tmp_path: Any) -> None:
+    """uvicorn's TLS settings hold: requests in one go, in many records, pipelined, with an end."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    chain.write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
+    key.write_bytes(certificate.private_key_pem.bytes())
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with (
+        served(serving(BIG), loop=loop, ssl_certfile=str(chain), ssl_keyfile=str(key)) as (port, _),
+        dialled(port) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as caller,
+    ):
+        for byte in HEALTH:
+            caller.send(bytes([byte]))
+        caller.sendall(get() * 20 + get("/proxy/health", "Connection: close"))
+        answers = parse_answers(read_all(caller), ["GET"] * 22)
+    assert [status for status, _, _ in answers] == [200] * 22 and len(answers[1][2]) > 1_000_000
+
+
+def test_the_end_of_a_server(loop: str) -> None:
+    """Connections at rest are closed, an answer that is being made is given, and then the server ends."""
+    given = serving(slow=True)
+    with served(given, loop=loop) as (port, server), dialled(port) as resting, dialled(port) as busy:
+        resting.sendall(HEALTH)
+        assert resting.recv(4096).startswith(b"HTTP/1.1 200")
+        busy.sendall(get())
+        wait_until(lambda: given.waiting == 1)
+        server.should_exit = True
+        assert read_all(resting) == b""
+        assert given.gate is not None
+        connection: Any = next(iter(server.server_state.connections))
+        connection.shared.loop.call_soon_threadsafe(given.gate.set)
+        status, fields, _, _ = parse_answer(read_all(busy))
+        assert status == 200 and ("connection", "close") in fields
+    assert server.server_state.total_requests in (0, 1, 2)
+
+
+def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
+    """After the grace period the pending answer is cancelled, and its connection closes."""
+    given = serving(slow=True)
+    with served(given, loop=loop, timeout_graceful_shutdown=1) as (port, server), dialled(port) as caller:
+        caller.sendall(get())
+        wait_until(lambda: given.waiting == 1)
+        server.should_exit = True
+        with contextlib.suppress(ConnectionResetError):
+            assert read_all(caller) == b""
+
+
+def test_the_event_loop_is_free_between_turns(loop: str) -> None:
+    """A caller who pipelines does not keep the others waiting for all of its answers: a turn of the loop makes only a few."""
+    given, made = serving(access_log=True), [0]
+    with served(given, loop=loop) as (port, server), dialled(port) as greedy:
+        wait_until(lambda: bool(server.server_state.connections))
+        connection: Any = next(iter(server.server_state.connections))
+        turning = connection.shared.loop
+
+        def each_turn() -> None:
+            made.append(len(given.log.lines))
+            if made[-1] < 500:
+                turning.call_soon(each_turn)
+
+        turning.call_soon_threadsafe(each_turn)
+        greedy.sendall(get() * 500)
+        greedy.shutdown(socket.SHUT_WR)
+        assert [status for status, _, _ in parse_answers(read_all(greedy), ["GET"] * 500)] == [200] * 500
+        wait_until(lambda: made[-1] == 500)
+    assert max(after - before for before, after in pairwise(made)) < 50
+
+
+def test_asyncio_is_there() -> None:
+    """The standard library's loop takes the front as any protocol: it need not inherit from asyncio's."""
+    connection = asyncio.run(made())
+    assert not isinstance(connection, asyncio.BaseProtocol)
+
+
+async def made() -> object:
+    """Return a connection."""
+    from support.frontkit import dial
+
+    return dial(serving()).connection
+
+
+@asynchronous
+async def test_connections_of_one_server_share_a_state() -> None:
+    """Connections of one server share their state; those of another server do not. Each connection asks for the contract."""
+    given = [serving().service, serving().service]
+    make = ConnectionFactory(lambda: given[0], ConnectionLimits())
+    state = State()
+    first, second = make(None, state, {}), make(config=None, server_state=state, app_state={}, _loop=None)
+    given.reverse()
+    third = make(None, State(), {})
+    assert first.shared is second.shared and first.parser.names is second.parser.names
+    assert third.shared is not first.shared and third.parser.names is not first.parser.names
+    assert first.contract is second.contract is given[1] and third.contract is given[0]
+
+
+@asynchronous
+async def test_the_number_of_answers() -> None:
+    """It counts the answers on all connections of the server, from 0 on."""
+    given = serving().service
+    make = ConnectionFactory(lambda: given, ConnectionLimits())
+    assert make.answered == 0
+    connection = make(None, State(), {})
+    connection.shared.answered += 2
+    assert make.answered == 2
+
+
+@asynchronous
+async def test_draining() -> None:
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
+    given = serving().service
+    make = ConnectionFactory(lambda: given, ConnectionLimits())
+    state = State()
+    there = make(None, state, {})
+    make.drain()
+    come, other = make(None, state, {}), make(None, State(), {})
+    assert there.shared.draining and come.shared.draining and other.shared.draining
+    assert not (there.shared.times.stopping or other.shared.times.stopping)
+
+
+@asynchronous
+async def test_draining_before_the_first_connection() -> None:
+    """It holds for those that come."""
+    given = serving().service
+    make = ConnectionFactory(lambda: given, ConnectionLimits())
+    make.drain()
+    assert make(None, State(), {}).shared.draining

@@ -1,6 +1,8 @@
 """Unusual heads: the end of a request is unambiguous, or the request is refused (RFC 9112, 6 and 11.2).
 
 If two programs disagree, the end of one caller's body becomes the beginning of another caller's request.
+
+Targets of requests in their odd forms.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
+from flagsvc.http.server.request_parser import origin_form
 from flagsvc.testing import RecordingLog, turns
 from support.aio import asynchronous
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
@@ -176,3 +179,23 @@ async def test_nothing_that_is_sent_becomes_a_header(data: bytes, settings: dict
     assert all("cookie" not in name.lower() for name, _ in fields)
     assert all("\r" not in value and "\n" not in value and "\x0b" not in value for _, value in fields)
     assert all("cookie" not in value.lower() for _, value in fields)
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        (b"http://proxy/a/b?c=d", b"/a/b?c=d"),
+        (b"https://user:word@proxy:8443/a", b"/a"),
+        (b"http://proxy", b"/"),
+        (b"http://proxy?c=d", b"/?c=d"),
+        (b"/a?b#c", b"/a?b"),
+        (b"//a/b", b"//a/b"),
+        (b"*", b"*"),
+        (b"proxy:443", None),
+        (b"http:///a", None),
+        (b"a", None),
+    ],
+)
+def test_forms(target: bytes, wanted: bytes | None) -> None:
+    """A target becomes a path and perhaps a query. A text without a path that is not an address either is invalid."""
+    assert origin_form(target) == wanted

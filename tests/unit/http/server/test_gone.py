@@ -14,7 +14,7 @@ from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.frontkit import Serving, dial, get, open_connections, serving
 from support.waiting import wait_until
-from unit.http.server.test_served import dialled, loop, served
+from unit.http.server.test_end import dialled, loop, served
 
 __all__ = ["loop"]
 

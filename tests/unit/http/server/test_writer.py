@@ -1,14 +1,32 @@
-"""When answers are written: those of one turn of the loop together, and never out of order."""
+"""When answers are written: those of one turn of the loop together, and never out of order.
+
+The memory of all connections is limited. The largest ones are closed, others continue, and one network has half.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from flagsvc.http.reached_limits import MEMORY
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server.shared import SMALL
 from flagsvc.http.server.writer import MAX_ANSWERS, MAX_BYTES
-from support.aio import asynchronous
-from support.frontkit import KEYED, Serving, get, head, open_connections, parse_answers, serving
+from flagsvc.testing import turns
+from support.aio import asynchronous, until
+from support.frontkit import (
+    KEYED,
+    ConnectionWithTransport,
+    Serving,
+    get,
+    head,
+    open_connections,
+    parse_answer,
+    parse_answers,
+    serving,
+)
 
 HEALTH = get("/proxy/health")
 MIDDLING = {
@@ -126,3 +144,164 @@ async def test_callers_who_are_gone_do_not_disturb_others() -> None:
     await asyncio.sleep(0)
     assert aborted.aborted
     assert callers.statuses() == [[], [], [], [200]] and other.writes == 1
+
+
+LIMITS = ConnectionLimits(memory=100_000)
+HALF_A_HEAD = head("GET /proxy HTTP/1.1", KEYED, "X-Long: " + "x" * 9_000)[:-4]
+HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 20000") + b"{" + b" " * 9_000
+
+
+def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[ConnectionWithTransport]:
+    """Return connections to one server, each from a network of its own."""
+    lines = open_connections(given, number, limits, quiet=True)
+    for at, line in enumerate(lines):
+        line.connection.parser.peer = f"198.51.100.{at}"
+    return lines
+
+
+def held(line: ConnectionWithTransport) -> int:
+    """Return the charged bytes of all connections."""
+    return int(line.connection.shared.budget.total)
+
+
+def gone(lines: list[ConnectionWithTransport]) -> list[int]:
+    """Return which connections were ended."""
+    return [at for at, line in enumerate(lines) if line.transport.over]
+
+
+@asynchronous
+@pytest.mark.parametrize("begun", [HALF_A_HEAD, HALF_A_BODY], ids=["heads", "bodies"])
+async def test_many_unfinished_requests(begun: bytes) -> None:
+    """The sum stays within the limit. Closed connections get a 503 with Retry-After. A complete request is answered."""
+    given = serving()
+    lines = from_networks(given, 40)
+    for line in lines:
+        line.send(begun)
+        assert held(line) <= LIMITS.memory
+    assert len(gone(lines)) >= 20
+    status, fields, body, _ = parse_answer(bytes(lines[gone(lines)[0]].transport.data))
+    assert (status, dict(fields)["retry-after"], dict(fields)["connection"]) == (503, "1", "close")
+    assert b"under way" in body
+    left = next(line for line in lines if not line.transport.over)
+    left.connection.shared.writer.flush()
+    others = from_networks(given, 1)
+    assert others[0].send(get()).answers() == [200]
+    assert given.service.reached.counts[MEMORY] == len(gone(lines))
+
+
+@asynchronous
+async def test_who_holds_most_is_let_go() -> None:
+    """Small requests that wait for their end are not touched by the one that grows beyond all others."""
+    given = serving(body_limit=1_000_000)
+    lines = from_networks(given, 5, replace(LIMITS, memory=60_000))
+    for line in lines[1:]:
+        line.send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 4000") + b"{" + b" " * 2_500)
+    lines[0].send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 200000") + b"{" + b" " * 40_000)
+    assert gone(lines) == [0]
+    for line in lines[1:]:
+        line.send(b" " * 1_498 + b"}")
+        assert line.answers("POST") == [200]
+    assert held(lines[1]) == 0
+
+
+@asynchronous
+async def test_one_network_has_half() -> None:
+    """Many connections from one network leave room for the others; a balancer that speaks for many callers may use all."""
+    given = serving()
+    lines = from_networks(given, 31)
+    for line in lines[:30]:
+        line.connection.parser.peer = "203.0.113.7"
+    lines[30].send(HALF_A_BODY)
+    for line in lines[:30]:
+        line.send(HALF_A_HEAD)
+        assert held(line) <= LIMITS.memory // 2 + 10_000
+    assert not lines[30].transport.over
+
+    trusting = serving(trust_proxy=("loopback",))
+    balanced = from_networks(trusting, 9)
+    for line in balanced:
+        line.connection.parser.peer = "127.0.0.1"
+        line.send(HALF_A_HEAD)
+    assert gone(balanced) == []
+
+
+@asynchronous
+async def test_what_is_given_back() -> None:
+    """Complete requests, lost connections and closed connections are no longer charged."""
+    given = serving()
+    lines = from_networks(given, 3)
+    for line in lines:
+        line.send(HALF_A_HEAD)
+    assert held(lines[0]) > 3 * SMALL
+    lines[0].send(b"\r\n\r\n")
+    lines[1].lose()
+    lines[2].send(b"\0")
+    lines[2].lose()
+    budget = lines[0].connection.shared.budget
+    assert (held(lines[0]), len(budget.holders), budget.networks) == (0, 0, {})
+
+
+@asynchronous
+async def test_answers_that_are_not_taken() -> None:
+    """They count as well: of connections that read nothing, those that hold most are cut."""
+    document = {
+        "version": 2,
+        "features": [
+            {"name": f"flag-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(300)
+        ],
+    }
+    given = serving(document)
+    lines = open_connections(given, 12, LIMITS, takes=1_000, quiet=True)
+    for at, line in enumerate(lines):
+        line.connection.parser.peer = f"198.51.100.{at}"
+        line.send(get())
+        assert held(line) <= LIMITS.memory
+    assert gone(lines)
+    left = [line for line in lines if not line.transport.over]
+    for line in left:
+        line.transport.take()
+    assert held(left[0]) == 0 and left[0].answers() == [200]
+
+
+def waiting_post(size: int) -> bytes:
+    """Return a complete request with a body of this size."""
+    body = b"{" + b" " * (size - 2) + b"}"
+    fields = (KEYED, "Content-Type: application/json", f"Content-Length: {size}")
+    return head("POST /proxy HTTP/1.1", *fields) + body
+
+
+@asynchronous
+async def test_requests_that_wait_for_their_answers() -> None:
+    """Their bodies are held as long as the answers are being made, so they count that long. Those that hold most are ended."""
+    given = serving(slow=True, body_limit=50_000)
+    assert given.gate is not None
+    lines = from_networks(given, 21)
+    small = lines.pop()
+    small.send(waiting_post(3_000))
+    for line in lines:
+        line.send(waiting_post(9_000))
+        assert SMALL < held(line) <= LIMITS.memory
+    await turns()
+    assert given.waiting == 21 and len(gone(lines)) >= 10 and not small.transport.over
+    for at in gone(lines):
+        lines[at].lose()
+    await turns()
+    assert given.left == len(gone(lines)), "what is ended is not made any more"
+    given.gate.set()
+    await until(lambda: all(line.transport.answered() for line in [*lines, small] if not line.transport.over))
+    assert held(small) == 0 and small.answers("POST") == [200]
+
+
+@asynchronous
+async def test_a_large_head_that_waits() -> None:
+    """It counts until its answer is written; the next request of the connection begins at nothing."""
+    given = serving(slow=True)
+    assert given.gate is not None
+    [line] = from_networks(given, 1)
+    line.send(get("/proxy", "X-Long: " + "x" * 9_000))
+    assert 9_000 < held(line) < 10_000
+    given.gate.set()
+    await until(line.transport.answered)
+    assert held(line) == 0
+    line.send(get())
+    assert held(line) == 0

@@ -40,15 +40,6 @@ def test_no_session_where_none_counts() -> None:
     assert serving.snapshot.contexts[0].session_id is None
 
 
-def test_a_named_lookup_gets_no_session() -> None:
-    """Session stickiness is off there."""
-    serving = Serving()
-    body = json.dumps({"toggles": ["a", "b"]}).encode()
-    serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
-    assert serving.snapshot.contexts[0].session_id is None
-    assert counts_of(serving.usage.peek()) == {"a": (1, 0, {}), "b": (0, 1, {})}
-
-
 @pytest.mark.parametrize(
     ("noted", "timed", "random"),
     [
@@ -182,13 +173,6 @@ def test_faults_are_told_without_custom_strategies() -> None:
     serving.ask(b"GET", b"/proxy")
     assert [line.fields["toggle"] for line in serving.log.lines] == ["a"]
     assert serving.snapshot.memory.faults == []
-
-
-def test_the_option_environment_wins() -> None:
-    """The option `environment` replaces the environment that the caller sends."""
-    serving = Serving(environment="prod")
-    serving.ask(b"GET", b"/proxy", b"environment=dev")
-    assert serving.snapshot.contexts[0].environment == "prod"
 
 
 @pytest.mark.parametrize("given", [5, "5"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeyCheck, KeySet
 from flagsvc.http.messages import HttpError
-from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
+from flagsvc.http.reached_limits import KEY_RATE
 from flagsvc.http.token_buckets import network_of
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -73,25 +73,6 @@ def test_keys() -> None:
     assert [ask(limits, b"wrong"), ask(limits, None)] == [(401, "", 0)] * 2
     assert limits.keys is not None and len(limits.keys.young) == 2
     assert {len(name) for name in limits.keys.young} == {32}, "the keys themselves are not kept"
-
-
-def test_addresses() -> None:
-    """Each address has its own rate, which wrong keys use up too: they cannot be guessed faster."""
-    limits = rates(rate_limit_address=1, rate_limit_burst=2)
-    assert [ask(limits), ask(limits, b"wrong")] == [None, (401, "", 0)]
-    assert ask(limits, b"wrong") == ask(limits) == (429, ADDRESS_RATE, 1)
-    assert ask(limits, peer="192.0.2.2") is None
-
-
-def test_addresses_are_those_of_trust_proxy() -> None:
-    """A trusted forwarder does not count as the caller, and a caller cannot choose another bucket by its headers."""
-    limits = rates(rate_limit_address=1, trust_proxy=("192.0.2.1",))
-    assert ask(limits, forwarded=b"198.51.100.1") is None
-    assert ask(limits, forwarded=b"198.51.100.2") is None
-    assert ask(limits, forwarded=b"203.0.113.9, 198.51.100.1") == (429, ADDRESS_RATE, 1)
-    untrusted = rates(rate_limit_address=1)
-    assert ask(untrusted, forwarded=b"198.51.100.1") is None
-    assert ask(untrusted, forwarded=b"198.51.100.2") == (429, ADDRESS_RATE, 1)
 
 
 def test_without_an_address() -> None:

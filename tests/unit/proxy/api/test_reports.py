@@ -14,7 +14,6 @@ from flagsvc.http.reports import (
     CLIENT_METRICS,
     CLIENT_REGISTRATION,
     MAX_COUNT,
-    MAX_TIME_MS,
     REGISTRATION,
     ReportedMetrics,
     ReportedUsage,
@@ -78,34 +77,10 @@ def test_what_is_counted() -> None:
     assert read_metrics(report) == ReportedMetrics(counted, 0)
 
 
-@pytest.mark.parametrize(
-    ("entry", "read_as"),
-    [
-        (None, None),
-        ([], None),
-        ({"yes": -1}, None),
-        ({"yes": "many"}, None),
-        ({"no": MAX_COUNT + 1}, None),
-        ({"yes": 1, "variants": {"blue": -1, "red": 2}}, ReportedUsage("t", 1, 0, {"red": 2})),
-    ],
-)
-def test_an_entry_that_cannot_be_read_costs_only_itself(entry: object, read_as: ReportedUsage | None) -> None:
-    """The entries beside it count, and so do the other variants of a toggle. What is left out is counted."""
-    found = read_metrics(metrics(t=entry, u={"yes": 4}))
-    beside = ReportedUsage("u", 4, 0, {})
-    assert found == ReportedMetrics([beside] if read_as is None else [read_as, beside], 1)
-
-
 @pytest.mark.parametrize("bucket", [None, False, "", 0])
 def test_a_report_may_have_no_bucket(bucket: object) -> None:
     """SDKs send null if they have only impact metrics."""
     assert read_metrics(metrics() | {"bucket": bucket}) == read_metrics({"appName": "a"}) == ReportedMetrics([], 0)
-
-
-@pytest.mark.parametrize("moment", [1_767_225_600, 1_767_225_600_000, "1767225600000", "2026-01-01T00:00:00", " ", 5.0])
-def test_times_in_every_form(moment: object) -> None:
-    """Times are date-times, or numbers since the epoch, also as texts."""
-    assert read_metrics(metrics() | {"bucket": {"start": moment, "stop": moment, "toggles": {}}}).malformed == 0
 
 
 def test_a_bulk_report_loses_only_what_cannot_be_read() -> None:
@@ -117,51 +92,6 @@ def test_a_bulk_report_loses_only_what_cannot_be_read() -> None:
     assert body["metrics"][1]["yes"] == 2
     assert count_malformed(body["applications"]) == 2
     assert count_malformed(body["metrics"]) == 1
-
-
-REFUSED: list[tuple[Any, str, str]] = [
-    ([], "/body", "must be object"),
-    ({}, "/body", "must have required property 'appName'"),
-    ({**metrics(), "appName": []}, "/body/appName", "must be string"),
-    ({**metrics(), "bucket": []}, "/body/bucket", "must be object"),
-    ({**metrics(), "bucket": {}}, "/body/bucket", "must have required property 'start'"),
-    ({**metrics(), "bucket": {**TIMES, "toggles": []}}, "/body/bucket/toggles", "must be object"),
-    ({**metrics(), "bucket": {**TIMES, "stop": "soon"}}, "/body/bucket", "must have required property 'toggles'"),
-    (
-        {**metrics(), "bucket": {**TIMES, "stop": "soon", "toggles": {}}},
-        "/body/bucket/stop",
-        'must match format "date-time"',
-    ),
-    (
-        {**metrics(), "bucket": {**TIMES, "stop": MAX_TIME_MS + 1, "toggles": {}}},
-        "/body/bucket/stop",
-        'must match format "date-time"',
-    ),
-]
-
-
-@pytest.mark.parametrize(("body", "pointer", "rule"), REFUSED)
-def test_the_first_problem_of_a_report_is_told(body: Any, pointer: str, rule: str) -> None:
-    """Missing properties are reported first, in the order of the rows."""
-    with pytest.raises(HttpError) as caught:
-        read_metrics(body)
-    assert (caught.value.status, caught.value.problems) == (400, [(pointer, rule)])
-
-
-@pytest.mark.parametrize(
-    ("change", "pointer", "rule"),
-    [
-        ({"interval": "x"}, "/body/interval", "must be number"),
-        ({"started": "soon"}, "/body/started", 'must match format "date-time"'),
-        ({"started": True}, "/body/started", 'must match format "date-time"'),
-        ({"strategies": "a"}, "/body/strategies", "must be array"),
-    ],
-)
-def test_the_first_problem_of_a_registration_is_told(change: dict[str, Any], pointer: str, rule: str) -> None:
-    """Required properties are checked first."""
-    with pytest.raises(HttpError) as caught:
-        read(REGISTRATION, REGISTERED | change)
-    assert caught.value.problems == [(pointer, rule)]
 
 
 def test_what_is_not_looked_at() -> None:

@@ -1,12 +1,17 @@
-"""The table of routes."""
+"""The table of routes.
+
+A row of the routes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from flagsvc.proxy.api.dialects.proxy import ALL
 from flagsvc.proxy.api.operations import ADMIN, DOCS
-from flagsvc.proxy.api.route import Auth, Limit
+from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES, answers_of
 from flagsvc.proxy.api.settings import ServiceSettings
 
@@ -79,3 +84,25 @@ def test_what_operators_are_answered_at_an_address_of_their_own() -> None:
     assert [row.path for row in ROUTES if row.on(SETTINGS) and not row.on(apart)] == [
         "/proxy/internal-backstage/prometheus"
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "on", "known"),
+    [
+        (404, "enable_oas", False, False),
+        (501, "enable_oas", False, True),
+        (404, "without_admin_address", True, True),
+        (501, "without_admin_address", True, True),
+    ],
+)
+def test_a_route_that_is_switched_off(status: int, field: str, on: bool, known: bool) -> None:
+    """It is as unknown as any other path, or it is known and says how to switch it on."""
+    row = ProxyRoute(path="/a", handler="a", summary="a", condition=Condition(field, status, "hint"))
+    assert (row.on(SETTINGS), row.is_known(SETTINGS)) == (on, known)
+
+
+def test_a_route_without_a_condition_is_on() -> None:
+    """Only a condition switches a route off."""
+    row = ProxyRoute(path="/a", handler="a", summary="a")
+    assert row.on(SETTINGS)
+    assert row.is_known(SETTINGS)

@@ -1,8 +1,13 @@
-"""The two functions a transport calls."""
+"""The two functions a transport calls.
+
+The options that the service uses.
+Putting the contract together from the rows.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable
 
 import pytest
@@ -10,6 +15,8 @@ import pytest
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
+from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.settings import ServiceSettings
 from support.serving import EMPTY, Serving, request
 
 
@@ -164,3 +171,56 @@ def test_a_huge_body_that_nobody_reads_ends_the_connection(
     """A smaller one is discarded by the transport, so that its sender gets to see the answer and may go on."""
     answer = Serving().ask(method, path, headers=[(b"content-length", length)], body=b"{}")
     assert answer.close is close
+
+
+def test_only_the_keys_must_be_given() -> None:
+    """Everything else has the specification's default."""
+    settings = ServiceSettings(client_keys=("k",))
+    assert settings.client_keys_header_name == "authorization"
+    assert (settings.cors_origin, settings.cors_max_age, settings.cors_options_success_status) == ("*", 172_800, 204)
+    assert (settings.body_limit, settings.metrics_body_limit) == (102_400, 1_048_576)
+    assert (settings.header_limit, settings.query_limit) == (16_384, 16_384)
+
+
+def test_secrets_are_not_shown() -> None:
+    """The repr contains no keys and no tokens, but the other options."""
+    shown = repr(ServiceSettings(client_keys=("the-key",), server_tokens=("the-token",), base_path="/base"))
+    assert "the-" not in shown and "/base" in shown
+
+
+def test_settings_do_not_change() -> None:
+    """A service decides from them once."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ServiceSettings(client_keys=("k",)).base_path = "/x"  # type: ignore[misc]
+
+
+def test_every_row_has_its_endpoint() -> None:
+    """With everything switched on, every row is an endpoint, and a GET row also has HEAD."""
+    resources = Serving(enable_oas=True, enable_all_endpoint=True, base_path="/Base").service.resources
+    for row in ROUTES:
+        for place in row.places("/Base"):
+            endpoints = resources[place.encode()].endpoints
+            assert row.method.encode() in endpoints
+            assert (b"HEAD" in endpoints) == any(each.path == row.path and each.method == "GET" for each in ROUTES)
+
+
+def test_paths_are_there_in_lower_case_too() -> None:
+    """A path is also found in lower case, for a base path in another case."""
+    resources = Serving(base_path="/Base").service.resources
+    assert resources[b"/base/proxy"] is resources[b"/Base/proxy"]
+
+
+def test_labels_have_no_base_path_and_no_duplicates() -> None:
+    """Each counter belongs to one method of one template."""
+    resources = Serving(base_path="/base").service.resources
+    status_counts = {id(each.counts): each.counts for found in resources.values() for each in found.endpoints.values()}
+    labels = [(counts.method, counts.route) for counts in status_counts.values()]
+    assert len(labels) == len(set(labels))
+    assert ("GET", "/proxy") in labels
+
+
+def test_allow_lists_what_a_resource_takes() -> None:
+    """`Allow` has the methods of the resource and OPTIONS."""
+    resources = Serving().service.resources
+    assert resources[b"/proxy"].allow == b"GET, HEAD, POST, OPTIONS"
+    assert resources[b"/proxy/client/register"].allow == b"POST, OPTIONS"

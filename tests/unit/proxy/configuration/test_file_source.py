@@ -1,18 +1,25 @@
-"""Documents from a file."""
+"""Documents from a file.
+
+The features endpoint as a source, and a change of its token.
+
+`file:` URLs and the places to store at.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
-from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.configuration import Holder, Poller
-from flagsvc.proxy.configuration.sources import FileSource
+from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.proxy.configuration import Holder, Poller, file_path, is_file_url
+from flagsvc.proxy.configuration.sources import FileSource, HttpSource
 from flagsvc.proxy.configuration.sources.file import signature
-from flagsvc.proxy.configuration.stores import DocumentStorage, NoStore
-from flagsvc.testing import FakeClock, RecordingLog
+from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore, NoStore, storage_at
+from flagsvc.proxy.upstream import Fetched
+from flagsvc.testing import FakeClock, RecordingLog, RecordingUpstream, turns
 from support.aio import asynchronous, until
 from support.polling import PREPARE, document
 
@@ -136,3 +143,135 @@ async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
     assert served == [["one"], ["one"], ["two"], ["three"]]
     assert log.at("warn") == ["the configuration could not be fetched"]
     assert "the configuration is fetched again" in log.at("info")
+
+
+class Api(RecordingUpstream):
+    """Notes the ETags it is asked with; `gate` holds its answers back while it is closed, `away` has it fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.etags: list[str | None] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.away = False
+
+    async def get_features(self, etag: str | None) -> Fetched:
+        """Answer."""
+        self.etags.append(etag)
+        await self.gate.wait()
+        if self.away:
+            raise UpstreamError("network", "away")
+        return Fetched(b"{}", '"one"')
+
+
+@asynchronous
+async def test_without_a_change() -> None:
+    """It is asked with the ETag it is given, and there is no news."""
+    api = Api()
+    source = HttpSource(api)
+    assert source.pace is None
+    news = asyncio.ensure_future(source.news())
+    assert (await source.fetch('"one"')).body == b"{}"
+    await turns()
+    assert api.etags == ['"one"'] and not news.done()
+    news.cancel()
+
+
+@asynchronous
+async def test_a_change() -> None:
+    """It is news at once, also to who asks later; until an answer is there no ETag is sent, which may be another document's."""
+    api = Api()
+    source = HttpSource(api)
+    news = asyncio.ensure_future(source.news())
+    await turns()
+    source.renew()
+    await news
+    await source.news()
+    api.away = True
+    with pytest.raises(UpstreamError):
+        await source.fetch('"one"')
+    api.away = False
+    for _ in range(2):
+        await source.fetch('"one"')
+    assert api.etags == [None, None, '"one"']
+    late = asyncio.ensure_future(source.news())
+    await turns()
+    assert not late.done(), "the fetch has brought it"
+    late.cancel()
+
+
+@asynchronous
+async def test_being_told_to_ask_again() -> None:
+    """A request for a new poll is news at once, also during a poll. The last document stays valid, so its ETag is sent."""
+    api = Api()
+    source = HttpSource(api)
+    source.poll_now()
+    await source.news()
+    api.gate.clear()
+    fetching = asyncio.ensure_future(source.fetch('"one"'))
+    await turns()
+    source.poll_now()
+    api.gate.set()
+    await fetching
+    await source.news()
+    await source.fetch('"one"')
+    assert api.etags == ['"one"', '"one"']
+    late = asyncio.ensure_future(source.news())
+    await turns()
+    assert not late.done()
+    late.cancel()
+
+
+@asynchronous
+async def test_a_change_while_it_is_asked() -> None:
+    """An answer to the former token says nothing about the new one."""
+    api = Api()
+    source = HttpSource(api)
+    api.gate.clear()
+    fetching = asyncio.ensure_future(source.fetch('"one"'))
+    await turns()
+    source.renew()
+    api.gate.set()
+    await fetching
+    await source.news()
+    await source.fetch('"one"')
+    assert api.etags == ['"one"', None]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("file:///etc/flags.json", "/etc/flags.json"),
+        ("FILE:///etc/flags.json", "/etc/flags.json"),
+        ("file://localhost/etc/flags.json", "/etc/flags.json"),
+        ("file:/etc/flags.json", "/etc/flags.json"),
+        ("file:flags.json", "flags.json"),
+        ("file:///a%20b/%C3%BC", "/a b/ü"),
+    ],
+)
+def test_a_file_url_names_a_path(url: str, path: str) -> None:
+    """A file URL may have an empty host, an absolute or relative path, and percent escapes."""
+    assert is_file_url(url) and file_path(url) == Path(path)
+
+
+@pytest.mark.parametrize("url", ["file://other.example/etc/flags.json", "file:", "file://"])
+def test_a_file_url_of_another_machine_or_of_nothing_is_refused(url: str) -> None:
+    """The message says what to write."""
+    with pytest.raises(ConfigurationError, match="file:///folder/name"):
+        file_path(url)
+
+
+def test_other_urls_are_no_file_urls() -> None:
+    """These go to the network."""
+    assert not any(is_file_url(url) for url in ("http://x/file:", "files:///x", "/etc/flags.json", ""))
+
+
+def test_places_to_store_at(tmp_path: Path) -> None:
+    """`none`, a folder, and nothing else."""
+    assert isinstance(storage_at("none"), NoStore) and isinstance(storage_at("None"), NoStore)
+    store = storage_at(tmp_path.as_uri())
+    assert isinstance(store, FileStore)
+    store.set("k", b"x")
+    assert list(tmp_path.iterdir())
+    with pytest.raises(ConfigurationError, match="redis"):
+        storage_at("redis://x")

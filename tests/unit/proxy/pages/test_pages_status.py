@@ -1,14 +1,36 @@
-"""The page of the status: every state in words, when, why, and what was left out."""
+"""The page of the status: every state in words, when, why, and what was left out.
+
+The page of the options: what `flagsvc config` prints, with secrets masked.
+The event stream of the proxy: each second, and when an environment serves or knows something else.
+Traffic and Changes: counts are told, reading stops without a page, and each revision names the flags that it changed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from flagsvc.http.parts import PartsResponse
+from flagsvc.http.reached_limits import LIMITS
+from flagsvc.pages.live import MAX_OF_ONE, MAX_STREAMS
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
+from flagsvc.proxy.configuration.change_log import KEPT, NAMED
+from flagsvc.proxy.pages import rows
+from flagsvc.proxy.pages.recorder import SECONDS, Recorder
 from flagsvc.proxy.pages.status import OBJECTIONS, STATES
-from support.aio import asynchronous
-from support.desk_scene import DeskScene
+from flagsvc.proxy.pages.traffic import WHY
+from flagsvc.settings.load import accepted, resolve
+from flagsvc.settings.render import as_json
+from flagsvc.testing import FakeClock, RecordingLog
+from support.aio import asynchronous, until
+from support.desk_scene import DOCUMENT, ELSEWHERE, HOSTILE, KEY, LOCAL, DeskScene, header, serve
+from unit.pages.test_live import Caller
 
 
 @asynchronous
@@ -82,3 +104,238 @@ async def test_the_process_drains() -> None:
     desk.runtime.generations.drain()
     process = (await desk.data("/ui/status.json"))["process"]
     assert (process["ready"], process["readiness"]) == (False, "the process is about to end")
+
+
+SECRET = "a-secret-of-callers"
+GIVEN = {
+    "FLAGSVC_URL": "http://user:pass-word@flags.example/api",
+    "FLAGSVC_API_TOKEN": "token-of-upstream",
+    "FLAGSVC_PROXY_CLIENT_KEYS": SECRET,
+    "FLAGSVC_ADMIN_PAGE_KEYS": "a-key-of-pages",
+    "FLAGSVC_ADMIN_ADDRESS": LOCAL,
+}
+
+
+@asynchronous
+async def test_the_options_in_effect() -> None:
+    """Each option of the command is there, with the same source; no secret is."""
+    resolved = resolve(GIVEN, None, {"port": "3001"})
+    desk = DeskScene(resolved=resolved)
+    text = await desk.text("/ui/config.json")
+    found = {each["name"]: each for each in json.loads(text)["options"]}
+    printed = json.loads(as_json(resolved))["options"]
+    assert {name: each["source"] for name, each in found.items()} == {
+        name: each["source"] for name, each in printed.items()
+    }
+    assert (found["port"]["value"], found["port"]["source"], found["port"]["isSet"]) == ("3001", "flag --port", True)
+    page = await desk.text("/ui/config")
+    for secret in (SECRET, "token-of-upstream", "pass-word", "a-key-of-pages"):
+        assert secret not in text and secret not in page
+    assert "environment FLAGSVC_PROXY_CLIENT_KEYS" in page and "options have their defaults" in page
+
+
+@asynchronous
+async def test_options_of_environments(tmp_path: Path) -> None:
+    """Each environment has its own."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(
+        f'flagsvcUrl = "http://127.0.0.1:1/api"\nadminAddress = "{LOCAL}"\n'
+        '[environments.one]\nflagsvcApiToken = "token-of-one"\nclientKeys = ["key-of-one"]\n'
+    )
+    resolved = resolve({}, file, {})
+    accepted(resolved)
+    desk = DeskScene(resolved=resolved)
+    [part] = (await desk.data("/ui/config.json"))["environments"]
+    assert part["name"] == "one" and {each["name"] for each in part["options"] if each["isSet"]} == {
+        "flagsvcApiToken",
+        "clientKeys",
+    }
+    page = await desk.text("/ui/config")
+    assert "token-of-one" not in page and "key-of-one" not in page
+
+
+@asynchronous
+async def test_options_in_code() -> None:
+    """A program that gave its options itself is told so."""
+    assert "given in code" in await DeskScene().text("/ui/config")
+
+
+async def listen(desk: DeskScene, **more: Any) -> Caller:
+    """Open a stream."""
+    answer = await desk.ask("/ui/stream", **more)
+    assert isinstance(answer, PartsResponse), answer.status
+    caller = Caller(answer.parts)
+    answer.parts.open(caller)
+    return caller
+
+
+async def sign_in(desk: DeskScene) -> str:
+    """Open a session, and return its cookie."""
+    signed_in = await desk.ask("/ui/sign-in", "POST", {"key": KEY}, host=ELSEWHERE)
+    return (header(signed_in, "set-cookie") or "").partition(";")[0]
+
+
+@asynchronous
+async def test_seconds_and_revisions(monkeypatch: Any) -> None:
+    """Every second is told, and a revision or a state once; the events name no flag."""
+    monkeypatch.setattr(rows, "SECOND_S", 0.002)
+    desk = DeskScene()
+    caller = await listen(desk)
+    await until(lambda: caller.sent.count(b"event: second") == 3)
+    assert caller.sent.count(b"event: revision") == 1
+    document: Any = copy.deepcopy(DOCUMENT)
+    document["features"] = document["features"][:1]
+    serve(desk.only, document)
+    desk.only.holder.set_state(State.STALE)
+    await until(lambda: caller.sent.count(b"event: revision") >= 2)
+    assert b"new-checkout" not in caller.sent
+    caller.parts.lose()
+
+
+@asynchronous
+async def test_who_may_listen() -> None:
+    """The checks are those of the other pages: the Host on this machine, and a key elsewhere. HEAD opens no stream."""
+    desk = DeskScene()
+    assert (await desk.ask("/ui/stream", host="evil.example")).status == 421
+    assert (await desk.ask("/ui/stream.json")).status == 404
+    plain = await desk.ask("/ui/stream", method="HEAD")
+    assert plain.status == 200 and header(plain, "content-type") == "text/event-stream" and not plain.body
+    assert not isinstance(plain, PartsResponse)
+    elsewhere = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
+    assert (await elsewhere.ask("/ui/stream", host=ELSEWHERE)).status == 303
+    assert "data-live" not in await elsewhere.text("/ui/status", host=ELSEWHERE)
+    caller = await listen(elsewhere, host=ELSEWHERE, authorization=KEY)
+    assert 'data-live="/ui/stream"' in await elsewhere.text("/ui/status", host=ELSEWHERE, authorization=KEY)
+    caller.parts.lose()
+
+
+@asynchronous
+async def test_there_is_a_limit() -> None:
+    """Above it, the answer is a 503 with a text."""
+    desk = DeskScene()
+    callers = [await listen(desk) for _ in range(MAX_STREAMS)]
+    refused = await desk.ask("/ui/stream")
+    assert refused.status == 503 and b"256 pages are open" in refused.body
+    for each in callers:
+        each.parts.lose()
+
+
+@asynchronous
+async def test_one_session_does_not_take_all() -> None:
+    """A session and a key hold a few streams each; who has another session gets a stream."""
+    desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
+    one, other = [await sign_in(desk) for _ in range(2)]
+    callers = [await listen(desk, host=ELSEWHERE, cookie=one) for _ in range(MAX_OF_ONE)]
+    refused = await desk.ask("/ui/stream", host=ELSEWHERE, cookie=one)
+    assert refused.status == 503 and b"8 of your pages are open" in refused.body
+    callers.append(await listen(desk, host=ELSEWHERE, cookie=other))
+    forms = (KEY, f"Bearer {KEY}")
+    callers += [await listen(desk, host=ELSEWHERE, authorization=forms[at % 2]) for at in range(MAX_OF_ONE)]
+    for form in forms:
+        assert (await desk.ask("/ui/stream", host=ELSEWHERE, authorization=form)).status == 503
+    for each in callers:
+        each.parts.lose()
+
+
+@asynchronous
+async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
+    """After signing out the next second ends the stream."""
+    monkeypatch.setattr(rows, "SECOND_S", 0.002)
+    desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
+    cookie = await sign_in(desk)
+    caller = await listen(desk, host=ELSEWHERE, cookie=cookie)
+    await until(lambda: b"second" in caller.sent)
+    assert (await desk.ask("/ui/sign-out", "POST", {}, host=ELSEWHERE, cookie=cookie)).status == 303
+    await until(lambda: caller.ended)
+
+
+def features(*names: str) -> Any:
+    """Return a document with these flags."""
+    return {"features": [{"name": name, "enabled": True, "strategies": []} for name in names]}
+
+
+def test_every_limit_has_words() -> None:
+    """A new limit needs its sentence."""
+    assert set(WHY) == set(LIMITS)
+
+
+@asynchronous
+async def test_a_revision_names_the_flags_that_it_changed() -> None:
+    """Added, removed and changed flags are told, also those whose segment changed; names are escaped."""
+    desk = DeskScene()
+    document: Any = copy.deepcopy(DOCUMENT)
+    document["features"] = [each for each in document["features"] if each["name"] not in ("off", HOSTILE)]
+    document["features"].append({"name": "<b>new", "enabled": True, "strategies": []})
+    document["segments"][0]["constraints"][0]["values"] = ["us"]
+    serve(desk.only, document)
+    await until(lambda: desk.only.changes.revisions[-1].is_compared)
+    changes = (await desk.data("/ui/changes.json"))["changes"]
+    last, first = [each for each in changes if each["kind"] == "revision"]
+    assert first["first"] and last["flags"] == 5
+    assert last["added"]["names"] == ["<b>new"] and last["changed"]["names"] == ["new-checkout"]
+    assert last["removed"]["names"] == sorted([HOSTILE, "off"])
+    page = await desk.text("/ui/changes")
+    assert "&lt;b&gt;new" in page and "<b>new" not in page and "<script>alert" not in page
+    flags = {each["name"]: each["changedIn"] for each in (await desk.data("/ui/flags.json"))["flags"]}
+    assert flags["new-checkout"]["revision"] == last["revision"] and flags["everyone"]["first"]
+
+
+@asynchronous
+async def test_changes_are_bounded_and_states_are_told() -> None:
+    """The last 50 revisions stay, with at most 100 names each; a change of the state is told in words."""
+    desk = DeskScene(document=features("one"))
+    for number in range(KEPT):
+        serve(desk.only, features("one", f"flag-{number}"))
+    serve(desk.only, features(*(f"many-{each}" for each in range(2 * NAMED))))
+    desk.only.holder.set_state(State.STALE)
+    log = desk.only.changes
+    await until(lambda: log.revisions[-1].is_compared)
+    assert len(log.revisions) == KEPT and log.revisions[-1].added.count == 2 * NAMED
+    assert len(log.revisions[-1].added.first) == NAMED
+    assert "fresh → <b>stale</b>" in await desk.text("/ui/changes")
+
+
+@asynchronous
+async def test_sums_of_flags_that_are_gone_are_dropped() -> None:
+    """A flag that comes back begins at 0."""
+    desk = DeskScene(document=features("one", "two"))
+    desk.only.counters.count_all(["one", "two"], [True, True])
+    desk.only.counters.drain()
+    serve(desk.only, features("two"))
+    await until(lambda: desk.only.changes.revisions[-1].is_compared)
+    serve(desk.only, features("one", "two"))
+    counters = desk.only.counters
+    assert (counters.since_start("one"), counters.since_start("two")) == ((0, 0), (1, 0))
+
+
+@asynchronous
+async def test_the_usage_is_sorted_and_searched() -> None:
+    """The flag that was asked for most comes first."""
+    desk = DeskScene(document=features("one", "two"))
+    desk.only.counters.count_all(["one", "two", "two"], [True, False, False])
+    assert [each["name"] for each in (await desk.data("/ui/traffic.json"))["flags"]] == ["two", "one"]
+    assert [each["name"] for each in (await desk.data("/ui/traffic.json?sort=on"))["flags"]] == ["one", "two"]
+    assert (await desk.data("/ui/traffic.json?q=TW"))["flags"] == [{"name": "two", "yes": 0, "no": 2}]
+    assert "live-second" in await desk.text("/ui/traffic")
+
+
+@asynchronous
+async def test_reading_stops_without_a_page() -> None:
+    """The counters are read once a second, and a minute after the last page no more."""
+    clock, count = FakeClock(), 0
+
+    async def read() -> dict[tuple[str, ...], float]:
+        nonlocal count
+        count += 1
+        return {("flagsvc_http_requests", "/proxy", "GET", "304"): 10.0 * count}
+
+    recorder = Recorder(read, clock, RecordingLog())
+    await recorder.look()
+    assert recorder.rates() == []
+    await asyncio.sleep(0)
+    await clock.advance(1.0)
+    [rate] = recorder.rates()
+    assert rate.requests == rate.unchanged == 10.0
+    for _ in range(SECONDS + 2):
+        await clock.advance(1.0)
+    assert not recorder.is_running and recorder.rates() == [] and count <= SECONDS + 2

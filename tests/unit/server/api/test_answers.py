@@ -1,4 +1,7 @@
-"""A handler's answer becomes the same response as on the real server (import validation 1.3)."""
+"""A handler's answer becomes the same response as on the real server (import validation 1.3).
+
+A call of the flag server's API.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pytest
 from flagsvc.http.call import HEADERS, Call
 from flagsvc.http.messages import Request
 from flagsvc.server.api.answers import Answers, encode
-from flagsvc.server.api.call import ApiAnswer
+from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall
 from flagsvc.server.api.errors import bare
 
 LONG = {"text": "x" * 5000}
@@ -88,3 +91,15 @@ def test_an_error_has_its_headers() -> None:
     made = Answers().fail(head, bare(405, "no", [(b"allow", b"GET")]))
     assert (made.status, made.body) == (405, b'{"message":"no"}')
     assert (b"allow", b"GET") in made.headers()
+
+
+def test_a_caller_that_a_route_did_not_ask_for() -> None:
+    """A handler that reads the caller of another kind of route is a mistake of ours, which says so."""
+    call = object.__new__(ApiCall)
+    call.caller = ANONYMOUS
+    call.query = {}
+    with pytest.raises(LookupError, match=r"Auth\.ADMIN"):
+        _ = call.actor
+    with pytest.raises(LookupError, match=r"Auth\.CLIENT"):
+        _ = call.token
+    assert call.first_value("x") is None

@@ -1,4 +1,7 @@
-"""What the page of a strategy says before it is saved: figures, and what the state of the flag means for them."""
+"""What the page of a strategy says before it is saved: figures, and what the state of the flag means for them.
+
+The conditions of a form.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.pages.conditions import MOST_BOXES, show_rows
 from flagsvc.server.pages.strategy_form import drawn_variants
 from flagsvc.server.pages.strategy_preview import OF_FITTING, preview_of
 
@@ -87,3 +91,18 @@ def test_variants_draw_as_the_rollout() -> None:
     assert drawn_variants(strategy(variants=variants))[1:] == ("a", "userId")
     assert drawn_variants(strategy(variants=variants, parameters={}))[1:] == ("undefined", "default")
     assert drawn_variants(strategy(variants=[variants[0] | {"stickiness": "plan"}]))[1:] == ("a", "plan")
+
+
+def row(text: str) -> dict[str, Any]:
+    """Return a condition on the plan."""
+    return {"field": "plan", "operator": "IN", "text": text, "inverted": False, "insensitive": False}
+
+
+def test_boxes_are_bounded() -> None:
+    """Legal values are boxes, ticked or not; of a field with very many, all values stay in the text."""
+    few = dict.fromkeys(f"value-{number}" for number in range(MOST_BOXES))
+    (shown,) = show_rows([row("value-0\nother")], {"plan": few})
+    assert (len(shown["boxes"]), shown["text"]) == (MOST_BOXES, "other")
+    assert [each["value"] for each in shown["boxes"] if each["ticked"]] == ["value-0"]
+    (shown,) = show_rows([row("value-0\nother")], {"plan": few | {"one more": None}})
+    assert (shown["boxes"], shown["offered"], shown["text"]) == ([], [], "value-0\nother")

@@ -1,4 +1,7 @@
-"""The person of the claims: what counts, what does not and why."""
+"""The person of the claims: what counts, what does not and why.
+
+One exchange with a provider: what its failures say.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.sign_in.exchange import ProviderError, fetch
 from flagsvc.server.sign_in.id_token import LONGEST, MOST_GROUPS, OVERAGE, read_person, shorten_subject
+from support.processes import free_port
 
 PLAIN: dict[str, Any] = {"sub": "s", "email": "a@b.example", "email_verified": True, "name": "A", "groups": ["g"]}
 
@@ -60,3 +65,11 @@ def test_subjects_are_told_apart() -> None:
     found = [shorten_subject(each) for each in odd]
     assert len({*found, *plain, *map(shorten_subject, found)}) == 2 * len(odd) + len(plain)
     assert all(len(each) <= LONGEST and each.isprintable() for each in found)
+
+
+def test_a_failure_shows_no_secret_of_the_address() -> None:
+    """A discovery document may name an address with a password or a key in it. The log has the rest of the address."""
+    port = free_port()
+    with pytest.raises(ProviderError, match=f"127.0.0.1:{port}/token") as failed:
+        fetch(f"http://user:secret@127.0.0.1:{port}/token?key=secret")
+    assert "secret" not in str(failed.value)

@@ -1,4 +1,7 @@
-"""The shape of toggles in the frontend API."""
+"""The shape of toggles in the frontend API.
+
+How requests of the frontend API are read, piece by piece; `tests/wire/test_wire_frontend.py` has every row.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api.body import read_lenient_lookup
+from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.real_server_format import FrontendShape
+from flagsvc.proxy.api.dialects.real_server_format import NO_KEY, FrontendFormat, FrontendShape
+from flagsvc.proxy.api.query import read_lenient_query
 from flagsvc.settings.rows.callers import DIALECTS as NAMES
+from support.serving import attempt
 
 SHAPE = FrontendShape()
 AWKWARD = '"},"impressionData":true},{"name":"x"'
@@ -77,3 +85,87 @@ def test_a_shape_that_nobody_asks_for_costs_nothing() -> None:
     assert list(third.views) == [b"", SHAPE.name]
     assert third.enabled(Context(user_id="8"), SHAPE) == compiled(users="8").enabled(Context(user_id="8"), SHAPE)
     assert third.view(PLAIN).listed.entries and len(third.containers()) == 2 + 2 * 2 + 3 + len(third.lists.containers())
+
+
+FIELDS = ("user_id", "session_id", "app_name", "environment", "remote_address", "current_time")
+LIMITS = ContextLimits(2, 10, 2)
+FORMAT = FrontendFormat()
+TYPED = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+
+
+def known(context: Context) -> dict[str, Any]:
+    """Return the fields and properties of a context that are there."""
+    fields = {name: getattr(context, name) for name in FIELDS}
+    return {name: value for name, value in fields.items() if value is not None} | context.properties
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", {}),
+        ("userId=1&sessionId=2&appName=3&environment=4&remoteAddress=5", dict(zip(FIELDS, "12345", strict=False))),
+        ("&".join(f"{name}=1&{name}=2" for name in ("userId", "sessionId", "appName")), {}),
+        ("&".join(f"{name}=1&{name}=2" for name in ("environment", "remoteAddress")), {}),
+        ("currentTime=1970-01-01T00:00:01Z", {"current_time": 1000.0}),
+        ("currentTime=1970-01-01T00:00:01Z&currentTime=1970-01-01T00:00:02Z", {}),
+        ("currentTime=x", {}),
+        (f"currentTime=1970-01-01T00:00:01Z{' ' * 90}", {}),
+        ("userId=&userId=1", {}),
+        ("userId[]=1&a[0]=2", {"user_id": "1", "a": "2"}),
+        ("properties=x&properties[]=x&properties[a][b]=x&userId[a]=x&a[b]=x", {}),
+        ("a=1&a=2&properties[b][]=3&b=4", {"a": "1,2", "b": "3"}),
+    ],
+)
+def test_a_query(query: str, found: dict[str, Any]) -> None:
+    """What cannot be read is ignored, and a standard field that comes several times is missing."""
+    assert known(read_lenient_query(query.encode(), 100)) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "found", "toggles"),
+    [
+        ({}, {}, []),
+        ({"userId": 7, "a": True, "b": None, "c": [1], "d": {}}, {"user_id": "7", "a": "true"}, []),
+        ({"context": {"userId": ""}, "userId": "7"}, {}, []),
+        ({"context": {"properties": {"a": 1, "b": None, "c": []}, "a": 2}}, {"a": "1"}, []),
+        ({"properties": "x", "currentTime": 1000}, {"current_time": 1000.0}, []),
+        ({"currentTime": "9" * 101}, {}, []),
+        ({"toggles": ["a", "b"]}, {}, ["a", "b"]),
+        ({"toggles": ["a", 7]}, {}, []),
+        ({"toggles": "a"}, {"toggles": "a"}, []),
+    ],
+)
+def test_a_body(body: object, found: dict[str, Any], toggles: list[str]) -> None:
+    """The context is in `context` or is the body itself; what is no scalar is dropped."""
+    asked = read_lenient_lookup(body, 2, 100)
+    assert (known(asked.context), asked.toggles) == (found, toggles)
+
+
+@pytest.mark.parametrize("body", [None, {"context": []}, {"toggles": ["a", "b", "c"]}])
+def test_a_body_of_another_structure(body: object) -> None:
+    """It is a 400, and so are too many toggles."""
+    refused = attempt(read_lenient_lookup, body, 2)
+    assert isinstance(refused, HttpError) and refused.status == 400
+
+
+def test_the_limits_of_a_context_hold() -> None:
+    """Too many properties and long values are a 400 in a query and in a body."""
+    assert known(FORMAT.read_query(b"a=1&b=2", LIMITS)) == {"a": "1", "b": "2"}
+    for refused in (
+        attempt(FORMAT.read_query, b"a=1&b=2&c=3", LIMITS),
+        attempt(FORMAT.read_query, b"a=12345678901", LIMITS),
+        attempt(FORMAT.read_body, {"userId": "12345678901"}, LIMITS),
+    ):
+        assert isinstance(refused, HttpError) and refused.status == 400
+    assert FORMAT.read_body({"userId": "1"}, LIMITS).context.user_id == "1"
+
+
+def test_errors() -> None:
+    """A 401 has the real server's message, with another header if keys are there; a 400 says what is wrong where."""
+    refused = HttpError(401, "Unauthorized", [])
+    elsewhere = "This endpoint requires an API token. Please add a header `x-key` to your request with a valid token"
+    assert FORMAT.error_body(refused, "authorization") == f'{{"message":"{NO_KEY}"}}'.encode()
+    assert FORMAT.error_body(refused, "x-key") == f'{{"message":"{elsewhere}"}}'.encode()
+    assert FORMAT.error_body(HttpError(400, "m", [("/body", "wrong")]), "x-key") == (
+        b'{"message":"m","name":"BadDataError","details":[{"message":"wrong","path":"/body"}]}'
+    )

@@ -1,0 +1,92 @@
+"""What many of these tests begin with: a flag server in this process, its pages, a seeded store, an upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from flagsvc.core.clock import Clock
+    from flagsvc.server.store.store import Store
+    from support.fake_upstream import FakeUpstream
+    from support.flagservers import AppClient
+    from support.page_forms import PageClient
+    from support.provider_scene import Scene
+    from support.receivers import Receiver
+    from support.seeded_store import SeededStore
+
+# The package can only be imported when the tests run, so each fixture imports what it gives.
+
+
+@pytest.fixture
+def clock() -> Clock | None:
+    """Give the clock of `client`: none is that of the machine. A module that moves the time has its own."""
+    return None
+
+
+@pytest.fixture
+def client(database_url: str, request: pytest.FixtureRequest, clock: Clock | None) -> Iterator[AppClient]:
+    """Give a server on each kind of database, with what the module's GIVEN adds to a new database."""
+    from support.flagservers import app_client
+
+    with app_client(database_url, given=getattr(request.module, "GIVEN", None), clock=clock) as made:
+        yield made
+
+
+@pytest.fixture
+def pages(database_url: str, request: pytest.FixtureRequest) -> Iterator[PageClient]:
+    """Give the pages of a server on each kind of database, with what the module's GIVEN adds to a new database."""
+    from support.page_forms import page_client
+
+    with page_client(database_url, getattr(request.module, "GIVEN", None)) as made:
+        yield made
+
+
+@pytest.fixture
+def scene(database_url: str) -> Iterator[Scene]:
+    """Give a server with a provider of sign-ins, on each kind of database."""
+    from support.provider_scene import provider_scene
+
+    with provider_scene(database_url) as made:
+        yield made
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Give a receiver of webhooks that answers 200."""
+    from support.receivers import receiving
+
+    with receiving() as made:
+        yield made
+
+
+@pytest.fixture
+def seeded(database_url: str) -> Iterator[SeededStore]:
+    """Give the state of `SeededStore` in each kind of database."""
+    from support.seeded_store import open_seeded_store
+
+    with open_seeded_store(database_url) as made:
+        yield made
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give a new database of each kind."""
+    from flagsvc.core.clock import SystemClock
+    from flagsvc.server.store.store import open_store
+    from flagsvc.testing import RecordingLog
+
+    made = open_store(database_url, SystemClock(), RecordingLog())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """Give a flag server with two flags."""
+    from support.fake_upstream import document, fake_upstream
+
+    with fake_upstream(document("first", "second")) as made:
+        yield made

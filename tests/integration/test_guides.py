@@ -1,0 +1,196 @@
+"""The commands and programs of docs/how-to, run as a reader runs them. `pages/test_pages_browser.py` has the first day's clicks."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.extras import install_command
+from support import fake_upstream, needs, peers, processes
+from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
+from support.guides import HERE, block, blocks, run
+from support.processes import ask
+from support.waiting import wait_until
+
+PAGE = "first-day.md"
+STRATEGY = {"name": "flexibleRollout", "parameters": {"rollout": "25"}}
+
+
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    """The service sees the flag for some users, for none after the switch in the terminal, and the backup has it."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        secret = server.first_secrets(tmp_path / "flags.db").token
+        variables = {"FLAGSVC_DATABASE_URL": str(tmp_path / "flags.db")}
+        assert "/ui/sign-in#" in run(block(PAGE, "sign-in-link"), tmp_path, variables)
+        flag = "/admin/projects/default/features"  # what the page does in the browser
+        for path, body in (
+            (flag, {"name": "new-checkout"}),
+            (f"{flag}/new-checkout/environments/development/strategies", STRATEGY),
+            (f"{flag}/new-checkout/environments/development/on", {}),
+        ):
+            assert server.ask("POST", path, body, token=secret).status < 300
+        create, _, install = block(PAGE, "token create billing").partition("pip install")
+        assert install == " UnleashClient\n"
+        run(create, tmp_path, variables)
+        (tmp_path / "service.py").write_text(block(PAGE, "UnleashClient(", "python").replace(HERE, server.root))
+        service = partial(run, "python service.py\n", tmp_path, variables)
+        assert "python service.py\n" in blocks(PAGE, "sh")
+        some = service()
+        assert some.startswith("new-checkout is on for ['") and some.count("'") < 20
+        told = run(block(PAGE, "token create laptop").replace(HERE, server.root), tmp_path, variables)
+        assert "new-checkout is on for []" in told and "25 %" in told
+        assert service() == some
+        run(block(PAGE, "server backup"), tmp_path, variables)
+        assert (tmp_path / "first-day.backup").stat().st_mode & 0o777 == 0o600
+
+
+PAGE_OF_UPGRADES = "back-up-and-upgrade.md"
+POSTGRESQL = "postgresql://flags@db/flags"
+
+
+def names(server: OurFlagServer) -> list[str]:
+    """Return the flags that a service gets."""
+    answer = server.ask("GET", "/client/features", token=BACKEND_SECRET)
+    return [each["name"] for each in answer.json()["features"]]
+
+
+@pytest.mark.programs
+def test_the_commands_of_backups(tmp_path: Path, postgresql_url: str) -> None:
+    """Back up, try, restore while the server runs, go back to a former version's database, and move to PostgreSQL."""
+    variables = {"FLAGSVC_DATABASE_URL": str(tmp_path / "flags.db")}
+    with our_flag_server(folder=tmp_path) as server:
+        server.admin("/projects/default/features", {"name": "kept"})
+        run(block(PAGE_OF_UPGRADES, "# a new file"), tmp_path, variables)
+        assert "boss" in run(block(PAGE_OF_UPGRADES, "tried.db"), tmp_path, variables)
+        server.admin("/projects/default/features", {"name": "later"})
+        assert names(server) == ["kept", "later"]
+        run(block(PAGE_OF_UPGRADES, "restore flags.backup --replace"), tmp_path, variables)
+        wait_until(lambda: names(server) == ["kept"])
+        install, _, backup = block(PAGE_OF_UPGRADES, "before-upgrade.backup\n").strip().partition("\n")
+        assert install == install_command("server,cli").replace("install", "install --upgrade")
+        run(backup, tmp_path, variables)
+        run(block(PAGE_OF_UPGRADES, "flags-again.db"), tmp_path, variables)
+    run(block(PAGE_OF_UPGRADES, POSTGRESQL).replace(POSTGRESQL, postgresql_url), tmp_path, {})
+    for database in (str(tmp_path / "flags-again.db"), postgresql_url):
+        with our_flag_server(database=database, seeded=False, folder=tmp_path) as server:
+            assert names(server) == ["kept"]
+    assert len(blocks(PAGE_OF_UPGRADES, "sh")) == 6
+
+
+@pytest.mark.programs
+def test_two_servers_on_one_database(tmp_path: Path, postgresql_url: str) -> None:
+    """A change on one is on the other within a second or so, with the same entity tag; each is ready."""
+    assert block("several-servers.md", "--port 4243").count("flagsvc server --port") == 2
+    (tmp_path / "second").mkdir()
+    with (
+        our_flag_server(database=postgresql_url, folder=tmp_path) as first,
+        our_flag_server(database=postgresql_url, folder=tmp_path / "second") as second,
+    ):
+        first.admin("/projects/default/features", {"name": "shared"})
+        wait_until(lambda: names(second) == ["shared"])
+        tags = {each.ask("GET", "/client/features", token=BACKEND_SECRET).headers["etag"] for each in (first, second)}
+        assert len(tags) == 1
+
+
+PAGE_OF_SDKS = "connect-an-sdk.md"
+IN_EUROPE = {"contextName": "region", "operator": "IN", "values": ["eu"]}
+DOCUMENT = {
+    "version": 2,
+    "features": [
+        {
+            "name": "new-checkout",
+            "enabled": True,
+            "strategies": [{"name": "default", "constraints": [IN_EUROPE]}],
+            "variants": [{"name": "green", "weight": 1000}],
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[processes.Proxy]:
+    """Give our proxy with the keys that the page names."""
+    keys = {"UNLEASH_PROXY_CLIENT_KEYS": "web-app", "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": "server-token"}
+    with fake_upstream.fake_upstream(DOCUMENT) as upstream, processes.our_proxy(upstream.url, **keys) as found:
+        yield found
+
+
+def here(text: str, proxy: processes.Proxy) -> str:
+    """Return a program of the page with the address of our proxy."""
+    assert "https://flags.example.com/" in text
+    return text.replace("https://flags.example.com/", proxy.url.removesuffix("proxy"))
+
+
+@pytest.mark.parametrize("package", ["unleash-proxy-client", "unleash-client"])
+def test_javascript(package: str, proxy: processes.Proxy) -> None:
+    """The SDKs for browsers and for services print that the flag is on for the page's context."""
+    modules = Path(peers.package(package)).parent
+    with processes.scratch() as folder:
+        (folder / "node_modules").symlink_to(modules)
+        (folder / "program.mjs").write_text(here(block(PAGE_OF_SDKS, f"'{package}'", "js"), proxy))
+        with processes.running("sdk", [peers.node(), "program.mjs"], env={}, folder=folder) as program:
+            program.wait(lambda: "new-checkout: true" in program.output(), "told")
+            if package == "unleash-proxy-client":
+                program.wait(lambda: "variant: green" in program.output(), "told of the variant")
+
+
+def test_python(proxy: processes.Proxy) -> None:
+    """The Python SDK prints the same, and the program ends."""
+    with processes.scratch() as folder:
+        (folder / "program.py").write_text(here(block(PAGE_OF_SDKS, "UnleashClient", "python"), proxy))
+        with processes.running("sdk", [sys.executable, "program.py"], env={}, folder=folder) as program:
+            program.wait(lambda: "new-checkout: True" in program.output(), "told")
+            assert program.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("mark", ["-g", "toggles"])
+def test_shell(mark: str, proxy: processes.Proxy) -> None:
+    """Both commands are answered with the flag, on and with its variant."""
+    needs.program("curl")
+    command = here(block(PAGE_OF_SDKS, f"curl {mark}" if mark == "-g" else mark), proxy)
+    told = subprocess.run(["sh", "-ec", command], capture_output=True, text=True, timeout=30, check=True).stdout
+    assert '"name":"new-checkout","enabled":true,"variant":{"name":"green"' in told
+
+
+PAGE_OF_SERVERS = "run-the-flag-server.md"
+ADMIN = "user:change-me"
+
+
+def test_the_tokens_of_the_page(tmp_path: Path) -> None:
+    """A proxy that looks them up is told what they open: those of the seed, and the one that the command creates."""
+    seed = tmp_path / "flags.yaml"
+    seed.write_text(block(PAGE_OF_SERVERS, "tokens:", "yaml"))
+    with our_flag_server("--seed", str(seed), seeded=False, folder=tmp_path) as server:
+        command = block(PAGE_OF_SERVERS, "api-tokens ").replace(HERE, server.root)
+        secret = json.loads(run(command, tmp_path, {"FLAGSVC_ADMIN_TOKEN": ADMIN}))["secret"]
+        tokens = ["shop:production.change-me", "*:production.change-me", secret]
+        answer = ask(f"{server.root}/edge/validate", method="POST", body={"tokens": tokens})
+        assert [(each["type"], each["environment"], each["projects"]) for each in answer.json()["tokens"]] == [
+            ("frontend", "production", ["shop"]),
+            ("client", "production", ["*"]),
+            ("frontend", "production", ["shop"]),
+        ]
+
+
+SECRET = re.compile(r'"secret":"([^"]+)"')
+
+
+def test_the_commands_of_the_page_of_teams(tmp_path: Path) -> None:
+    """The person of the page may read, and the token of the page reads the flags of its project."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        first = server.first_secrets(tmp_path / "flags.db").token
+        commands = "".join(blocks("set-up-a-team.md", "sh")).replace(HERE, server.root)
+        person, token = SECRET.findall(run(commands, tmp_path, {"FLAGSVC_ADMIN_TOKEN": first}))
+        assert server.ask("GET", "/admin/user", token=person).json()["user"]["username"] == "ben"
+        feature = {"name": "shop-new-checkout"}
+        made = server.ask("POST", "/admin/projects/shop/features", feature, token=first)
+        assert made.status == 201, made.body
+        features = json.loads(server.ask("GET", "/client/features", token=token).body)["features"]
+        assert [each["name"] for each in features] == ["shop-new-checkout"]
