@@ -276,7 +276,7 @@ def assert_serves(env: Mapping[str, str]) -> None:
         sent = Sent(method, options.proxy_base_path.encode() + path, headers=origin)
         response = service.admit(Request(method.encode(), sent.path, b"", list(origin), peer="127.0.0.1"))
         if not isinstance(response, Response):
-            response = service.answer(response, b"")  # type: ignore[assignment]
+            response = response.handler.answer(response, b"")  # type: ignore[assignment]
         check_head(sent, Got(response.status, response.headers(), response.body))  # type: ignore[union-attr]
         assert response.status != 500  # type: ignore[union-attr]
 
