@@ -48,21 +48,9 @@ def call(folder: Path, *command: str, **env: str) -> str:
 def archive() -> Iterator[Path]:
     """Yield the source distribution of the repository, in a folder of its own."""
     with scratch() as folder:
-        source = folder / "source"
-        source.mkdir()
-        for name in (
-            "pyproject.toml",
-            "setup.py",
-            "MANIFEST.in",
-            "README.md",
-            "LICENSE",
-            "CHANGELOG.md",
-            "SECURITY.md",
-            "src",
-        ):
-            (source / name).symlink_to(ROOT / name)
+        built_from = source(folder / "source")
         call(
-            source,
+            built_from,
             sys.executable,
             "-m",
             "build",

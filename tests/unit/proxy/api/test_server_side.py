@@ -40,6 +40,44 @@ def post(serving: Serving, path: bytes, body: object) -> Response:
     return serving.ask(b"POST", path, headers=headers, body=content)
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (b"", ["a", "b"]),
+        (b"project=web", ["a"]),
+        (b"namePrefix=b", ["b"]),
+        (b"tag=team:web", ["a", "b"]),
+        (b"tag=team:app", None),
+        (b"project=", None),
+    ],
+)
+def test_documents(serving: Serving, query: bytes, names: list[str] | None) -> None:
+    """Filters select; one that cannot be answered is a 400."""
+    answer = serving.ask(b"GET", b"/api/client/features", query, [(b"unleash-client-spec", b"5.0.0")])
+    assert answer.status == (400 if names is None else 200)
+    if names is not None:
+        assert [feature["name"] for feature in json.loads(answer.body)["features"]] == names
+        [tag] = [value for name, value in answer.own if name == b"etag"]
+        again = [(b"unleash-client-spec", b"5.0.0"), (b"if-none-match", tag)]
+        assert serving.ask(b"GET", b"/api/client/features", query, again).status == 304
+
+
+def test_the_specification_of_an_sdk(serving: Serving) -> None:
+    """Without a version segments are inlined; a malformed one is a 400; a document that was never read is a 503."""
+    answer = serving.ask(b"GET", b"/api/client/features")
+    assert json.loads(answer.body)["query"] == {"inlineSegmentConstraints": True}
+    assert serving.ask(b"GET", b"/api/client/features", b"", [(b"unleash-client-spec", b"x")]).status == 400
+    serving.holder.document = None
+    for path in (b"/api/client/features", b"/api/client/features/a"):
+        assert serving.ask(b"GET", path).status == 503
+
+
+def test_one_feature(serving: Serving) -> None:
+    """It is bare; an unknown one is a 404."""
+    assert json.loads(serving.ask(b"GET", b"/api/client/features/a").body) == DOCUMENT["features"][0]
+    assert serving.ask(b"GET", b"/api/client/features/nobody").status == 404
+
+
 def test_reports_belong_to_the_application(serving: Serving) -> None:
     """Counts and registrations have its name and instance, cut to the length of a name."""
     reports: list[bool] = []

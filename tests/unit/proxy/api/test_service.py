@@ -20,6 +20,19 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from support.serving import EMPTY, Serving, request
 
 
+def answered_later(serving: Serving) -> Response:
+    """Return the answer to `GET /proxy` that waits for the enrichers."""
+    admitted = serving.service.admit(request(b"GET", b"/proxy"))
+    assert isinstance(admitted, Call)
+    pending = serving.service.answer(admitted, b"")
+    assert isinstance(pending, Awaitable)
+
+    async def wait() -> Response:
+        return await pending
+
+    return asyncio.run(wait())
+
+
 def test_a_head_that_decides_is_answered_at_once() -> None:
     """A Response from `admit`: the body need not be read."""
     service = Serving().service
@@ -96,15 +109,7 @@ def test_the_configuration_going_while_an_enricher_works() -> None:
         return context
 
     serving = Serving(enrichers=(drop,))
-    admitted = serving.service.admit(request(b"GET", b"/proxy"))
-    assert isinstance(admitted, Call)
-    pending = serving.service.answer(admitted, b"")
-    assert isinstance(pending, Awaitable)
-
-    async def wait() -> Response:
-        return await pending
-
-    assert asyncio.run(wait()).status == 503
+    assert answered_later(serving).status == 503
 
 
 def test_an_exception_in_admit_is_a_500() -> None:
@@ -126,15 +131,7 @@ def test_a_broken_snapshot_while_answering_later() -> None:
         return context
 
     serving = Serving(enrichers=(break_it,))
-    admitted = serving.service.admit(request(b"GET", b"/proxy"))
-    assert isinstance(admitted, Call)
-    pending = serving.service.answer(admitted, b"")
-    assert isinstance(pending, Awaitable)
-
-    async def wait() -> Response:
-        return await pending
-
-    assert asyncio.run(wait()).status == 500
+    assert answered_later(serving).status == 500
     assert serving.log.at("error") == ["an unexpected error"]
 
 

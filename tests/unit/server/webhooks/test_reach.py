@@ -1,10 +1,14 @@
-"""Which addresses webhooks may reach: the option's networks, in each form in which an address can hold another one."""
+"""Which addresses webhooks may reach: the option's networks, in each form in which an address can hold another one.
+
+When a failed delivery is tried again.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from flagsvc.server.webhooks.reach import Reach
+from flagsvc.server.webhooks.sender import LONGEST_WISH_S, MOST_ATTEMPTS, PAUSES_S, SPREAD, pause_after
 from flagsvc.settings.table import SERVER_OPTIONS
 
 DEFAULT = next(row.kind.parse(row.default) for row in SERVER_OPTIONS if row.name == "webhookNetworks")
@@ -50,3 +54,19 @@ def test_which_addresses(networks: tuple[str, ...], address: str, may: bool) -> 
     assert reach.contains(address) is may
     words = f"the address {address} is not in the networks that webhooks may reach (option webhookNetworks)"
     assert reach.refusal(address) == ("" if may else words)
+
+
+def test_the_pauses_grow_and_end() -> None:
+    """Each pause is longer than the one before, chance adds a tenth at most, and after the last one nothing follows."""
+    pauses = [pause_after(attempts, 0.0) for attempts in range(1, MOST_ATTEMPTS + 1)]
+    assert pauses == [*PAUSES_S, None]
+    assert list(PAUSES_S) == sorted(PAUSES_S)
+    assert pause_after(1, 0.999) < PAUSES_S[0] * (1 + SPREAD)  # type: ignore[operator]
+
+
+def test_a_receiver_may_ask_for_a_longer_pause() -> None:
+    """Its Retry-After counts if it is longer, up to an hour; it does not add attempts."""
+    assert pause_after(1, 0.0, 1.0) == PAUSES_S[0]
+    assert pause_after(1, 0.0, 90.0) == 90.0
+    assert pause_after(1, 0.0, 1e9) == LONGEST_WISH_S
+    assert pause_after(MOST_ATTEMPTS, 0.0, 5.0) is None
