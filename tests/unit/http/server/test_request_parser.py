@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.call import HEADERS, KEY, MAX_LENGTH, ORIGIN
+from flagsvc.http.call import HEADERS, KEY, ORIGIN
 from flagsvc.http.server.request_parser import (
     BODY_CAME,
     CONNECTION,
@@ -247,5 +247,5 @@ def test_a_long_name_is_not_remembered() -> None:
     """Long names are not remembered, so that they cannot fill the memory: a name may be as long as a head."""
     names = HeaderNames(HEADERS, 0)
     before = len(names.known)
-    assert names.kind(b"X" * MAX_LENGTH) == 0 == names.kind(b"X" * (MAX_LENGTH + 1))
+    assert names.kind(b"X" * LONGEST_SPELLING) == 0 == names.kind(b"X" * (LONGEST_SPELLING + 1))
     assert len(names.known) == before + 1
