@@ -17,6 +17,7 @@ from flagsvc.http.server.request_parser import (
     HEAD_TOO_LARGE,
     KEEPS,
     KEEPS_1_0,
+    LONGEST_SPELLING,
     MAX_SPELLINGS,
     NO_HTTP,
     TLS_CAME,
