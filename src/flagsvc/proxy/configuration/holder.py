@@ -106,11 +106,10 @@ class Holder:
         self.note_check(clock.monotonic())
         self.last_fetch_ms = clock.now() * 1000
 
-    def note_check(self, moment: float | None) -> None:
-        """Record when the last successful check was; None for never."""
+    def note_check(self, moment: float) -> None:
+        """Record when the last successful check was."""
         self.checked_at = moment
-        if moment is not None:
-            self._checked.set()
+        self._checked.set()
 
     @property
     def is_confirmed(self) -> bool:

@@ -89,7 +89,8 @@ class Feed:
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
             self.holder.replace(served, document, previous.holder.problems, previous.holder.odd)
-            self.holder.note_check(previous.holder.checked_at)
+            if previous.holder.checked_at is not None:
+                self.holder.note_check(previous.holder.checked_at)
             self.holder.last_fetch_ms = previous.holder.last_fetch_ms
         own = previous.counters.drain()
         for bucket in (*([] if own is None else [own]), *previous.counters.drain_sources()):

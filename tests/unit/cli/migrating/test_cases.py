@@ -19,7 +19,7 @@ from flagsvc.settings.edge import BY_VARIABLE
 from flagsvc.settings.load import resolve
 from support.cli_helpers import Called, Flagsvc
 
-CASES = Path(__file__).parents[1] / "unit" / "cli" / "migrating" / "cases"
+CASES = Path(__file__).parent / "cases"
 SECRET = "s3cret"
 """What every secret of a case contains, and nothing else."""
 PART = re.compile(r"^=== (.+)\n", re.MULTILINE)
