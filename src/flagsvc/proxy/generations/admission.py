@@ -40,7 +40,7 @@ UNKNOWN_SCOPE_S = 10.0
 class Admission(NamedTuple):
     """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
 
-    `environment` is the number of the environment: another one of its name may take its place meanwhile. `is_whole` tells that it
+    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that it
     has nothing beside that scope.
     """
 
@@ -73,7 +73,7 @@ class TokenDirectory:
         list_feeds: Callable[[], Mapping[str, Feed]],
         list_waiting: Callable[[], Iterable[Feed]],
     ) -> None:
-        """Take the setup of the process, and the feeds of its environments: those that answer by name, and those that wait."""
+        """Take the setup of the process. `list_feeds` returns the feeds that answer, by name, and `list_waiting` all others."""
         self._list = list_feeds
         self._list_waiting = list_waiting
         self._own_secrets = setup.own_secrets
@@ -288,7 +288,7 @@ class ServiceFinder:
         """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now.
 
         If a token is revoked between an answer and now, it may be this one. If the environment in the answer has gone meanwhile,
-        the token may open the one that took its place. Both need another answer.
+        the token may open its successor. Both need another answer.
         """
         deadline = answer_deadline()
         for _ in range(MAX_TRIES):

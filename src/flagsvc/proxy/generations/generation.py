@@ -261,7 +261,7 @@ class Generations:
         return next((feed for feed in self._feeds if (feed.name, feed.setup.side) == (part.name, part.side)), None)
 
     def _make_environment(self, part: ProxySetup, feed: Feed) -> Environment:
-        """Return an environment with this setup: one that there is, or a new one that goes on where one with its feed is."""
+        """Return an environment with this setup. A new environment goes on with the counts of an environment with its feed."""
         known: list[Environment] = []
         if feed in self._feeds:
             known = [each for each in (*self.wanted, *self) if each.feed is feed]

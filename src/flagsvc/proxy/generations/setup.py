@@ -133,7 +133,7 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False, resolved: Reso
         make_trust(options).check()
         strategies, enrichers = load_extensions(options)
         warn_of_names(strategies, log)
-    else:  # the environments load what they have now, and these options are those of the start
+    else:  # the environments load their custom code; these options are the options of the start
         strategies, enrichers = load_strategies(()), load_enrichers(())
         options = with_values(options, dict.fromkeys(EXTENSIONS, ()))
     setup = ProxySetup(
@@ -238,7 +238,7 @@ def scope_or_token(token: str) -> object:
 
 
 def find_extensions(process: ProxySetup, options: ProxyOptions) -> tuple[Strategies, Enrichers]:
-    """Return the custom strategies and enrichers of an environment: those that another one has, or newly loaded ones."""
+    """Return the custom strategies and enrichers of an environment. If another environment has the same files, they are shared."""
     for each in process.environments or (process,):
         if all(getattr(each.options, name) == getattr(options, name) for name in EXTENSIONS):
             return each.strategies, each.enrichers
