@@ -86,7 +86,8 @@ def store(database_url: str) -> Iterator[Store]:
 @pytest.fixture
 def upstream() -> Iterator[FakeUpstream]:
     """Give a flag server with two flags."""
-    from support.fake_upstream import document, fake_upstream
+    from support.fake_upstream import fake_upstream
+    from support.worker_pools import document
 
     with fake_upstream(document("first", "second")) as made:
         yield made
