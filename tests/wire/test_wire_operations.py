@@ -11,10 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from flagsvc.core.version import VERSION, engine_form
-from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import AnswerPieces, AnswerShape
-from flagsvc.engine.reads import Reads
+from support.serving import FakeSnapshot
 from support.wirekit import DOCUMENT, TOKEN, Opener, asking
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
@@ -259,16 +258,14 @@ def test_the_unexpected(opened: Opener) -> None:
     """An unexpected exception is a 500 without detail, and a log line that names the place, not the text."""
     wire = opened()
 
-    class Failing:
+    class Failing(FakeSnapshot):
         """A snapshot that raises."""
-
-        cache_keys = CacheKeys(Reads(), "")
 
         def listing(self, context: Context, everything: bool, shape: AnswerShape) -> AnswerPieces:
             """Raise."""
             raise RuntimeError(f"secret {context.user_id}")
 
-    wire.holder.current = Failing()  # type: ignore[assignment]
+    wire.holder.current = Failing()
     answer = wire.get("/proxy?userId=jane")
     assert (answer.status, answer.json()) == (500, {"error": "an unexpected error occurred"})
     assert [(line.level, line.event) for line in wire.log.lines] == [("error", "an unexpected error")]
