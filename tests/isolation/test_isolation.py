@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
 from random import Random
@@ -19,7 +20,8 @@ import pytest
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.generations import feeds, lookups
 from flagsvc.proxy.generations.setup import ProxySetup
-from support.isolated_processes import Asked, OneProcess, Tables, View, Walked, WithWorkers
+from support.aio import asynchronous
+from support.isolated_processes import Asked, JoinedWorker, OneProcess, Tables, View, Walked, WithWorkers
 from support.isolation import MARK, PROJECT, MarkedSession, MarkedUpstream, Side, Universe, random_tables
 
 STEPS = int(os.environ.get("ISOLATION_STEPS", "4000"))
@@ -288,3 +290,15 @@ def test_nothing_crosses_from_one_environment_to_another(
     print(dict(seen))
     for what in ("200", "304", "401", "403", "503", "reload", "metrics", "validated", "opened", "lines", "records"):
         assert seen[what], f"the walk never met {what}"
+
+
+@asynchronous
+async def test_a_worker_that_is_killed_before_its_first_step() -> None:
+    """It has ended, and its parent does not wait for it for ever."""
+    here, there = socket.socketpair()
+    with here, there:
+        worker = JoinedWorker(there)
+        worker.kill()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert worker.wait(5) == 0

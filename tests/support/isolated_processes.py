@@ -161,7 +161,9 @@ class JoinedWorker(subprocess.Popen[bytes]):
         self.is_killed = False
         self._leaving = asyncio.Event()
         self._ended = threading.Event()
-        self._task = asyncio.get_running_loop().create_task(self._run(end.dup()))
+        own = end.dup()
+        self._task = asyncio.get_running_loop().create_task(self._run(own))
+        self._task.add_done_callback(lambda _: self._end(own))  # also of a task that is cancelled before its first step
 
     async def _run(self, end: socket.socket) -> None:
         try:
@@ -170,9 +172,11 @@ class JoinedWorker(subprocess.Popen[bytes]):
             pass  # the parent has closed its end before it has sent anything
         except Exception as error:
             self.error = error
-        finally:
-            end.close()
-            self._ended.set()
+
+    def _end(self, end: socket.socket) -> None:
+        """Be over, as a process that has ended."""
+        end.close()
+        self._ended.set()
 
     async def _serve(self, end: socket.socket) -> None:
         welcome = await read_welcome(end)
