@@ -7,8 +7,8 @@
 The environments and the listed keys of a generation never change. The next one is made beside it and takes its place between
 two requests. Three rules hold (behaviour: Changes without a restart; Several environments):
 
-- Keys that are taken away open nothing from the moment the options are known, whatever else is waited for. With workers, each
-  process keeps this rule from the moment it is told; the parent waits some seconds for all to say that they do.
+- Keys that are taken away open nothing from the moment the options are known, also while an upstream is waited for. With workers,
+  each process keeps this rule from the moment it is told; the parent waits some seconds for all to say that they do.
 - New keys never open the flags of another upstream side: not those that an environment had before.
 - Options that are refused change nothing that answers.
 
