@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from support.batch_trouble import spoil
+from support.processes import ADMIN_TOKEN
 
 Json: TypeAlias = dict[str, Any]
 
@@ -28,6 +29,20 @@ LOOK_AROUND = ("(?=[a-z])[a-z.-]+", "(?!a)\\w+", "[a-z]+(?<=[a-e])", "([a-z])\\1
 PATTERNS = ("[a-z]+", "a|b", "[a-z]-\\d", "(", "[a-zA-Z._-]+", "^a$", "\\w+", *LOOK_AROUND)
 OPERATORS = ("IN", "NOT_IN", "STR_CONTAINS", "NUM_GT", "DATE_AFTER", "SEMVER_EQ")
 TOKENS = ("admin", "viewer", "editor", "admin2", "member", "owner")
+KEPT_FIELDS = ("environment", "userId", "appName", "currentTime", "sessionId")
+USERS = {
+    "viewer": ("Viewer", None),
+    "editor": ("Editor", None),
+    "admin2": ("Admin", None),
+    "member": ("Viewer", "Member"),
+    "owner": ("Viewer", "Owner"),
+}
+"""User → root role, and role in the project `default`."""
+
+
+def secret(who: str) -> str:
+    """Return the token that `who` asks with."""
+    return ADMIN_TOKEN if who == "admin" else f"user:{who}-secret"
 
 
 def some(random: Random, pool: tuple[Any, ...], most: int) -> list[Any]:

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 from batch_compare import Asked, comparable, excluded
-from batch_states import request, selection, state
-from real_batch import KEPT_FIELDS, USERS, secret
+from batch_states import KEPT_FIELDS, USERS, request, secret, selection, state
 from sqlalchemy import delete, update
 
 from flagsvc.cli.batch import session

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from batch_states import KEPT_FIELDS, USERS, secret
 from batch_twins import looked_at
 
 from flagsvc.cli.batch.checking import Findings
-from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
+from support.processes import Answer, ask, postgresql, unleash_server
 
-KEPT_FIELDS = ("environment", "userId", "appName", "currentTime", "sessionId")
 CLEARED = (
     "dependent_features",
     "feature_link",
@@ -26,19 +26,6 @@ CLEARED = (
     "segments",
     "events",
 )
-USERS = {
-    "viewer": ("Viewer", None),
-    "editor": ("Editor", None),
-    "admin2": ("Admin", None),
-    "member": ("Viewer", "Member"),
-    "owner": ("Viewer", "Owner"),
-}
-"""User → root role, and role in the project `default`."""
-
-
-def secret(who: str) -> str:
-    """Return the token that `who` asks with."""
-    return ADMIN_TOKEN if who == "admin" else f"user:{who}-secret"
 
 
 class RealServer:

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Container
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -21,6 +22,12 @@ NAMES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES
 }
 """Module → its file."""
+TESTS = {
+    ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts) if "support" in path.parts else path.stem: path
+    for path in sorted((ROOT / "tests").rglob("*.py"))
+    if path.name not in {"__init__.py", "conftest.py"}
+}
+"""Module of the tests, as other modules of the tests import it → its file."""
 
 
 def imports(path: Path) -> list[str]:
@@ -39,8 +46,8 @@ def test_arrows_go_only_to_lower_levels() -> None:
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
 
 
-def modules_of(path: Path) -> set[str]:
-    """Return the modules of ours that a module imports anywhere in it."""
+def modules_of(path: Path, names: Container[str] = NAMES) -> set[str]:
+    """Return the modules of `names` that a module imports anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -48,13 +55,14 @@ def modules_of(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 module = f"{node.module}.{alias.name}"
-                found.add(module if module in NAMES else node.module)
-    return found & NAMES.keys()
+                found.add(module if module in names else node.module)
+    return {name for name in found if name in names}
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+@pytest.mark.parametrize("names", [NAMES, TESTS], ids=["sources", "tests"])
+def test_no_module_imports_itself_by_way_of_others(names: dict[str, Path]) -> None:
     """The modules have no import cycle, late imports and imports for types included."""
-    arrows = {name: modules_of(path) - {name} for name, path in NAMES.items()}
+    arrows = {name: modules_of(path, names) - {name} for name, path in names.items()}
     TopologicalSorter(arrows).prepare()  # raises CycleError, which names the modules
 
 

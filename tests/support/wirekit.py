@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.strategies import CustomStrategy
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -22,12 +23,14 @@ from flagsvc.proxy.configuration import ConfigurationDocument, Holder
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.testing import FakeClock, RecordingLog
-from support.wirefront import through_front
+from support.frontkit import FakeTransport, State, parse_answer
 
 KEY = "client-key"
 TOKEN = "server-token"
 PEER = "203.0.113.7"
 SECONDS = 20.0
+NO_PATH = "http://proxy"
+"""A target without a path."""
 
 DOCUMENT: dict[str, Any] = {
     "version": 2,
@@ -158,6 +161,51 @@ def scope_of(asked: PendingRequest) -> dict[str, Any]:
         "client": None if asked.peer is None else (asked.peer, 50000),
         "server": ("127.0.0.1", 3000),
     }
+
+
+def through_front(service: Service, asked: PendingRequest) -> Answer:
+    """Put the request to a connection of the front, without a socket."""
+    return asyncio.run(ask_front(service, asked))
+
+
+async def ask_front(service: Service, asked: PendingRequest) -> Answer:
+    """Send the request to a connection of the front piece by piece, until there is an answer; return it."""
+    transport = FakeTransport(asked.peer)
+    connection = ConnectionFactory(lambda: service, ConnectionLimits())(None, State(), {})
+    connection.connection_made(transport)
+    for piece in pieces(asked):
+        connection.data_received(piece)
+        connection.shared.writer.flush()
+        if transport.answered():
+            break
+        await asyncio.sleep(0)
+    if asked.gone:
+        connection.connection_lost(ConnectionResetError())
+        assert transport.data == b""
+        return GONE
+    async with asyncio.timeout(SECONDS):
+        await transport.written.wait()
+    status, fields, body, rest = parse_answer(bytes(transport.data), asked.method)
+    assert rest == b""
+    connection.connection_lost(None)
+    return Answer(status, fields, body)
+
+
+def pieces(asked: PendingRequest) -> Iterator[bytes]:
+    """Give what goes over the connection, the body as it is asked for; `taken` counts its pieces."""
+    fields = [f"{name}: {value}" for name, value in asked.headers]
+    host = () if any(name.lower() == "host" for name, _ in asked.headers) else ("Host: proxy",)
+    lines = [f"{asked.method} {asked.target or NO_PATH} HTTP/1.1", *host, *fields, "", ""]
+    yield "\r\n".join(lines).encode("latin-1")
+    if asked.gone:
+        return
+    chunked = any(name.lower() == "transfer-encoding" for name, _ in asked.headers)
+    for chunk in asked.chunks:
+        asked.taken += 1
+        if chunk or not chunked:
+            yield b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk
+    if chunked:
+        yield b"0\r\n\r\n"
 
 
 TRANSPORTS: dict[str, Transport] = {"asgi": in_process, "front": through_front}
