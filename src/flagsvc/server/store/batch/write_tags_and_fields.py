@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from sqlalchemy import delete, insert, select
 
@@ -18,10 +19,11 @@ from flagsvc.server.store.batch.problems import (
 )
 from flagsvc.server.store.checks import ExternalLink, invalid, make_link
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources.context_fields import find_several as find_fields
+from flagsvc.server.store.resources import context_fields
 from flagsvc.server.store.resources.features import NO_FLAG
 from flagsvc.server.store.resources.links import add_links, links_of, record_links, remove_links
-from flagsvc.server.store.schema import context_fields, feature_tags, tag_types, tags
+from flagsvc.server.store.resources.tag_types import FIELDS, WRITER
+from flagsvc.server.store.schema import feature_tags, tag_types, tags
 from flagsvc.server.store.upsert import chunks, upsert
 
 
@@ -32,11 +34,8 @@ def write_tag_types(work: ImportWork) -> None:
         found = list(length_problems("name", each["name"], *TAG_LENGTHS, friendly=True))
         if found:
             raise invalid(*found)
-    rows = [{name: each.get(name) for name in ("name", "description", "icon", "color")} for each in new.values()]
-    if rows:
-        work.tx.db.execute(insert(tag_types), [row | {"created_at": work.tx.now} for row in rows])
-    for each in new.values():
-        work.tx.record_event("tag-type-created", data=each)
+    wholes = ({name: each.get(name) for name in FIELDS} for each in new.values())
+    WRITER.put(work.tx, *wholes, tell=lambda whole: new[whole["name"]])
 
 
 def write_tags(work: ImportWork) -> None:
@@ -109,24 +108,19 @@ def write_context_fields(work: ImportWork) -> None:
         raise CallerError("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
     if work.known.project is None and any(each.get("project") for each in new):
         raise not_found(f"Could not find project with id {work.data.project}")
-    rows = [_context_field(work, each) for each in new]
-    if rows:
-        work.tx.db.execute(insert(context_fields), rows)
-    made = {each["name"]: each for chunk in chunks(row["name"] for row in rows) for each in find_fields(work.tx, chunk)}
-    for row in rows:
-        work.tx.record_event("context-field-created", project=row["project"], data=made[row["name"]])
+    members = ("name", "description", "stickiness", "legalValues")
+    IMPORTED_FIELDS.put(
+        work.tx,
+        *(
+            {name: each[name] for name in members if name in each}
+            | {"project": work.data.project if each.get("project") else None}
+            for each in new
+        ),
+    )
 
 
-def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:
-    return {
-        "name": field["name"],
-        "description": field.get("description"),
-        "stickiness": field.get("stickiness", False),
-        "sort_order": 0,
-        "legal_values": field.get("legalValues", []),
-        "project": work.data.project if field.get("project") else None,
-        "created_at": work.tx.now,
-    }
+IMPORTED_FIELDS: Final = replace(context_fields.WRITER, place=lambda whole: {"project": whole.get("project")})
+"""The writer of context fields; its events name the project, because the import belongs to it."""
 
 
 def _check_context_field(field: Json) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Row, Text, cast, delete, insert, select, update
+from sqlalchemy import Row, Text, cast, select
 
 from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
 from flagsvc.server.store.errors import CallerError, Detail, not_found
@@ -15,8 +15,8 @@ from flagsvc.server.store.resources.segments import strategies_to_json, used_str
 from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.writer import Writer
 
 LONGEST_DESCRIPTION = 250
 LONGEST_VALUE = 100
@@ -65,16 +65,15 @@ def to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a context field. Raises CallerError (404)."""
-    row = tx.db.execute(select(context_fields).where(context_fields.c.name == name)).first()
-    if row is None:
-        raise not_found(f"Could not find Context field with name {name}")
-    return to_json(row)
+    found = WRITER.find(tx, name)
+    if found is None:
+        raise unknown_field(name)
+    return found
 
 
-def find_several(tx: Tx, names: Sequence[str]) -> list[Json]:
-    """Return the context fields of these names, by name."""
-    found = select(context_fields).where(context_fields.c.name.in_(names)).order_by(context_fields.c.name)
-    return [to_json(row) for row in tx.db.execute(found)]
+def unknown_field(name: str) -> CallerError:
+    """Return the 404 for a context field that does not exist."""
+    return not_found(f"Could not find Context field with name {name}")
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
@@ -99,18 +98,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     check_name_free(tx, wanted["name"])
     _check(wanted)
-    check_project_exists(tx, wanted.get("project"))
-    row = {"name": wanted["name"], "description": wanted.get("description"), "created_at": tx.now}
-    row |= _reset_columns(wanted) | {"sort_order": wanted.get("sortOrder", 0), "project": wanted.get("project")}
-    tx.db.execute(insert(context_fields).values(row))
-    created = find(tx, wanted["name"])
-    tx.record_event("context-field-created", data=created)
-    return created
-
-
-def _reset_columns(wanted: Mapping[str, Any]) -> Json:
-    """Return the columns that every write of a field sets."""
-    return {"stickiness": wanted.get("stickiness", False), "legal_values": wanted.get("legalValues", [])}
+    return WRITER.put(tx, {name: wanted[name] for name in ("name", *COLUMNS) if name in wanted})[0]
 
 
 def _check(wanted: Mapping[str, Any]) -> None:
@@ -151,7 +139,7 @@ def check_name(tx: Tx, name: str) -> None:
 
 def check_name_free(tx: Tx, name: str) -> None:
     """Raise CallerError (409) for the name of an existing context field."""
-    if tx.db.execute(select(context_fields.c.name).where(context_fields.c.name == name)).first():
+    if WRITER.find(tx, name) is not None:
         raise CallerError("NameExistsError", NAME_TAKEN)
 
 
@@ -163,76 +151,56 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
     """
     find(tx, name)
     _check({**wanted, "name": name})
-    check_project_exists(tx, wanted.get("project"))
-    row = _reset_columns(wanted) | {"sort_order": 0}
-    row |= {key: wanted[key] for key in ("description", "project") if wanted.get(key) is not None}
-    _write(tx, name, row)
-
-
-def _write(tx: Tx, name: str, row: Mapping[str, Any]) -> None:
-    before = find(tx, name)
-    tx.db.execute(update(context_fields).where(context_fields.c.name == name).values(row))
-    tx.record_event("context-field-updated", before=before, data=find(tx, name))
+    named = {key: wanted[key] for key in ("description", "project") if wanted.get(key) is not None}
+    reset = {key: wanted.get(key, NEW[key]) for key in ("stickiness", "legalValues")}
+    WRITER.put(tx, {"name": name, "sortOrder": 0} | named | reset)
 
 
 def set_legal_value(tx: Tx, name: str, value: Json) -> None:
     """Add a legal value to a context field, or change its description. Raises CallerError (400, 404)."""
-    values = list(find(tx, name)["legalValues"])
+    before = find(tx, name)
     problem = text_problem(value["value"], "value", longest=LONGEST_VALUE)
     if problem is not None:
         raise invalid(problem)
-    places = [index for index, each in enumerate(values) if each["value"] == value["value"]]
-    if places:
-        values[places[0]] = value
-    else:
-        values.append(value)
-    _write(tx, name, {"legal_values": values})
+    values = [value if each["value"] == value["value"] else each for each in before["legalValues"]]
+    WRITER.put(tx, {"name": name, "legalValues": values if value in values else [*values, value]})
 
 
 def remove_legal_value(tx: Tx, name: str, value: str) -> None:
     """Remove a legal value from a context field; an unknown value changes nothing. Raises CallerError (404)."""
-    values = find(tx, name)["legalValues"]
-    _write(tx, name, {"legal_values": [each for each in values if each["value"] != value]})
+    kept = [each for each in find(tx, name)["legalValues"] if each["value"] != value]
+    WRITER.put(tx, {"name": name, "legalValues": kept})
 
 
-def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
-    """Make context fields what events hold: each is changed, or created. Raises CallerError (400) for its project."""
-    for project in dict.fromkeys(whole.get("project") for whole in wholes):
-        check_project_exists(tx, project)
-    for chunk in chunks(wholes):
-        there = {each["name"] for each in find_several(tx, [whole["name"] for whole in chunk])}
-        for whole in chunk:
-            if whole["name"] in there:
-                _write(tx, whole["name"], _whole_columns(whole))
-        new = {whole["name"]: whole for whole in chunk if whole["name"] not in there}
-        rows = [
-            _whole_columns(whole) | {"name": name, "created_at": read_time(whole["createdAt"])}
-            for name, whole in new.items()
-        ]
-        if rows:
-            tx.db.execute(insert(context_fields), rows)
-        for made in find_several(tx, list(new)):
-            tx.record_event("context-field-created", data=made)
-
-
-def _whole_columns(whole: Mapping[str, Any]) -> Json:
-    columns = {"description": whole["description"], "stickiness": whole["stickiness"]}
-    shared = {"project": whole.get("project"), "sort_order": whole["sortOrder"]}
-    return columns | shared | {"legal_values": whole["legalValues"]}
-
-
-def remove(tx: Tx, name: str) -> None:
-    """Delete a context field. Raises CallerError: 404, and 409 where strategies of active features constrain it."""
-    find(tx, name)
-    remove_all(tx, [name])
-
-
-def remove_all(tx: Tx, names: Sequence[str]) -> None:
-    """Delete context fields. Raises CallerError (409) where strategies of active features constrain one of them."""
+def remove(tx: Tx, *names: str) -> None:
+    """Delete context fields. Raises CallerError: 404, and 409 where strategies of active features constrain one of them."""
+    there = WRITER.read(tx, names)
+    for name in names:
+        if name not in there:
+            raise unknown_field(name)
     if rows_using(tx, names):
         raise CallerError("ConflictError", IN_USE)
-    for chunk in chunks(names):
-        before = find_several(tx, chunk)
-        tx.db.execute(delete(context_fields).where(context_fields.c.name.in_(chunk)))
-        for each in before:
-            tx.record_event("context-field-deleted", before=each)
+    WRITER.remove(tx, *names)
+
+
+COLUMNS = {
+    "description": "description",
+    "stickiness": "stickiness",
+    "sortOrder": "sort_order",
+    "legalValues": "legal_values",
+    "project": "project",
+}
+"""Member of a context field → its column."""
+NEW: Json = {"description": None, "stickiness": False, "sortOrder": 0, "legalValues": []}
+"""A new context field, which belongs to all projects."""
+WRITER = Writer(
+    table=context_fields,
+    show=lambda tx, rows: [to_json(row) for row in rows],
+    columns=lambda tx, whole: {column: whole.get(name) for name, column in COLUMNS.items()},
+    created="context-field-created",
+    updated="context-field-updated",
+    deleted="context-field-deleted",
+    check=lambda tx, before, whole: check_project_exists(tx, whole.get("project")),
+    optional=("project",),
+    new=NEW,
+)

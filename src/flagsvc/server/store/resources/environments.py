@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select
 
 from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
@@ -26,6 +26,7 @@ from flagsvc.server.store.schema import strategies as strategies_table
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.upsert import upsert
+from flagsvc.server.store.writer import Whole, Writer
 
 ALL = "*"
 ORDER = (environments.c.sort_order, environments.c.name)
@@ -33,8 +34,9 @@ MAX_TYPE_LENGTH = 255
 """UTF-16 code units of a type; ours."""
 ASKS_FIRST = "production"
 """The type of the environments in which pages ask before a change."""
-COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order"}
-"""Member of a body → the column that it sets."""
+COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order", "protected": "protected"}
+"""Member of an environment → its column."""
+CHANGEABLE = ("type", "enabled", "sortOrder")
 
 
 def to_json(row: Row[Any]) -> Json:
@@ -84,10 +86,10 @@ def _enabled_count(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
 
 def get(tx: Tx, name: str) -> Json:
     """Return an environment. Raises CallerError (404)."""
-    row = tx.db.execute(select(environments).where(environments.c.name == name)).first()
-    if row is None:
+    found = WRITER.find(tx, name)
+    if found is None:
         raise not_found(f"Could not find environment with name: {name}")
-    return to_json(row)
+    return found
 
 
 def environment_exists(tx: Tx, name: str) -> bool:
@@ -101,10 +103,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     `wanted` has name and type, and may have enabled and sortOrder.
     """
     check_new_name(tx, wanted["name"])
-    tx.db.execute(insert(environments).values({"name": wanted["name"]} | _checked_columns(wanted)))
-    created = get(tx, wanted["name"])
-    tx.record_event("environment-created", environment=wanted["name"], data=created)
-    return created
+    return WRITER.put(tx, {"name": wanted["name"]} | _checked_members(wanted))[0]
 
 
 def check_new_name(tx: Tx, name: str) -> None:
@@ -116,73 +115,55 @@ def check_new_name(tx: Tx, name: str) -> None:
         raise CallerError("NameExistsError", f"There already exists an environment with the name {name}")
 
 
-def _checked_columns(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that a body sets. Raises CallerError (400) for an empty or too long type."""
+def _checked_members(wanted: Mapping[str, Any]) -> Json:
+    """Return the members that a body sets. Raises CallerError (400) for an empty or too long type."""
     problem = text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH) if "type" in wanted else None
     if problem is not None:
         raise invalid(problem)
-    return {column: wanted[key] for key, column in COLUMNS.items() if key in wanted}
+    return {name: wanted[name] for name in CHANGEABLE if name in wanted}
 
 
 def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> Json:
     """Change what is present of an environment's type and sort order, and return it. Raises CallerError (400, 404)."""
-    return _write(tx, name, _checked_columns(wanted))
+    members = _checked_members(wanted)
+    get(tx, name)
+    return WRITER.put(tx, {"name": name} | members)[0]
 
 
-def _write(tx: Tx, name: str, columns: Mapping[str, Any]) -> Json:
-    """Set columns of an environment, and return it. Raises CallerError (404)."""
-    before = get(tx, name)
-    if columns:
-        tx.db.execute(update(environments).where(environments.c.name == name).values(columns))
-    after = get(tx, name)
-    if after != before:
-        tx.record_event("environment-updated", environment=name, before=before, data=after)
-    return after
+def remove(tx: Tx, *names: str) -> None:
+    """Delete environments, with the strategies that projects left there.
 
-
-def remove(tx: Tx, name: str) -> None:
-    """Delete an environment, with the strategies that projects left there.
-
-    Raises CallerError: 403 for a protected one, 404, and 409 while a project has it or a token reads it.
+    Raises CallerError: 403 for a protected one, 404, and 409 while a project has one or a token reads one.
     """
-    before = find_whole(tx, name)
-    if before["protected"]:
-        raise CallerError("InvalidOperationError", f"Environment {name} is protected and cannot be deleted")
-    _check_unused(tx, name)
-    tx.db.execute(delete(environments).where(environments.c.name == name))
-    tx.record_event("environment-deleted", environment=name, before=before)
+    for name in names:
+        if get(tx, name)["protected"]:
+            raise CallerError("InvalidOperationError", f"Environment {name} is protected and cannot be deleted")
+        _check_unused(tx, name)
+    WRITER.remove(tx, *names)
 
 
-def find_whole(tx: Tx, name: str) -> Json:
-    """Return an environment with the strategies in it by feature, as the event of its end holds it. Raises CallerError (404)."""
-    query = select(strategies_table).where(strategies_table.c.environment == name)
+def _left_strategies(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
+    """Return the strategies in environments, by environment and feature."""
+    query = select(strategies_table).where(strategies_table.c.environment.in_(names))
     rows = tx.db.execute(query.order_by(strategies_table.c.feature, *strategies.ORDER)).all()
     used = strategies.segments_of(tx, (row.id for row in rows))
-    left: dict[str, list[Json]] = defaultdict(list)
+    left: dict[str, dict[str, list[Json]]] = {name: defaultdict(list) for name in names}
     for row in rows:
-        left[row.feature].append(strategies.whole_strategy(row, used.get(row.id, ())))
-    return get(tx, name) | {"strategies": dict(left)}
+        left[row.environment][row.feature].append(strategies.whole_strategy(row, used.get(row.id, ())))
+    return {name: {"strategies": dict(each)} for name, each in left.items()}
 
 
-def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
-    """Make an environment what an event holds: it is changed, or created with the strategies of features that exist.
-
-    Raises CallerError (404) where a segment of a strategy does not exist.
-    """
-    name = held["name"]
-    columns = {column: held[key] for key, column in COLUMNS.items()} | {"protected": held["protected"]}
-    if environment_exists(tx, name):
-        _write(tx, name, columns)
-        return
-    tx.db.execute(insert(environments).values({"name": name} | columns))
-    owners = {row.name: row.project for row in find_all(tx, list(held["strategies"]))}
-    left = [
-        Placed(StrategyPlace(project, feature, name), each)
-        for feature, project in owners.items()
-        for each in held["strategies"][feature]
+def _bring_strategies(tx: Tx, wholes: Sequence[Whole]) -> None:
+    """Insert the strategies of environments whose features exist. Raises CallerError (404) for a segment that does not exist."""
+    left = {each["name"]: each.get("strategies", {}) for each in wholes}
+    owners = {row.name: row.project for row in find_all(tx, [name for each in left.values() for name in each])}
+    held = [
+        Placed(StrategyPlace(owners[feature], feature, name), each)
+        for name, by_feature in left.items()
+        for feature in by_feature.keys() & owners
+        for each in by_feature[feature]
     ]
-    insert_all(tx, left)
-    tx.record_event("environment-created", environment=name, data=find_whole(tx, name))
+    insert_all(tx, held)
 
 
 def _check_unused(tx: Tx, name: str) -> None:
@@ -202,14 +183,12 @@ def switch(tx: Tx, name: str, *, enabled: bool) -> None:
     """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
     if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
-    _write(tx, name, {"enabled": enabled})
+    WRITER.put(tx, {"name": name, "enabled": enabled})
 
 
 def sort(tx: Tx, orders: Mapping[str, int]) -> None:
     """Set the sort order of environments; unknown ones are ignored."""
-    known = tx.db.execute(select(environments.c.name)).scalars().all()
-    for name in (name for name in known if name in orders):
-        _write(tx, name, {"sort_order": orders[name]})
+    WRITER.put(tx, *({"name": name, "sortOrder": orders[name]} for name in WRITER.read(tx, orders)))
 
 
 def list_for_project(tx: Tx, project: str) -> list[Json]:
@@ -289,3 +268,17 @@ def remove_from_project(tx: Tx, project: str, name: str) -> None:
     tx.db.execute(delete(feature_environments).where(*states))
     if had or used:
         tx.record_event("project-environment-removed", project=project, environment=name, before={"features": used})
+
+
+WRITER = Writer(
+    table=environments,
+    show=lambda tx, rows: [to_json(row) for row in rows],
+    columns=lambda tx, whole: {column: whole[name] for name, column in COLUMNS.items()},
+    created="environment-created",
+    updated="environment-updated",
+    deleted="environment-deleted",
+    place=lambda whole: {"environment": whole["name"]},
+    more=_left_strategies,
+    bring=_bring_strategies,
+    new={"sortOrder": 9999, "enabled": True, "protected": False},
+)

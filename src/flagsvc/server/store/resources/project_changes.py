@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, select
 
 from flagsvc.server.store.actors import ALL, DEFAULT_PROJECT
 from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
@@ -22,6 +22,7 @@ from flagsvc.server.store.schema import segments as segments_table
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import read_time
+from flagsvc.server.store.writer import Whole, Writer
 
 MAX_TEXT_LENGTH = 255
 """UTF-16 code units of a name and of a stickiness; ours."""
@@ -47,24 +48,28 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     number = wanted.get("id") or _free_id(tx, wanted["name"])
     check_new_id(tx, number)
-    row = {"mode": "open", "default_stickiness": "default"} | _checked_columns(wanted)
-    names = _wanted_environments(tx, wanted.get("environments"))
-    tx.db.execute(insert(table).values(id=number, created_at=tx.now, updated_at=tx.now, **row))
-    if names:
-        tx.db.execute(insert(project_environments), [{"project": number, "environment": name} for name in names])
-    if tx.actor is not None and tx.actor.is_user:
-        tx.db.execute(insert(project_roles).values(user_id=tx.actor.id, project=number, role=OWNER))
-    created = describe(tx, number)
-    tx.record_event("project-created", project=number, data=created)
-    return created
+    made = {"id": number} | _checked_members(wanted)
+    made |= {"environments": _wanted_environments(tx, wanted.get("environments"))}
+    owners = [{"userId": tx.actor.id, "role": OWNER}] if tx.actor is not None and tx.actor.is_user else []
+    return describe_whole(WRITER.put(tx, made | {"roles": owners})[0])
 
 
 def describe(tx: Tx, project: str) -> Json:
     """Return what can be set of a project. Raises CallerError (404)."""
-    row = projects.find(tx, project)
-    plain = {key: row._mapping[column] for key, column in COLUMNS.items()}
-    naming = {key: row._mapping[column] for key, column in NAMING.items()}
-    return {"id": row.id, **plain, "featureNaming": naming, "environments": projects.environments_of(tx, project)}
+    return describe_whole(_find(tx, project))
+
+
+def describe_whole(whole: Whole) -> Json:
+    """Return what can be set of a project."""
+    return {name: whole[name] for name in ("id", *COLUMNS, "featureNaming", "environments")}
+
+
+def _find(tx: Tx, project: str) -> Json:
+    """Return a project. Raises CallerError (404)."""
+    found = WRITER.find(tx, project)
+    if found is None:
+        raise projects.unknown_project()
+    return found
 
 
 def check_new_id(tx: Tx, project: str) -> None:
@@ -74,12 +79,8 @@ def check_new_id(tx: Tx, project: str) -> None:
         raise invalid(problem)
     if project == ALL:  # in the scope of a token
         raise invalid(make_detail('"id" must not be *, which stands for all projects', project))
-    if _exists(tx, project):
+    if WRITER.find(tx, project) is not None:
         raise CallerError("NameExistsError", "A project with this id already exists.")
-
-
-def _exists(tx: Tx, project: str) -> bool:
-    return tx.db.execute(select(table.c.id).where(table.c.id == project)).first() is not None
 
 
 def _free_id(tx: Tx, name: str) -> str:
@@ -87,17 +88,17 @@ def _free_id(tx: Tx, name: str) -> str:
     plain = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
     slug = re.sub("[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG_LENGTH] or "project"
     names = itertools.chain([slug], (f"{slug}-{number}" for number in itertools.count(1)))
-    return next(each for each in names if not _exists(tx, each))
+    return next(each for each in names if WRITER.find(tx, each) is None)
 
 
-def _checked_columns(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that a body sets. Raises CallerError (400) for an empty or too long text."""
+def _checked_members(wanted: Mapping[str, Any]) -> Json:
+    """Return the members that a body sets. Raises CallerError (400) for an empty or too long text."""
     texts = [key for key in ("name", "defaultStickiness") if key in wanted]
     problems: Iterable[Detail | None] = (text_problem(wanted[key], key, longest=MAX_TEXT_LENGTH) for key in texts)
     found = [problem for problem in problems if problem is not None]
     if found:
         raise invalid(*found)
-    return {column: wanted[key] for key, column in COLUMNS.items() if key in wanted}
+    return {name: wanted[name] for name in COLUMNS if name in wanted}
 
 
 def _wanted_environments(tx: Tx, names: Sequence[str] | None) -> list[str]:
@@ -113,30 +114,26 @@ def _wanted_environments(tx: Tx, names: Sequence[str] | None) -> list[str]:
 
 def change(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
     """Change what is present of a project's texts, mode and limit. Raises CallerError (400, 404)."""
-    _write(tx, project, _checked_columns(wanted))
+    _change(tx, project, _checked_members(wanted))
 
 
 def change_settings(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
     """Change what is present of a project's mode and naming pattern. Raises CallerError (400, 404)."""
-    columns = {"mode": wanted["mode"]} if "mode" in wanted else {}
+    members: Json = {"mode": wanted["mode"]} if "mode" in wanted else {}
     naming = wanted.get("featureNaming")
     if naming is not None:
         problems = pattern_problems(naming.get("pattern"), naming.get("example"), naming.get("description"))
         if problems:
             details = [{"message": each} for each in problems]
             raise CallerError("BadDataError", "The naming pattern, or what belongs to it, is invalid", details)
-        columns |= {column: naming.get(key) or None for key, column in NAMING.items()}
-    _write(tx, project, columns)
+        members |= {"featureNaming": {name: naming.get(name) or None for name in NAMING}}
+    _change(tx, project, members)
 
 
-def _write(tx: Tx, project: str, columns: Mapping[str, Any]) -> None:
-    before = describe(tx, project)
-    if not columns:
-        return
-    tx.db.execute(update(table).where(table.c.id == project).values(updated_at=tx.now, **columns))
-    after = describe(tx, project)
-    if after != before:
-        tx.record_event("project-updated", project=project, before=before, data=after)
+def _change(tx: Tx, project: str, members: Mapping[str, Any]) -> None:
+    _find(tx, project)
+    if members:
+        WRITER.put(tx, {"id": project} | members)
 
 
 def remove(tx: Tx, project: str) -> None:
@@ -145,7 +142,7 @@ def remove(tx: Tx, project: str) -> None:
     Raises CallerError: 403 for the default project and for one with active features, 404, 409 if other projects use its segments or
     context fields.
     """
-    before = find_whole(tx, project)
+    _find(tx, project)
     if project == DEFAULT_PROJECT:
         raise CallerError("InvalidOperationError", "You can not delete the default project!")
     rows = tx.db.execute(select(features.c.name, features.c.archived_at).where(features.c.project == project)).all()
@@ -154,17 +151,17 @@ def remove(tx: Tx, project: str) -> None:
     feature_archive.remove_all(tx, project, [row.name for row in rows])
     _remove_segments_and_fields(tx, project)
     api_tokens.remove_project(tx, project)
-    tx.db.execute(delete(table).where(table.c.id == project))
-    tx.record_event("project-deleted", project=project, before=before)
+    WRITER.remove(tx, project)
 
 
-def find_whole(tx: Tx, project: str) -> Json:
-    """Return a project with the roles in it, as the event of its end holds it. Raises CallerError (404)."""
-    row = projects.find(tx, project)
-    columns = project_roles.c.user_id, project_roles.c.role
-    query = select(*columns).where(project_roles.c.project == project).order_by(*columns)
-    roles = [{"userId": user, "role": role} for user, role in tx.db.execute(query)]
-    return projects.settings_to_json(tx, row) | {"roles": roles}
+def _roles(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
+    """Return the roles in projects, by project."""
+    column = project_roles.c
+    query = select(column.project, column.user_id, column.role).where(column.project.in_(names))
+    found: dict[str, list[Json]] = {name: [] for name in names}
+    for project, user, role in tx.db.execute(query.order_by(column.user_id, column.role)):
+        found[project].append({"userId": user, "role": role})
+    return {name: {"roles": roles} for name, roles in found.items()}
 
 
 def belongings_of(tx: Tx, project: str, creator: int | None) -> list[str]:
@@ -181,30 +178,32 @@ def belongings_of(tx: Tx, project: str, creator: int | None) -> list[str]:
     return found + (["tokens"] if api_tokens.reads_project(tx, project) else [])
 
 
-def put_back(tx: Tx, held: Mapping[str, Any]) -> None:
-    """Make a project what an event holds: it is changed, or created with its environments and the roles of users who exist."""
-    project = held["id"]
-    columns = {column: held[key] for key, column in COLUMNS.items()}
-    columns |= {column: held["featureNaming"][key] for key, column in NAMING.items()}
-    if _exists(tx, project):
-        _write(tx, project, columns)
-        return
-    times = {"created_at": read_time(held["createdAt"]), "archived_at": read_time(held["archivedAt"])}
-    tx.db.execute(insert(table).values(id=project, updated_at=tx.now, **times, **columns))
-    names = set(tx.db.execute(select(environments.c.name)).scalars())
-    rows = [{"project": project, "environment": name} for name in held["environments"] if name in names]
-    if rows:
-        tx.db.execute(insert(project_environments), rows)
-    _put_back_roles(tx, project, held["roles"])
-    tx.record_event("project-created", project=project, data=find_whole(tx, project))
+def _columns(tx: Tx, whole: Whole) -> Json:
+    plain = {column: whole[name] for name, column in COLUMNS.items()}
+    naming = {column: whole["featureNaming"][name] for name, column in NAMING.items()}
+    return plain | naming | {"archived_at": read_time(whole["archivedAt"]), "updated_at": tx.now}
 
 
-def _put_back_roles(tx: Tx, project: str, roles: Sequence[Mapping[str, Any]]) -> None:
-    there = set(tx.db.execute(select(users.c.id).where(users.c.id.in_([each["userId"] for each in roles]))).scalars())
-    rows = [{"user_id": each["userId"], "project": project, "role": each["role"]} for each in roles]
-    known = [row for row in rows if row["user_id"] in there]
-    if known:
-        tx.db.execute(insert(project_roles), known)
+def _bring(tx: Tx, wholes: Sequence[Whole]) -> None:
+    """Give new projects those of their environments that exist, and the roles of users who exist."""
+    places = set(tx.db.execute(select(environments.c.name)).scalars())
+    people = {each["userId"] for whole in wholes for each in whole.get("roles", ())}
+    known = set(tx.db.execute(select(users.c.id).where(users.c.id.in_(people))).scalars())
+    links = [
+        {"project": whole["id"], "environment": name}
+        for whole in wholes
+        for name in dict.fromkeys(whole["environments"])
+        if name in places
+    ]
+    roles = [
+        {"project": whole["id"], "user_id": each["userId"], "role": each["role"]}
+        for whole in wholes
+        for each in whole.get("roles", ())
+        if each["userId"] in known
+    ]
+    for rows, belonging in ((links, project_environments), (roles, project_roles)):
+        if rows:
+            tx.db.execute(insert(belonging), rows)
 
 
 def _remove_segments_and_fields(tx: Tx, project: str) -> None:
@@ -213,4 +212,28 @@ def _remove_segments_and_fields(tx: Tx, project: str) -> None:
         if not segments.remove(tx, number):
             raise CallerError("ConflictError", f"The segment {name} of the project is used by flags of other projects")
     fields = tx.db.execute(select(fields_table.c.name).where(fields_table.c.project == project)).scalars().all()
-    context_fields.remove_all(tx, fields)
+    context_fields.remove(tx, *fields)
+
+
+NEW: Json = {
+    "description": None,
+    "mode": "open",
+    "defaultStickiness": "default",
+    "featureLimit": None,
+    "featureNaming": dict.fromkeys(NAMING),
+    "archivedAt": None,
+}
+"""A new project, without its id, name and environments."""
+WRITER = Writer(
+    table=table,
+    show=lambda tx, rows: [projects.settings_to_json(tx, row) for row in rows],
+    columns=_columns,
+    created="project-created",
+    updated="project-updated",
+    deleted="project-deleted",
+    place=lambda whole: {"project": whole["id"]},
+    more=_roles,
+    bring=_bring,
+    new=NEW,
+    tell=describe_whole,
+)

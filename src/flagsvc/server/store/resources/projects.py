@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import bad_data, not_found
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.feature_views import list_in_project
 from flagsvc.server.store.schema import (
     context_fields,
@@ -105,8 +105,13 @@ def find(tx: Tx, project: str) -> Row[Any]:
     """Return a project's row, archived or not. Raises CallerError (404)."""
     row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
     if row is None:
-        raise not_found("No project found")
+        raise unknown_project()
     return row
+
+
+def unknown_project() -> CallerError:
+    """Return the 404 for a project that does not exist."""
+    return not_found("No project found")
 
 
 def get_overview(tx: Tx, project: str) -> Json:
@@ -124,7 +129,6 @@ def get_health_report(tx: Tx, project: str) -> Json:
 
 
 def _to_json(tx: Tx, row: Row[Any]) -> Json:
-    naming = {"pattern": row.naming_pattern, "example": row.naming_example, "description": row.naming_description}
     archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
     return {
         "version": 1,
@@ -132,7 +136,7 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
         "description": row.description,
         "mode": row.mode,
         "featureLimit": row.feature_limit,
-        "featureNaming": naming,
+        "featureNaming": _naming_to_json(row),
         "defaultStickiness": row.default_stickiness,
         **health_to_json(*_count_features(tx).get(row.id, (0, 0))),
         "favorite": False,
@@ -144,18 +148,24 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
     }
 
 
+def _naming_to_json(row: Row[Any]) -> Json:
+    return {"pattern": row.naming_pattern, "example": row.naming_example, "description": row.naming_description}
+
+
 def settings_to_json(tx: Tx, row: Row[Any]) -> Json:
-    """Return the settings of a project as events hold them."""
-    shown = _to_json(tx, row)
-    kept = ("name", "description", "mode", "featureLimit", "featureNaming", "defaultStickiness", "createdAt")
-    return (
-        {"id": row.id}
-        | {name: shown[name] for name in kept}
-        | {
-            "archivedAt": format_time(row.archived_at),
-            "environments": environments_of(tx, row.id),
-        }
-    )
+    """Return a project as events hold it, without its roles."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "mode": row.mode,
+        "featureLimit": row.feature_limit,
+        "featureNaming": _naming_to_json(row),
+        "defaultStickiness": row.default_stickiness,
+        "createdAt": format_time(row.created_at),
+        "archivedAt": format_time(row.archived_at),
+        "environments": environments_of(tx, row.id),
+    }
 
 
 def environments_of(tx: Tx, project: str) -> list[str]:

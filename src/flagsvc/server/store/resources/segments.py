@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, distinct, func, insert, select, update
+from sqlalchemy import Row, Select, delete, distinct, func, insert, select
 
 from flagsvc.server.store.checks import Json, check_segment_count, invalid
 from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
@@ -16,8 +16,9 @@ from flagsvc.server.store.resources.strategies import StrategyPlace, read_whole,
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time, read_time
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.writer import Whole, Writer
 
 MAX_NAME_LENGTH = 255
 """Ours: the real server accepts any length, but its database fails above some thousands."""
@@ -59,10 +60,10 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, number: int) -> Json:
     """Return a segment. Raises CallerError (404)."""
-    row = tx.db.execute(select(segments).where(segments.c.id == number)).first()
-    if row is None:
+    found = WRITER.find(tx, number)
+    if found is None:
         raise unknown_segment(number)
-    return to_json(row)
+    return found
 
 
 def unknown_segment(number: object) -> CallerError:
@@ -77,19 +78,12 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     if tx.db.execute(select(func.count()).select_from(segments)).scalar_one() >= MAX_SEGMENTS:
         raise limit_exceeded("segment", MAX_SEGMENTS)
-    row = _checked_columns(tx, wanted)
-    check_name_free(tx, row["name"])
-    check_project_exists(tx, row["project"])
-    row |= {"description": wanted.get("description"), "created_at": tx.now}
-    row["created_by"] = None if tx.actor is None else tx.actor.name
-    number = tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one()
-    created = find(tx, number)
-    tx.record_event("segment-created", project=row["project"], data=created)
-    return created
+    made = _checked_members(tx, wanted) | {"createdBy": None if tx.actor is None else tx.actor.name}
+    return WRITER.put(tx, {"description": wanted.get("description")} | made)[0]
 
 
-def _checked_columns(tx: Tx, wanted: Mapping[str, Any]) -> Json:
-    """Return the columns for a segment's name, constraints and project. Raises CallerError (400)."""
+def _checked_members(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Return a segment's name, constraints and project. Raises CallerError (400)."""
     name, constraints = wanted["name"], wanted["constraints"]
     problem = _name_problem(name)
     if problem is not None:
@@ -137,15 +131,19 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
 
     Raises CallerError (400, 404, 409).
     """
-    row = _checked_columns(tx, wanted)
-    before = find(tx, number)
-    if row["name"] != before["name"]:
-        check_name_free(tx, row["name"])
-    check_project_exists(tx, row["project"])
-    check_users(tx, number, row["project"])
-    row |= {"description": wanted["description"]} if "description" in wanted else {}
-    tx.db.execute(update(segments).where(segments.c.id == number).values(row))
-    tx.record_event("segment-updated", project=row["project"], before=before, data=find(tx, number))
+    members = _checked_members(tx, wanted)
+    members |= {"description": wanted["description"]} if "description" in wanted else {}
+    find(tx, number)
+    WRITER.put(tx, {"id": number} | members)
+
+
+def _check(tx: Tx, before: Json | None, whole: Whole) -> None:
+    """Raise CallerError: 409 for a name in use, 400 for a project that does not exist, or whose flags are not all that use it."""
+    if before is None or whole["name"] != before["name"]:
+        check_name_free(tx, whole["name"])
+    check_project_exists(tx, whole.get("project"))
+    if before is not None:
+        check_users(tx, before["id"], whole.get("project"))
 
 
 def check_users(tx: Tx, number: int, project: str | None) -> None:
@@ -185,14 +183,13 @@ def strategies_to_json(rows: Iterable[Row[Any]]) -> list[Json]:
     ]
 
 
-def remove(tx: Tx, number: int) -> bool:
-    """Delete a segment and return True; return False where strategies of active features use it. Raises CallerError (404)."""
-    if strategies_using(tx, number):
+def remove(tx: Tx, *numbers: int) -> bool:
+    """Delete segments and return True; return False where strategies of active features use one. Raises CallerError (404)."""
+    if any(strategies_using(tx, number) for number in numbers):
         return False
-    before = find(tx, number) | {"strategies": uses_of(tx, number)}
-    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id == number))
-    tx.db.execute(delete(segments).where(segments.c.id == number))
-    tx.record_event("segment-deleted", project=before.get("project"), before=before)
+    for number in numbers:
+        find(tx, number)
+    WRITER.remove(tx, *numbers)
     return True
 
 
@@ -201,29 +198,6 @@ def uses_of(tx: Tx, number: int) -> list[Json]:
     uses = strategy_segments.c
     query = select(uses.strategy_id, uses.position).where(uses.segment_id == number).order_by(uses.strategy_id)
     return [{"id": each, "position": place} for each, place in tx.db.execute(query)]
-
-
-def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
-    """Make a segment what an event holds: it is changed, or created with its id, for the strategies that used it.
-
-    Raises CallerError: 400 for its project, 409 for its name, and where the feature of a strategy that used it is active again.
-    """
-    project = whole.get("project")
-    columns = {key: whole[key] for key in ("name", "description", "constraints")} | {"project": project}
-    check_project_exists(tx, project)
-    row = tx.db.execute(select(segments).where(segments.c.id == whole["id"])).first()
-    if row is None or row.name != whole["name"]:
-        check_name_free(tx, whole["name"])
-    check_users(tx, whole["id"], project)
-    if row is None:
-        made = {"id": whole["id"], "created_by": whole["createdBy"], "created_at": read_time(whole["createdAt"])}
-        tx.db.execute(insert(segments).values(columns | made))
-        _put_back_uses(tx, whole["id"], whole["strategies"])
-        data = find(tx, whole["id"]) | {"strategies": uses_of(tx, whole["id"])}
-        tx.record_event("segment-created", project=project, data=data)
-    else:
-        tx.db.execute(update(segments).where(segments.c.id == whole["id"]).values(columns))
-        tx.record_event("segment-updated", project=project, before=to_json(row), data=find(tx, whole["id"]))
 
 
 def _put_back_uses(tx: Tx, number: int, uses: Sequence[Mapping[str, Any]]) -> None:
@@ -284,3 +258,31 @@ def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
     missing = next((each for each in numbers if each not in known), None)
     if missing is not None:
         raise unknown_segment(missing)
+
+
+def _release(tx: Tx, numbers: Sequence[int]) -> None:
+    """Take segments from the strategies that use them."""
+    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers)))
+
+
+WRITER = Writer(
+    table=segments,
+    show=lambda tx, rows: [to_json(row) for row in rows],
+    columns=lambda tx, whole: {
+        "name": whole["name"],
+        "description": whole["description"],
+        "constraints": whole["constraints"],
+        "project": whole.get("project"),
+        "created_by": whole["createdBy"],
+    },
+    created="segment-created",
+    updated="segment-updated",
+    deleted="segment-deleted",
+    place=lambda whole: {"project": whole.get("project")},
+    check=_check,
+    more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},
+    release=_release,
+    bring=lambda tx, wholes: [_put_back_uses(tx, each["id"], each.get("strategies", ())) for each in wholes],
+    optional=("project",),
+    new={"description": None, "constraints": []},
+)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, select
 
 from flagsvc.server.store.checks import Json, invalid, name_problem
 from flagsvc.server.store.errors import CallerError, not_found
@@ -13,7 +13,8 @@ from flagsvc.server.store.resources.segments import strategies_to_json, used_str
 from flagsvc.server.store.schema import strategies, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time, read_time
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.writer import Writer
 
 TEXT_FIELDS = ("title", "description")
 COLUMNS = {
@@ -22,6 +23,7 @@ COLUMNS = {
     "description": "description",
     "parameters": "parameters",
     "deprecated": "deprecated",
+    "sortOrder": "sort_order",
 }
 """Member of a strategy type → its column."""
 PARAMETER_FIELDS = ("name", "type", "description", "required")
@@ -49,10 +51,10 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a strategy type. Raises CallerError (404)."""
-    row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).first()
-    if row is None:
+    found = WRITER.find(tx, name)
+    if found is None:
         raise not_found("No strategy found")
-    return to_json(row)
+    return found
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
@@ -67,12 +69,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     name = wanted["name"]
     _check(name, wanted)
-    if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
+    if WRITER.find(tx, name) is not None:
         raise CallerError("NameExistsError", f"Strategy with name {name} already exist!")
-    tx.db.execute(insert(strategy_types).values(name=name, created_at=tx.now, **_columns(wanted)))
-    created = find(tx, name)
-    tx.record_event("strategy-created", data=created)
-    return created
+    return WRITER.put(tx, {"name": name} | _members(wanted))[0]
 
 
 def _check(name: str, wanted: Mapping[str, Any]) -> None:
@@ -86,8 +85,8 @@ def _check(name: str, wanted: Mapping[str, Any]) -> None:
         raise invalid(*found)
 
 
-def _columns(wanted: Mapping[str, Any]) -> Json:
-    """Return the columns of a strategy type that the request sets."""
+def _members(wanted: Mapping[str, Any]) -> Json:
+    """Return the members of a strategy type that the request sets."""
     kept = {key: wanted[key] for key in TEXT_FIELDS if key in wanted}
     parameters = [{key: each[key] for key in PARAMETER_FIELDS if key in each} for each in wanted["parameters"]]
     return kept | {"parameters": parameters}
@@ -96,10 +95,8 @@ def _columns(wanted: Mapping[str, Any]) -> Json:
 def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
     """Replace the parameters of a strategy type, and its title and description if present. Raises CallerError (400, 403, 404)."""
     _check(name, wanted)
-    before = find(tx, name)
-    _check_editable(before)
-    _write(tx, name, **_columns(wanted))
-    tx.record_event("strategy-updated", before=before, data=find(tx, name))
+    _check_editable(find(tx, name))
+    WRITER.put(tx, {"name": name} | _members(wanted))
 
 
 def _check_editable(found: Json) -> None:
@@ -108,56 +105,33 @@ def _check_editable(found: Json) -> None:
         raise CallerError("OperationDeniedError", f"Cannot edit strategy {found['name']}")
 
 
-def _write(tx: Tx, name: str, **columns: Any) -> None:
-    tx.db.execute(update(strategy_types).where(strategy_types.c.name == name).values(columns))
-
-
 def deprecate(tx: Tx, name: str) -> None:
     """Mark a strategy type, custom or built-in, as deprecated. Raises CallerError (404)."""
-    if not tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
+    if WRITER.find(tx, name) is None:
         raise not_found(f"Could not find strategy with name {name}")
-    before = find(tx, name)
-    _write(tx, name, deprecated=True)
-    tx.record_event("strategy-deprecated", before=before, data=find(tx, name))
+    WRITER.put(tx, {"name": name, "deprecated": True})
 
 
 def reactivate(tx: Tx, name: str) -> None:
     """Mark a strategy type as not deprecated. Raises CallerError (404)."""
-    before = find(tx, name)
-    _write(tx, name, deprecated=False)
-    tx.record_event("strategy-reactivated", before=before, data=find(tx, name))
+    find(tx, name)
+    WRITER.put(tx, {"name": name, "deprecated": False})
 
 
-def remove(tx: Tx, name: str) -> None:
-    """Delete a custom strategy type; features that use it keep their strategies. Raises CallerError (403, 404)."""
-    before = find_whole(tx, name)
-    _check_editable(before)
-    tx.db.execute(delete(strategy_types).where(strategy_types.c.name == name))
-    tx.record_event("strategy-deleted", before=before)
+def remove(tx: Tx, *names: str) -> None:
+    """Delete custom strategy types; features that use them keep their strategies. Raises CallerError (403, 404)."""
+    for name in names:
+        _check_editable(find(tx, name))
+    WRITER.remove(tx, *names)
 
 
-def find_whole(tx: Tx, name: str) -> Json:
-    """Return a strategy type with its place in the list, as events of its end hold it. Raises CallerError (404)."""
-    found = find(tx, name)
-    row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).one()
-    return found | {"sortOrder": row.sort_order, "createdAt": format_time(row.created_at)}
+def _places(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
+    """Return the places of strategy types in the list, and when they were created."""
+    rows = tx.db.execute(select(strategy_types).where(strategy_types.c.name.in_(names)))
+    return {row.name: {"sortOrder": row.sort_order, "createdAt": format_time(row.created_at)} for row in rows}
 
 
-def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
-    """Make a strategy type what an event holds: it is changed, or created."""
-    name = whole["name"]
-    columns = {column: whole[key] for key, column in COLUMNS.items()}
-    if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
-        before = find(tx, name)
-        _write(tx, name, **columns)
-        tx.record_event(_kind_of_change(before, whole), before=before, data=find(tx, name))
-    else:
-        more = {"name": name, "sort_order": whole["sortOrder"], "created_at": read_time(whole["createdAt"])}
-        tx.db.execute(insert(strategy_types).values(columns | more))
-        tx.record_event("strategy-created", data=find_whole(tx, name))
-
-
-def _kind_of_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _kind_of_change(before: Json, after: Json) -> str:
     if before["deprecated"] == after["deprecated"]:
         return "strategy-updated"
     return "strategy-deprecated" if after["deprecated"] else "strategy-reactivated"
@@ -166,3 +140,15 @@ def _kind_of_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 def is_used(tx: Tx, name: str) -> bool:
     """Return whether a strategy of a feature, archived or not, is of a type."""
     return tx.db.execute(select(strategies.c.id).where(strategies.c.name == name).limit(1)).first() is not None
+
+
+WRITER = Writer(
+    table=strategy_types,
+    show=lambda tx, rows: [to_json(row) for row in rows],
+    columns=lambda tx, whole: {column: whole[key] for key, column in COLUMNS.items() if key in whole},
+    created="strategy-created",
+    updated=_kind_of_change,
+    deleted="strategy-deleted",
+    more=_places,
+    new={"displayName": None, "title": None, "description": None, "parameters": [], "deprecated": False},
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, select
 
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
@@ -14,6 +14,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import url_problem
 from flagsvc.server.store.timestamps import format_time, read_time
 from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.writer import Writer
 
 MIN_LENGTH, MAX_LENGTH = 2, 50
 FIELDS = ("name", "description", "icon", "color")
@@ -33,10 +34,10 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a tag type. Raises CallerError (404)."""
-    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
-    if row is None:
+    found = WRITER.find(tx, name)
+    if found is None:
         raise not_found(NO_TYPE)
-    return to_json(row)
+    return found
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -46,15 +47,14 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     check_new_name(tx, wanted["name"])
     given = {key: wanted[key] for key in FIELDS if key in wanted}
-    tx.db.execute(insert(tag_types).values(created_at=tx.now, **given))
-    tx.record_event("tag-type-created", data=given)
+    WRITER.put(tx, given, tell=lambda whole: given)
     return given
 
 
 def check_new_name(tx: Tx, name: str) -> None:
     """Raise CallerError for a name that a new tag type cannot have: invalid (400) or in use (409)."""
     check_name(name)
-    if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == name)).first():
+    if WRITER.find(tx, name) is not None:
         raise CallerError("NameExistsError", f"There already exists a tag-type with the name {name}")
 
 
@@ -82,38 +82,21 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
     As on the real server, a tag type that does not exist is not an error.
     """
     check_name(name)
-    given = {key: wanted[key] for key in CHANGEABLE if key in wanted}
-    if not given:
-        return
-    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
-    if row is not None:
-        tx.db.execute(update(tag_types).where(tag_types.c.name == name).values(given))
-        tx.record_event("tag-type-updated", before=to_json(row), data=find(tx, name))
+    if WRITER.find(tx, name) is not None:
+        WRITER.put(tx, {"name": name} | {key: wanted[key] for key in CHANGEABLE if key in wanted})
 
 
-def remove(tx: Tx, name: str) -> None:
-    """Delete a tag type, and its tags from every feature. Raises CallerError (404)."""
-    before = find_whole(tx, name)
-    if before is None:
-        raise not_found(NO_TYPE)
-    tx.db.execute(delete(tag_types).where(tag_types.c.name == name))
-    tx.record_event("tag-type-deleted", before=before)
+def remove(tx: Tx, *names: str) -> None:
+    """Delete tag types, and their tags from every feature. Raises CallerError (404)."""
+    for name in names:
+        find(tx, name)
+    WRITER.remove(tx, *names)
 
 
-def find_whole(tx: Tx, name: str) -> Json | None:
-    """Return a tag type with its tags, as events hold it; None for one that does not exist."""
-    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
-    more = {"tags": tags_of(tx, name)}
-    return None if row is None else to_json(row) | {"createdAt": format_time(row.created_at)} | more
-
-
-def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
-    """Create a tag type as an event holds it, with its tags. Raises CallerError (409)."""
-    check_new_name(tx, whole["name"])
-    row = {key: whole[key] for key in FIELDS} | {"created_at": read_time(whole["createdAt"])}
-    tx.db.execute(insert(tag_types).values(row))
-    put_back_tags(tx, whole["tags"])
-    tx.record_event("tag-type-created", data=find_whole(tx, whole["name"]))
+def _belongings(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
+    """Return when tag types were created, and their tags."""
+    rows = tx.db.execute(select(tag_types).where(tag_types.c.name.in_(names)))
+    return {row.name: {"createdAt": format_time(row.created_at), "tags": tags_of(tx, row.name)} for row in rows}
 
 
 def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
@@ -151,3 +134,15 @@ def whole_tags(tx: Tx, rows: Iterable[Row[Any]]) -> list[Json]:
         }
         for row in rows
     ]
+
+
+WRITER = Writer(
+    table=tag_types,
+    show=lambda tx, rows: [to_json(row) for row in rows],
+    columns=lambda tx, whole: {name: whole.get(name) for name in CHANGEABLE},
+    created="tag-type-created",
+    updated="tag-type-updated",
+    deleted="tag-type-deleted",
+    more=_belongings,
+    bring=lambda tx, wholes: put_back_tags(tx, [tag for whole in wholes for tag in whole.get("tags", ())]),
+)

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from sqlalchemy import select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import environments, project_access, project_changes
 from flagsvc.server.store.resources.project_access import NUMBERS
 from flagsvc.server.store.schema import project_environments
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.subjects import Change, Path, in_turn
+from flagsvc.server.store.undo.subjects import Change, Path, in_turn, written
 
 
-def read_project(tx: Tx, change: Change) -> Side:
-    """Return the project with the members that the event holds; and what it has since it was created."""
-    project, held = change.project or "", change.after
-    try:
-        found = project_changes.find_whole(tx, project)
-    except CallerError:
-        return None
-    told: Json = {key: value for key, value in found.items() if held is None or key in held}
-    if held is not None and change.before is not None:
-        return told | {"environments": held["environments"]}
-    return told | _belongings(tx, change)
-
-
-def _belongings(tx: Tx, change: Change) -> Json:
-    """Return what a project has that the event of its creation does not tell."""
-    told = "roles" in (change.after or {})
-    has = project_changes.belongings_of(tx, change.project or "", change.by_id)
-    found = [each for each in has if not (told and each == "members")]
-    return {"has": found} if found else {}
-
-
-def restore_project(tx: Tx, change: Change) -> None:
-    """Delete the project that was created; else make it what it was."""
-    if change.before is None:
-        project_changes.remove(tx, change.project or "")
-    else:
-        project_changes.put_back(tx, change.before)
+def project_belongings(tx: Tx, made: Mapping[str, Change]) -> dict[str, Json]:
+    """Return what projects have that the events of their creation do not tell."""
+    found: dict[str, Json] = {}
+    for project, change in made.items():
+        has = project_changes.belongings_of(tx, project, change.by_id)
+        if left := [each for each in has if each != "members" or "roles" not in (change.after or {})]:
+            found[project] = {"has": left}
+    return found
 
 
 def project_paths(change: Change) -> tuple[Path, ...]:
@@ -69,34 +51,12 @@ def link_paths(change: Change) -> tuple[Path, ...]:
     return ("project", project, "in", environment), ("environment", environment, project)
 
 
-def read_environment(tx: Tx, change: Change) -> Side:
-    """Return the environment with the members that the event holds; and the projects that have it if it is new."""
-    name, held = change.environment or "", change.after
-    try:
-        found = environments.find_whole(tx, name)
-    except CallerError:
-        return None
-    told: Json = {key: value for key, value in found.items() if held is None or key in held}
-    return told if change.before is not None else told | _owners_of(tx, name)
-
-
-def _owners_of(tx: Tx, name: str) -> Json:
+def owners_of(tx: Tx, names: Iterable[str]) -> dict[str, Json]:
+    """Return the projects that have environments, by environment."""
     link = project_environments.c
-    owners = tx.db.execute(select(link.project).where(link.environment == name)).scalars().all()
-    return {"projects": list(owners)} if owners else {}
-
-
-def restore_environment(tx: Tx, change: Change) -> None:
-    """Delete the environment that was created; else make it what it was."""
-    if change.before is None:
-        environments.remove(tx, change.environment or "")
-    else:
-        environments.put_back(tx, change.before)
-
-
-def environment_paths(change: Change) -> tuple[Path, ...]:
-    """Return the path of the environment."""
-    return (("environment", change.environment or ""),)
+    queries = {name: select(link.project).where(link.environment == name) for name in names}
+    found = {name: list(tx.db.execute(query).scalars()) for name, query in queries.items()}
+    return {name: {"projects": owners} for name, owners in found.items() if owners}
 
 
 def read_roles(tx: Tx, change: Change) -> Side:
@@ -141,8 +101,15 @@ def roles_paths(change: Change) -> tuple[Path, ...]:
     return tuple(("project", change.project or "", "roles", str(each)) for each in _users_of(change))
 
 
-PROJECT = in_turn("project", read_project, restore_project, project_paths)
+PROJECT = written(
+    "project",
+    project_changes.WRITER,
+    lambda tx, *names: [project_changes.remove(tx, name) for name in names],
+    paths=project_paths,
+    aside=("environments",),
+    belongings=project_belongings,
+)
 LINK = in_turn("environment in the project", read_link, restore_link, link_paths)
-ENVIRONMENT = in_turn("environment", read_environment, restore_environment, environment_paths)
+ENVIRONMENT = written("environment", environments.WRITER, environments.remove, belongings=owners_of)
 ROLES = in_turn("roles in the project", read_roles, restore_roles, roles_paths)
 ROLE = in_turn("role in the project", read_role, restore_role, roles_paths)

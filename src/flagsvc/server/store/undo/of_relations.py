@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_kinds import Side
 from flagsvc.server.store.resources import (
     context_fields,
@@ -31,8 +29,8 @@ from flagsvc.server.store.undo.subjects import (
     of_flag,
     owner_of,
     places_of,
+    written,
 )
-from flagsvc.server.store.upsert import chunks
 
 
 def read_parents(tx: Tx, change: Change) -> Side:
@@ -119,54 +117,17 @@ def tag_scope(tx: Tx, change: Change) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_tag_type(tx: Tx, change: Change) -> Side:
-    """Return the tag type with the members that the event holds, and with its tags."""
-    whole = tag_types.find_whole(tx, held_of(change)["name"])
-    held = change.after
-    if whole is None or held is None:
-        return whole
-    if change.before is not None:
-        return {name: whole[name] for name in held}
-    found = {name: value for name, value in whole.items() if name in held or (name == "tags" and value)}
-    return {**held, **found}
-
-
-def restore_tag_type(tx: Tx, change: Change) -> None:
-    """Delete the tag type that was created; else make it what it was, with its tags if it was deleted."""
-    held = change.before
-    if held is None:
-        tag_types.remove(tx, held_of(change)["name"])
-    elif change.after is None:
-        tag_types.put_back(tx, held)
-    else:
-        tag_types.change(tx, held["name"], held)
-
-
 PARENTS = in_turn("list of parents", read_parents, restore_parents, of_flag("dependencies"), parents_uses)
 LINKS = Subject("list of links", read_links, restore_links, of_flag("links"))
 TAGGING = Subject("tag", read_taggings, restore_taggings, tagging_paths)
 TAG = in_turn("tag", read_tag, restore_tag, named("tag", "type", "value"))
-TAG_TYPE = in_turn("tag type", read_tag_type, restore_tag_type, named("tag", "name"))
-
-
-def read_segment(tx: Tx, change: Change) -> Side:
-    """Return the segment; with the strategies that use it if the event holds them, or if it is one of a new segment."""
-    try:
-        found = segments.find(tx, held_of(change)["id"])
-    except CallerError:
-        return None
-    uses = segments.uses_of(tx, found["id"])
-    held = change.after or {}
-    told = "strategies" in held or (change.before is None and uses)
-    return found | ({"strategies": uses} if told else {})
-
-
-def restore_segment(tx: Tx, change: Change) -> None:
-    """Delete the segment that was created; else make it what it was, with its id."""
-    if change.before is None:
-        segments.remove(tx, held_of(change)["id"])
-    else:
-        segments.put_back(tx, change.before)
+TAG_TYPE = written(
+    "tag type",
+    tag_types.WRITER,
+    tag_types.remove,
+    paths=named("tag", "name"),
+    belongings=lambda tx, names: {name: {"tags": tags} for name in names if (tags := tag_types.tags_of(tx, name))},
+)
 
 
 def segment_uses(change: Change) -> tuple[Path, ...]:
@@ -174,44 +135,28 @@ def segment_uses(change: Change) -> tuple[Path, ...]:
     return tuple(("context field", each["contextName"]) for each in (change.after or {}).get("constraints", ()))
 
 
-def read_fields(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return the context fields; with the strategies that constrain a field if the event is the one of a new field."""
-    names = [held_of(each)["name"] for each in changes]
-    fields = {each["name"]: each for chunk in chunks(names) for each in context_fields.find_several(tx, chunk)}
-    used = context_fields.rows_using(tx, [each["name"] for each in map(held_of, _made(changes))])
-    uses = {name: {"strategies": segments.strategies_to_json(rows)} for name, rows in used.items()}
-    return [fields[name] | uses.get(name, {}) if name in fields else None for name in names]
-
-
-def _made(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if change.before is None]
-
-
-def restore_fields(tx: Tx, changes: Sequence[Change]) -> None:
-    """Delete the context fields that were created; make the others what they were."""
-    context_fields.remove_all(tx, [held_of(each)["name"] for each in _made(changes)])
-    context_fields.put_back(tx, [change.before for change in changes if change.before is not None])
-
-
-def read_strategy_type(tx: Tx, change: Change) -> Side:
-    """Return the strategy type with the members that the event holds; and that it is used if it is new."""
-    name, held = held_of(change)["name"], change.after
-    try:
-        found = strategy_types.find_whole(tx, name)
-    except CallerError:
-        return None
-    used: Json = {"used": True} if change.before is None and strategy_types.is_used(tx, name) else {}
-    return {key: value for key, value in found.items() if held is None or key in held} | used
-
-
-def restore_strategy_type(tx: Tx, change: Change) -> None:
-    """Delete the strategy type that was created; else make it what it was."""
-    if change.before is None:
-        strategy_types.remove(tx, held_of(change)["name"])
-    else:
-        strategy_types.put_back(tx, change.before)
-
-
-SEGMENT = in_turn("segment", read_segment, restore_segment, named("segment", "id"), segment_uses)
-FIELD = Subject("context field", read_fields, restore_fields, named("context field", "name"))
-STRATEGY_TYPE = in_turn("strategy type", read_strategy_type, restore_strategy_type, named("strategy type", "name"))
+SEGMENT = written(
+    "segment",
+    segments.WRITER,
+    segments.remove,
+    uses=segment_uses,
+    belongings=lambda tx, numbers: {
+        number: {"strategies": uses} for number in numbers if (uses := segments.uses_of(tx, number))
+    },
+)
+FIELD = written(
+    "context field",
+    context_fields.WRITER,
+    context_fields.remove,
+    belongings=lambda tx, names: {
+        name: {"strategies": segments.strategies_to_json(rows)}
+        for name, rows in context_fields.rows_using(tx, names).items()
+    },
+    together=True,
+)
+STRATEGY_TYPE = written(
+    "strategy type",
+    strategy_types.WRITER,
+    strategy_types.remove,
+    belongings=lambda tx, names: {name: {"used": True} for name in names if strategy_types.is_used(tx, name)},
+)

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Row, select
 
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.event_kinds import Side, kind_of, words_of
 from flagsvc.server.store.resources.features import find, find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.writer import Writer, nothing_more
 
 
 class Change(NamedTuple):
@@ -134,6 +136,48 @@ def in_turn(
     return Subject(
         word, lambda tx, changes: [read(tx, each) for each in changes], restore_each, paths, uses, together=False
     )
+
+
+def written(
+    word: str,
+    writer: Writer,
+    remove: Callable[..., object],
+    *,
+    paths: Paths | None = None,
+    uses: Paths = nowhere,
+    aside: tuple[str, ...] = (),
+    belongings: Callable[[Tx, Mapping[Any, Change]], Mapping[Any, Json]] = nothing_more,
+    together: bool = False,
+) -> Subject:
+    """Return the subject of a writer. `remove` deletes what was created, by keys; it raises CallerError.
+
+    The members of `aside` are no part of a change. `belongings` returns what new resources have by now, and an undo would take,
+    by key; it gets the events of their creation.
+    """
+
+    def key_of(change: Change) -> Any:
+        return held_of(change)[writer.key]
+
+    def read(tx: Tx, changes: Sequence[Change]) -> list[Side]:
+        there = writer.read_whole(tx, list(map(key_of, changes)))
+        more = belongings(tx, {key_of(each): each for each in changes if each.before is None})
+        return [as_held(there.get(key_of(each)), each, more) for each in changes]
+
+    def as_held(whole: Json | None, change: Change, more: Mapping[Any, Json]) -> Side:
+        if whole is None or change.after is None:
+            return whole
+        now = {name: whole.get(name, value) for name, value in change.after.items()}
+        now |= {name: whole[name] for name in writer.optional if name in whole}
+        if change.before is None:
+            return now | more.get(key_of(change), {})
+        return now | {name: change.after[name] for name in aside}
+
+    def restore(tx: Tx, changes: Sequence[Change]) -> None:
+        remove(tx, *(key_of(each) for each in changes if each.before is None))
+        unset = dict.fromkeys(writer.optional)
+        writer.put(tx, *({**unset, **each.before} for each in changes if each.before is not None), back=True)
+
+    return Subject(word, read, restore, paths or named(word, writer.key), uses, together)
 
 
 def place_of(tx: Tx, change: Change) -> StrategyPlace:
