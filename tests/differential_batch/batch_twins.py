@@ -22,8 +22,8 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.session import SchemaError
 from flagsvc.cli.batch.target import Target
 from flagsvc.server.store import schema
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from support.flagservers import AppClient, app_client
+from support.planting import plant
 from support.processes import Answer
 
 AGREED = ("both take it", "both refuse it")
@@ -100,7 +100,7 @@ class OurServer:
             tx.db.execute(delete(kinds).where(~kinds.c.built_in))
             tx.db.execute(delete(tags).where(tags.c.name != "simple"))
             tx.db.execute(delete(schema.projects).where(schema.projects.c.id != "default"))
-            apply_seed(tx, parse_seed({**people(), **state}))
+            plant(tx, {**people(), **state})
 
     def ask(self, operation: str, who: str, body: object) -> Answer:
         """Send a request of a batch operation."""

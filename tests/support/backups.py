@@ -21,10 +21,10 @@ from flagsvc.server.store.backup.tables import write_backup
 from flagsvc.server.store.documents import DocumentQuery, Documents
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import sessions
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.webhooks.addons import parameters_problem
 from flagsvc.testing import RecordingLog
+from support.planting import plant
 
 WHO = Actor(-1, "tester (command line)", root_role="admin")
 SECRET = "user:the-s3cret-of-ada"
@@ -94,7 +94,7 @@ def fill(store: Store, random: Random | None = None) -> None:
     """Put something into every table, also what a backup leaves out; with `random`, events that hold any JSON, too."""
     create_first_token(store)
     with store.writing(WHO) as tx:
-        apply_seed(tx, parse_seed(RICH))
+        plant(tx, RICH)
         for name, rows in OTHERS.items():
             tx.db.execute(insert(schema.METADATA.tables[name]), rows)
         tx.record_event("feature-created", project="shop", feature="cart", data={"name": "cart"})

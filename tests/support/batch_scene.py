@@ -20,9 +20,9 @@ from flagsvc.server.store.batch.importing import import_data
 from flagsvc.server.store.batch.verify import check_importer, validate
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import METADATA, events
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
+from support.planting import plant
 
 Json = dict[str, Any]
 
@@ -89,7 +89,7 @@ class Scene:
     def seed(self, **given: Any) -> None:
         """Put a state, in the format of the seed file, into the empty database."""
         with self.store.writing(None) as tx:
-            apply_seed(tx, parse_seed(given))
+            plant(tx, given)
 
     def renew(self) -> None:
         """Make the database as it was when the scene began: making a new one takes longer."""

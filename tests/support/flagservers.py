@@ -28,12 +28,12 @@ from flagsvc.server.runtime import PAGE_ROUTES, announce_news, load_keyring
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.first_start import FirstSecrets
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from support import processes
 from support.databases import migrated
+from support.planting import plant
 
 ADMIN_SECRET = "*:*.admin-secret-of-tests"
 BACKEND_SECRET = "*:development.backend-secret-of-tests"
@@ -185,7 +185,7 @@ def app_client(
         parts.callback(store.close)
         if seeded:
             with store.writing(None) as tx:
-                apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
+                plant(tx, merged(GIVEN, given or {}))
         keyring = load_keyring(store, time, log)
         server = ApiContext(
             store, Documents(store, time, log), keyring, time, log, url, base, ways=ways or SignInWays()

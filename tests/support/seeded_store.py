@@ -11,10 +11,10 @@ from sqlalchemy import select, update
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import events, strategies
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.admin_call_rows import STRATEGIES
+from support.planting import plant
 from support.server_pair import GIVEN, USES
 
 NOW = "2025-06-15T15:06:40.000Z"
@@ -60,7 +60,7 @@ def open_seeded_store(database: str) -> Iterator[SeededStore]:
     store = open_store(database, FakeClock(1_750_000_000.0), RecordingLog())
     try:
         with store.writing(None) as tx:
-            apply_seed(tx, parse_seed(GIVEN))
+            plant(tx, GIVEN)
             for name, feature, _, _ in USES:
                 tx.db.execute(update(strategies).where(strategies.c.feature == feature).values(id=STRATEGIES[name]))
         yield SeededStore(store)

@@ -33,7 +33,7 @@ from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.engines import database_url
 from flagsvc.server.store.keyring import Keyring
-from flagsvc.server.store.seed.apply import read_seed
+from flagsvc.server.store.seed.file import read_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.server.store.writability import WritabilityThread
 from flagsvc.server.webhooks.reach import Reach

@@ -23,7 +23,6 @@ from flagsvc.server.store.keyring import OF_USERS
 from flagsvc.server.store.schema import environments, projects, tokens
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.apply import apply_seed as write_seed
-from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.settings.kinds import printable
@@ -198,7 +197,6 @@ Entry: TypeAlias = dict[str, Any]
 
 NAME = "initial"
 """The name of each of these tokens."""
-CREATED = "api-token-created"
 KINDS = {"admin": "init_admin_tokens", "backend": "init_backend_tokens", "frontend": "init_frontend_tokens"}
 """The kinds of token, and the options that list them."""
 
@@ -225,9 +223,7 @@ def create_initial_tokens(store: Store, wanted: list[Entry]) -> int:
     with store.writing(None, "start") as tx:
         if _has_api_tokens(tx):
             return 0
-        before = read_state(tx, (CREATED,))
         write_seed(tx, Seed({"tokens": wanted}))
-        record_changes(tx, before)
     return len(wanted)
 
 

@@ -19,11 +19,10 @@ from flagsvc.server.store import revision_listener
 from flagsvc.server.store.keyring import LINK, MOST_S, KeyRenewal
 from flagsvc.server.store.resources.sessions import open_session
 from flagsvc.server.store.schema import users
-from flagsvc.server.store.seed.apply import apply_seed
-from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.flagservers import AppClient, app_client
+from support.planting import plant
 
 PERSONAL_SECRET, BACKEND, FRONTEND = "user:new-secret", "*:development.new-backend", "*:development.new-frontend"
 MADE = {
@@ -52,7 +51,7 @@ def client(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppCl
     with app_client(database_url) as client:
         other = open_store(database_url, SystemClock(), RecordingLog())
         with closing(other), other.writing(None) as tx:
-            apply_seed(tx, parse_seed(MADE))
+            plant(tx, MADE)
             user = tx.db.execute(select(users.c.id).where(users.c.username == "new")).scalar_one()
             SESSIONS.append(open_session(tx, user, LINK))
         yield client

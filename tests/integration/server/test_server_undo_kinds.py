@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import pytest
+from flagsvc.server.store.seed.events import read_state, record_changes
 from sqlalchemy import insert, select
 
 from flagsvc.server.store.event_kinds import KINDS
 from flagsvc.server.store.schema import METADATA, project_roles
-from flagsvc.server.store.seed.events import read_state, record_changes
 from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.undo.table import ROWS, UNDO, UndoRow
 from support.admin_call_rows import Step, delete, filled, post, put

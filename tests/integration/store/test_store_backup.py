@@ -26,7 +26,6 @@ from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.migrate import VERSION_TABLE, upgrade
 from flagsvc.server.store.schema import METADATA
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_any_store, open_existing_store, open_known_store, open_store
 from flagsvc.testing import RecordingLog
 from support.backups import (
@@ -47,6 +46,7 @@ from support.backups import (
     without,
 )
 from support.databases import KINDS
+from support.planting import plant
 
 Open = Callable[..., Store]
 
@@ -178,7 +178,7 @@ def test_a_server_that_was_set_up_is_not_new(database_url: str, opened: Open, se
     made = backup_of(target)
     create_first_token(target)
     with target.writing(WHO) as tx:
-        apply_seed(tx, parse_seed(section))
+        plant(tx, section)
     before = everything(target)
     with pytest.raises(BackupError, match=rf"the database is in use, it has .*{message}"):
         restored(target, made)

@@ -26,11 +26,11 @@ from flagsvc.server.store.backup.lines import HEAVIEST, MIB, weight_of
 from flagsvc.server.store.backup.restoring import check_backup
 from flagsvc.server.store.backup.values import SHAPES
 from flagsvc.server.store.schema import METADATA
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store
 from support import admin_calls
 from support.backups import OTHERS, RICH, THEN, WHO, backup_of, lines_of, remade, restored, rows_of, with_value
 from support.flagservers import BACKEND_SECRET, FRONTEND_SECRET, GIVEN, AppClient, app_client, merged
+from support.planting import plant
 
 PAYLOAD = {"type": "json", "value": '{"a": [1]}'}
 VARIANT = {"name": "blue", "weight": 1000, "weightType": "variable", "stickiness": "userId", "payload": PAYLOAD}
@@ -126,7 +126,7 @@ class Case(NamedTuple):
 def fill_more(store: Store) -> None:
     """Put something into every column of every table, and the tokens of GIVEN."""
     with store.writing(WHO) as tx:
-        apply_seed(tx, parse_seed(merged(merged(RICH, GIVEN), MORE) | {"maintenance": False}))
+        plant(tx, merged(merged(RICH, GIVEN), MORE) | {"maintenance": False})
         for name, rows in OTHERS.items():
             tx.db.execute(insert(schema.METADATA.tables[name]), rows)
         for name, values in FILLED.items():

@@ -23,7 +23,7 @@ from flagsvc.server.store.resources import environments, feature_archive, segmen
 from flagsvc.server.store.resources import events as event_list
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.schema import events, usage
-from flagsvc.server.store.seed.apply import parse_seed
+from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import apply_seed_once
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import FakeClock, RecordingLog

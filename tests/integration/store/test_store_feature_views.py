@@ -12,9 +12,9 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import feature_archive, feature_views, features, strategies
 from flagsvc.server.store.resources.users import list_collaborators, names_of
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
+from support.planting import plant
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, tzinfo=UTC)
 COUNT = 1_201
@@ -37,7 +37,7 @@ def store(database_url: str) -> Iterator[Store]:
     """Give a store with many features, on each kind of database."""
     store = open_store(database_url, FakeClock(NOW.timestamp()), RecordingLog())
     with store.writing(None) as tx:
-        apply_seed(tx, parse_seed(GIVEN))
+        plant(tx, GIVEN)
     yield store
     store.close()
 

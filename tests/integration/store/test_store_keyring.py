@@ -13,9 +13,9 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.actors import ADMIN_TOKEN_ID, PROJECT_ROLES, ROOT_ROLES, Actor, ClientToken
 from flagsvc.server.store.keyring import Keyring, hash_secret, read_actors
 from flagsvc.server.store.schema import environments, tokens, users
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
+from support.planting import plant
 
 NOW = 1_900_000_000.0
 GIVEN: dict[str, Any] = {
@@ -46,7 +46,7 @@ def store(database_url: str, clock: FakeClock) -> Iterator[Store]:
     """Give a database with users and tokens."""
     store = open_store(database_url, clock, RecordingLog())
     with store.writing(None) as tx:
-        apply_seed(tx, parse_seed(GIVEN))
+        plant(tx, GIVEN)
     yield store
     store.close()
 

@@ -23,7 +23,8 @@ from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.keyring import LINK, Keyring, hash_secret
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 from flagsvc.server.store.schema import events, tokens, users
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from flagsvc.server.store.seed.apply import apply_seed
+from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.keys import SECTIONS
 from flagsvc.server.store.store import Store
 from flagsvc.settings.server import ServerOptions

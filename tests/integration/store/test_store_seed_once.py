@@ -16,7 +16,7 @@ from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 from flagsvc.server.store.seed import apply as seed
-from flagsvc.server.store.seed.apply import parse_seed
+from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
@@ -249,7 +249,7 @@ def test_what_breaks_off_has_not_begun(store: Store, add: bool, monkeypatch: pyt
         raise DatabaseError("the database is gone")
 
     with monkeypatch.context() as broken:
-        broken.setattr(seed, "_write_strategies", die)
+        broken.setattr(seed, "insert_whole", die)
         with pytest.raises(DatabaseError):
             apply_seed_once(store, CHANGED, add=add)
     assert rows(store, schema.features.c.name) == before and rows(store, schema.users.c.id) == []

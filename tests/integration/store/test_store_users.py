@@ -10,7 +10,8 @@ from sqlalchemy import select
 from flagsvc.server.store import schema
 from flagsvc.server.store.keyring import hash_secret, read_actors
 from flagsvc.server.store.resources import users
-from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from flagsvc.server.store.seed.apply import apply_seed
+from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.once import missing
 from support.seeded_store import NOW, SeededStore
 

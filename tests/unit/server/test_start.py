@@ -22,7 +22,7 @@ from flagsvc.server.start import (
     is_mounted,
     new_database_notices,
 )
-from flagsvc.server.store.seed.apply import parse_seed
+from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock, RecordingLog

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, func, insert, select
+from sqlalchemy import Row, func, select
 
-from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, hash_secret, make_hint, new_personal_secret
-from flagsvc.server.store.resources.personal_tokens import to_json
+from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, new_personal_secret
+from flagsvc.server.store.resources.personal_tokens import add
 from flagsvc.server.store.resources.sessions import create_link
-from flagsvc.server.store.resources.users import shown
+from flagsvc.server.store.resources.users import ROLE_NUMBERS, WRITER, find
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.store import Store, Tx
 
@@ -52,17 +52,8 @@ def is_first_token(tx: Tx) -> bool:
 
 def _first_token(tx: Tx) -> FirstSecrets:
     secret = new_personal_secret()
-    row: dict[str, Any] = {
-        "hash": hash_secret(secret),
-        "hint": make_hint(secret),
-        "kind": PERSONAL,
-        "name": FIRST_TOKEN,
-        "projects": ["*"],
-    }
     administrator = _administrator(tx)
-    row |= {"user_id": administrator.id, "created_at": tx.now}
-    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    tx.record_event("pat-created", data=to_json(created))
+    add(tx, administrator.id, secret, FIRST_TOKEN)
     name = administrator.username or administrator.email or str(administrator.id)
     return FirstSecrets(secret, create_link(tx, administrator.id), name)
 
@@ -75,7 +66,5 @@ def _administrator(tx: Tx) -> Row[Any]:
     taken = set(tx.db.execute(select(users.c.username)).scalars())
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
-    row = {"username": name, "name": name, "root_role": "admin", "created_at": tx.now}
-    created = tx.db.execute(insert(users).values(row).returning(users)).one()
-    tx.record_event("user-created", data=shown(created))
-    return created
+    made = WRITER.put(tx, {"username": name, "name": name, "rootRole": ROLE_NUMBERS["admin"]})[0]
+    return find(tx, made["id"])

@@ -71,21 +71,24 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
     row |= {"environment": environment, "projects": named, "created_at": tx.now}
     expires = wanted.get("expiresAt")
     row["expires_at"] = None if expires is None else parse_time(expires, tx.now)
-    tx.db.execute(insert(tokens).values(row))
     created = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
     created |= {"alias": None, "project": ",".join(named), "createdAt": format_time(tx.now)}
     created |= {} if expires is None else {"expiresAt": format_time(row["expires_at"])}
-    tx.record_event(
-        "api-token-created", data=_without_secret(created), environment=environment, project=created["project"]
-    )
+    add(tx, row, _without_secret(created))
     return created
+
+
+def add(tx: Tx, row: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> None:
+    """Store a token. Its event holds the token without its secret, or what is `told`."""
+    stored = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    _record(tx, "api-token-created", stored, data=told or shown(stored))
 
 
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
     """Change when a token expires. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
     if row is not None:
-        _write(tx, row, {"expires_at": parse_time(expires_at, tx.now)})
+        change(tx, row, {"expires_at": parse_time(expires_at, tx.now)})
 
 
 def remove(tx: Tx, token: str) -> None:
@@ -119,7 +122,7 @@ def remove_project(tx: Tx, project: str) -> None:
     for row in _rows_of_project(tx, project):
         left = [each for each in row.projects if each != project]
         if left:
-            _write(tx, row, {"projects": left})
+            change(tx, row, {"projects": left})
         else:
             _remove(tx, row)
 
@@ -129,7 +132,8 @@ def reads_project(tx: Tx, project: str) -> bool:
     return bool(_rows_of_project(tx, project))
 
 
-def _write(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
+def change(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
+    """Change columns of a token."""
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
     _record(tx, "api-token-updated", row, before=shown(row), data=shown(changed))

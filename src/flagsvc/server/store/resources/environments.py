@@ -13,7 +13,7 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
-from flagsvc.server.store.resources.whole_features import OFF, Placed, insert_all
+from flagsvc.server.store.resources.whole_features import OFF, Placed, check_segments, insert_all
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -163,6 +163,7 @@ def _bring_strategies(tx: Tx, wholes: Sequence[Whole]) -> None:
         for feature in by_feature.keys() & owners
         for each in by_feature[feature]
     ]
+    check_segments(tx, held)
     insert_all(tx, held)
 
 

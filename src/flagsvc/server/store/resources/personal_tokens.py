@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
@@ -51,11 +52,16 @@ def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
         raise bad_data("The expiry date should be in future.")
     _check_others(tx, user, wanted["description"])
     secret = new_personal_secret()
-    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
+    return add(tx, user, secret, wanted["description"], expires) | {"secret": secret}
+
+
+def add(tx: Tx, user: int, secret: str, description: str, expires: datetime | None = None) -> dict[str, Any]:
+    """Store a token of a user, and return it without its secret."""
+    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": description}
     row |= {"projects": [ALL], "user_id": user, "created_at": tx.now, "expires_at": expires}
-    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    tx.record_event("pat-created", data=to_json(created))
-    return to_json(created) | {"secret": secret}
+    created = to_json(tx.db.execute(insert(tokens).values(row).returning(tokens)).one())
+    tx.record_event("pat-created", data=created)
+    return created
 
 
 def remove(tx: Tx, user: int, number: int) -> None:

@@ -81,6 +81,14 @@ def held_roles(tx: Tx, project: str, numbers: Sequence[int]) -> list[Json]:
     return [{"userId": number, "roles": roles_of(tx, project, number)} for number in numbers]
 
 
+def give_role(tx: Tx, user: int, name: str, project: str, role: str) -> None:
+    """Give a user, who has the name in a seed, a stored role in a project, and record that if the role is new."""
+    if NUMBERS[role] not in roles_of(tx, project, user):
+        tx.db.execute(insert(project_roles).values(user_id=user, project=project, role=role))
+        data = {"userId": user, "name": name, "project": project, "role": role}
+        tx.record_event("project-user-added", project=project, data=data)
+
+
 def replace(tx: Tx, project: str, user: int, roles: Sequence[int]) -> None:
     """Set the roles of a user; none takes them all away. Raises CallerError (400, 403, 404)."""
     users.get(tx, user)

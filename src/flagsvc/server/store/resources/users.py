@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, func, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Row, func, or_, select, true
 
 from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
@@ -18,6 +18,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.writer import Writer
 from flagsvc.settings.kinds import printable
 
 MAX_LENGTH = 255
@@ -138,10 +139,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     role = _find_role(wanted["rootRole"])
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
-    row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
-    stored = tx.db.execute(insert(users).values(row).returning(users)).one()
-    tx.record_event("user-created", data=shown(stored))
-    return _to_json(stored) | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
+    made = WRITER.put(tx, names | {"rootRole": role["id"]})[0]
+    stored = _to_json(find(tx, made["id"]))
+    return stored | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
 
 
 def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
@@ -156,15 +156,11 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> Json:
         _check_names_free(tx, {"username": None, "email": changed["email"]}, number)
     role = _as_sent(wanted.get("rootRole", 0))
     if role:
-        changed["root_role"] = _find_role(role)["name"].lower()
-        _keep_an_administrator(tx, row, changed["root_role"])
-    if changed:
-        tx.db.execute(update(users).where(users.c.id == number).values(changed))
-    after = get(tx, number)
-    before, data = shown(row), shown(find(tx, number))
-    if before != data:
-        tx.record_event("user-updated", before=before, data=data)
-    return {key: each for key, each in after.items() if key != "rootRole"} | (
+        wanted_role = _find_role(role)
+        changed["rootRole"] = wanted_role["id"]
+        _keep_an_administrator(tx, row, wanted_role["name"].lower())
+    WRITER.put(tx, {"id": number} | changed)
+    return {key: each for key, each in get(tx, number).items() if key != "rootRole"} | (
         {"rootRole": role} if "rootRole" in wanted else {}
     )
 
@@ -173,8 +169,7 @@ def remove(tx: Tx, number: int) -> None:
     """Delete a user with all personal tokens. Raises CallerError: 403 for the last administrator, 404."""
     row = find(tx, number)
     _keep_an_administrator(tx, row, None)
-    tx.db.execute(delete(users).where(users.c.id == number))
-    tx.record_event("user-deleted", before=shown(row))
+    WRITER.remove(tx, number)
 
 
 def _keep_an_administrator(tx: Tx, row: Row[Any], role: str | None) -> None:
@@ -255,3 +250,18 @@ def list_collaborators(tx: Tx, feature: str) -> list[dict[str, Any]]:
     rows = [(number, name) for number, name in tx.db.execute(query)]
     known = names_of(tx, (number for number, _ in rows))
     return [person_to_json(number, known.get(number, name)) for number, name in rows]
+
+
+ROLE_NAMES = {number: name for name, number in ROLE_NUMBERS.items()}
+"""Number of a root role → the stored role."""
+WRITER = Writer(
+    table=users,
+    show=lambda tx, rows: [shown(row) for row in rows],
+    columns=lambda tx, whole: (
+        {key: whole.get(key) for key in ("name", "username", "email")} | {"root_role": ROLE_NAMES[whole["rootRole"]]}
+    ),
+    created="user-created",
+    updated="user-updated",
+    deleted="user-deleted",
+    optional=("name", "username", "email"),
+)

@@ -122,10 +122,20 @@ def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
     for project in dict.fromkeys(whole["project"] for whole in wholes):
         require_active_project(tx, project)
         check_project_limit(tx, project, sum(each["project"] == project and not each["archived"] for each in wholes))
+    check_segments(tx, _placed(tx, wholes))
+    insert_whole(tx, wholes)
+
+
+def insert_whole(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
+    """Insert features as `read_whole` gives them, in the environments of their projects, and record them.
+
+    Strategies in environments that do not exist are left out. Raises CallerError (400) for an unknown type of a tag.
+    """
+    names = [whole["name"] for whole in wholes]
     if wholes:
-        tx.db.execute(insert(features), [_columns(whole) for whole in wholes])
+        tx.db.execute(insert(features), [_columns(tx, whole) for whole in wholes])
     _insert_states(tx, wholes)
-    _insert_strategies(tx, wholes)
+    insert_all(tx, _placed(tx, wholes))
     add_tags(tx, {each["name"]: [(tag["type"], tag["value"]) for tag in each["tags"]] for each in wholes})
     put_back_links(tx, {whole["name"]: whole["links"] for whole in wholes})
     made = read_whole(tx, find_all(tx, names))
@@ -133,9 +143,10 @@ def put_back(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
         tx.record_event("feature-created", project=each["project"], feature=each["name"], data=made[each["name"]])
 
 
-def _columns(whole: Mapping[str, Any]) -> Json:
+def _columns(tx: Tx, whole: Mapping[str, Any]) -> Json:
     described = {column: whole[key] for key, column in DESCRIBED.items()}
-    times = {"created_at": read_time(whole["createdAt"]), "archived_at": read_time(whole.get("archivedAt"))}
+    created = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
+    times = {"created_at": created, "archived_at": read_time(whole.get("archivedAt"))}
     by = {"created_by": whole["createdBy"], "created_by_id": whole["createdById"]}
     kept = {key: whole[key] for key in ("name", "project", "position")}
     return kept | described | times | by
@@ -156,15 +167,15 @@ def _insert_states(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
         tx.db.execute(insert(feature_environments), rows)
 
 
-def _insert_strategies(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
+def _placed(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> list[Placed]:
+    """Return the strategies of features in environments that exist."""
     known = set(tx.db.execute(select(environments.c.name)).scalars())
-    held = [
+    return [
         Placed(StrategyPlace(whole["project"], whole["name"], name), each)
         for whole in wholes
         for name, rules in whole["strategies"].items()
         for each in (rules if name in known else ())
     ]
-    insert_all(tx, held)
 
 
 class Placed(NamedTuple):
@@ -194,6 +205,7 @@ def put_strategies_back(tx: Tx, wanted: Sequence[Placed]) -> None:
     before = read_all_whole(tx, ids)
     new = [each for each in wanted if each.whole["id"] not in before]
     _check_counts(tx, new)
+    check_segments(tx, wanted)
     insert_all(tx, new)
     _update(tx, [each for each in wanted if each.whole["id"] in before])
     after = read_all_whole(tx, ids)
@@ -214,37 +226,29 @@ def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
 
 
 def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
-    """Insert strategies as events hold them, without events. Raises CallerError (400, 404) for their segments."""
-    used = _checked_segments(tx, wanted)
+    """Insert strategies as events hold them, without events."""
     rows = [
         _strategy_columns(whole)
         | {"id": whole["id"], "created_at": tx.now}
         | {"feature": place.feature, "environment": place.environment}
         for place, whole in wanted
     ]
-    insert_rows(tx, rows, used.values())
+    insert_rows(tx, rows, [whole["segments"] for _, whole in wanted])
 
 
 def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
-    """Change strategies to what events hold. Raises CallerError (400, 404) for their segments."""
-    used = _checked_segments(tx, wanted)
+    """Change strategies to what events hold."""
     rows = [_strategy_columns(whole) | {"which": whole["id"]} for _, whole in wanted]
     if rows:
         names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
         tx.db.execute(update(strategies).where(strategies.c.id == bindparam("which")).values(names), rows)
-    set_segments(tx, used)
+    set_segments(tx, {whole["id"]: whole["segments"] for _, whole in wanted})
 
 
-def _checked_segments(tx: Tx, wanted: Iterable[Placed]) -> dict[str, list[int]]:
-    """Return the segments of strategies by their ids; those that several use are read once. Raises CallerError (400, 404)."""
-    known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
-    found: dict[str, list[int]] = {}
-    for place, whole in wanted:
-        given = place.project, tuple(whole["segments"])
-        if given not in known:
-            known[given] = checked_segments(tx, *given)
-        found[whole["id"]] = known[given]
-    return found
+def check_segments(tx: Tx, wanted: Iterable[Placed]) -> None:
+    """Raise CallerError for segments that strategies cannot use (400, 404). Those that several strategies use are read once."""
+    for project, numbers in dict.fromkeys((place.project, tuple(whole["segments"])) for place, whole in wanted):
+        checked_segments(tx, project, numbers)
 
 
 def _strategy_columns(whole: Mapping[str, Any]) -> Json:

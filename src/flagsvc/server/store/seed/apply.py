@@ -1,157 +1,210 @@
-"""Writes a seed into a database, in the caller's transaction (import validation 0.3)."""
+"""Writes the entries of a seed into a database, in the caller's transaction (import validation 0.3)."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Table, delete, insert, select
+from sqlalchemy import select
 
+from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
-from flagsvc.server.store.keyring import hash_secret, make_hint
-from flagsvc.server.store.resources.environments import add_to_project
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.keyring import PERSONAL, hash_secret, make_hint
+from flagsvc.server.store.resources import (
+    api_tokens,
+    context_fields,
+    environments,
+    personal_tokens,
+    project_changes,
+    segments,
+    strategy_types,
+    tag_types,
+    users,
+)
 from flagsvc.server.store.resources.maintenance import set_maintenance
-from flagsvc.server.store.resources.users import SEED_NAME
-from flagsvc.server.store.seed.file import Seed, parse_seed, read_seed, scope_of
+from flagsvc.server.store.resources.project_access import give_role
+from flagsvc.server.store.resources.projects import environments_of
+from flagsvc.server.store.resources.whole_features import OFF, insert_whole
+from flagsvc.server.store.seed.file import Seed, scope_of
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import upsert
-
-__all__ = ["Seed", "apply_seed", "parse_seed", "read_seed"]
+from flagsvc.server.store.writer import Writer
 
 Entry: TypeAlias = Mapping[str, Any]
 CHANGE_REQUESTS = "changeRequests"
+SEED = "seed"
+"""Who creates what a seed names."""
 
 
 def apply_seed(tx: Tx, seed: Seed) -> None:
-    """Write a seed. Its features, segments, users and tokens must be new; other entries replace existing ones."""
-    _write_environments_and_projects(tx, seed)
-    _write_fields_types_and_segments(tx, seed)
-    _write_people(tx, seed)
-    _write_features(tx, seed)
-    _write_strategies(tx, seed)
+    """Write a seed. Its features, segments, users and tokens must be new; other entries replace existing ones. Raises SeedError."""
+    write_places(tx, seed)
+    write_others(tx, seed)
     if seed.maintenance:
         set_maintenance(tx, True)
-    if seed[CHANGE_REQUESTS]:
-        upsert(tx, schema.state, [{"key": CHANGE_REQUESTS, "value": seed[CHANGE_REQUESTS]}], ["value"])
+    write_change_requests(tx, seed)
 
 
-def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert rows, or update those that every database has."""
-    key = {column.name for column in table.primary_key}
-    upsert(tx, table, rows, [name for name in rows[0] if name not in key] if rows else [])
-
-
-def _write_environments_and_projects(tx: Tx, seed: Seed) -> None:
-    """Write environments, projects, and the environments of projects."""
-    _write(
-        tx, schema.environments, [environment_row(each, order) for order, each in enumerate(seed["environments"], 1)]
-    )
-    _write(tx, schema.projects, [project_row(each, tx.now) for each in seed["projects"]])
-    everywhere = list(tx.db.execute(select(schema.environments.c.name)).scalars())
-    for each in seed["projects"]:
-        links = schema.project_environments
-        tx.db.execute(delete(links).where(links.c.project == each["id"]))
-        names = dict.fromkeys(each.get("environments", everywhere))
-        if names:
-            tx.db.execute(insert(links), [{"project": each["id"], "environment": name} for name in names])
+def write_places(tx: Tx, seed: Seed) -> None:
+    """Write environments, projects, and the environments of projects. Raises SeedError."""
+    _write(tx, "environments", seed)
+    _write(tx, "projects", seed)
     for project, name in seed.joins:
-        add_to_project(tx, project, name)
+        environments.add_to_project(tx, project, name)
+    for index, each in enumerate(seed["projects"]):
+        with refused_at(f"projects[{index}].environments"):
+            set_environments(tx, each["id"], _environments_of_entry(tx, each))
 
 
-def environment_row(each: Entry, order: int) -> dict[str, Any]:
-    """Return the row of an environment, `order` by default its sort order."""
+def set_environments(tx: Tx, project: str, wanted: Sequence[str]) -> None:
+    """Give a project these environments, and no other ones. Raises CallerError."""
+    held = environments_of(tx, project)
+    for name in dict.fromkeys(wanted):
+        if name not in held:
+            environments.add_to_project(tx, project, name)
+    for name in held:
+        if name not in wanted:
+            environments.remove_from_project(tx, project, name)
+
+
+def write_others(tx: Tx, seed: Seed) -> None:
+    """Write the entries that are in environments and projects. Raises SeedError."""
+    for section in ("contextFields", "strategyTypes", "tagTypes", "segments", "users"):
+        _write(tx, section, seed)
+    numbers = read_user_ids(tx)
+    for each in seed["users"]:
+        for role in each.get("projectRoles") or []:
+            give_role(tx, numbers[each["name"]], each["name"], role["project"], role["role"])
+    for each in seed["tokens"]:
+        _write_token(tx, each, numbers)
+    insert_whole(tx, _flags(tx, seed))
+
+
+def write_change_requests(tx: Tx, seed: Seed) -> None:
+    """Store where changes need a request, if the seed says so."""
+    wanted, state = seed[CHANGE_REQUESTS], schema.state
+    if not wanted:
+        return
+    before = tx.db.execute(select(state.c.value).where(state.c.key == CHANGE_REQUESTS)).scalar()
+    upsert(tx, state, [{"key": CHANGE_REQUESTS, "value": wanted}], ["value"])
+    held = None if before is None else {"id": CHANGE_REQUESTS, "value": before}
+    kind = "setting-created" if held is None else "setting-updated"
+    tx.record_event(kind, before=held, data={"id": CHANGE_REQUESTS, "value": wanted})
+
+
+@contextmanager
+def refused_at(place: str) -> Iterator[None]:
+    """Turn the refusal of a store function into a SeedError that names a place in the file."""
+    try:
+        yield
+    except CallerError as error:
+        reasons = "; ".join(each["message"].rstrip(".") for each in error.details)
+        raise SeedError([f"{place}: {reasons}"]) from None
+
+
+class Section(NamedTuple):
+    """The writer of a section's entries, and what makes the whole of an entry; it gets the place of the entry, from 1."""
+
+    writer: Writer
+    whole: Callable[[Tx, Entry, int], Json]
+
+
+def _write(tx: Tx, section: str, seed: Seed) -> None:
+    """Put the entries of a section. Raises SeedError."""
+    writer, whole = WRITTEN[section]
+    for index, each in enumerate(seed[section]):
+        with refused_at(f"{section}[{index}]"):
+            writer.put(tx, whole(tx, each, index + 1), tell=dict)
+
+
+def _environment(tx: Tx, each: Entry, place: int) -> Json:
     kind = each.get("type", each["name"] if each["name"] in ("development", "production") else "test")
     flags = {"enabled": each.get("enabled", True), "protected": each.get("protected", False)}
-    return {"name": each["name"], "type": kind, "sort_order": each.get("sortOrder", order)} | flags
+    return {"name": each["name"], "type": kind, "sortOrder": each.get("sortOrder", place)} | flags
 
 
-def project_row(each: Entry, now: datetime) -> dict[str, Any]:
-    """Return the row of a project."""
+def _project(tx: Tx, each: Entry, place: int) -> Json:
     naming = each.get("featureNaming") or {}
-    return {
+    kept = {name: each.get(name, value) for name, value in project_changes.NEW.items()}
+    return kept | {
         "id": each["id"],
         "name": each.get("name", each["id"]),
-        "description": each.get("description"),
-        "mode": each.get("mode", "open"),
-        "default_stickiness": each.get("defaultStickiness", "default"),
-        "feature_limit": each.get("featureLimit"),
-        "naming_pattern": naming.get("pattern") or None,
-        "naming_example": naming.get("example") or None,
-        "naming_description": naming.get("description") or None,
-        "created_at": now,
-        "updated_at": now,
-        "archived_at": now if each.get("archived") else None,
+        "featureNaming": {name: naming.get(name) or None for name in project_changes.NAMING},
+        "archivedAt": format_time(tx.now) if each.get("archived") else None,
+        "environments": _environments_of_entry(tx, each),
     }
 
 
-def _write_fields_types_and_segments(tx: Tx, seed: Seed) -> None:
-    """Write context fields, strategy types, tag types and segments."""
-    now = {"created_at": tx.now}
-    _write(tx, schema.context_fields, [context_field_row(each) | now for each in seed["contextFields"]])
-    _write(tx, schema.strategy_types, [strategy_type_row(each) | now for each in seed["strategyTypes"]])
-    _write(tx, schema.tag_types, [tag_type_row(each) | now for each in seed["tagTypes"]])
-    if seed["segments"]:
-        tx.db.execute(insert(schema.segments), [segment_row(each) | now for each in seed["segments"]])
+def _environments_of_entry(tx: Tx, each: Entry) -> Sequence[str]:
+    """Return the environments of a project's entry: all, if it names none."""
+    if "environments" in each:
+        return list(dict.fromkeys(each["environments"]))
+    return list(tx.db.execute(select(schema.environments.c.name)).scalars())
 
 
-def context_field_row(each: Entry) -> dict[str, Any]:
-    """Return the row of a context field, without its time."""
+def _context_field(tx: Tx, each: Entry, place: int) -> Json:
     row = {"name": each["name"], "description": each.get("description"), "stickiness": each.get("stickiness", False)}
     values = each.get("legalValues") or []
-    return row | {"sort_order": each.get("sortOrder", 10), "legal_values": values, "project": each.get("project")}
+    return row | {"sortOrder": each.get("sortOrder", 10), "legalValues": values, "project": each.get("project")}
 
 
-def strategy_type_row(each: Entry) -> dict[str, Any]:
-    """Return the row of a strategy type, without its time."""
-    row = {"name": each["name"], "title": each.get("title"), "description": each.get("description")}
-    flags = {"built_in": False, "deprecated": each.get("deprecated", False), "sort_order": 9999}
-    return row | flags | {"parameters": each.get("parameters") or []}
-
-
-def tag_type_row(each: Entry) -> dict[str, Any]:
-    """Return the row of a tag type, without its time."""
-    row = {"name": each["name"], "description": each.get("description")}
-    return row | {"icon": each.get("icon"), "color": each.get("color")}
-
-
-def segment_row(each: Entry) -> dict[str, Any]:
-    """Return the row of a segment, without its time."""
+def _segment(tx: Tx, each: Entry, place: int) -> Json:
     row = {"name": each["name"], "description": each.get("description"), "project": each.get("project")}
-    return row | {"constraints": each.get("constraints") or [], "created_by": "seed"}
+    return row | {"constraints": each.get("constraints") or [], "createdBy": SEED}
 
 
-def _write_people(tx: Tx, seed: Seed) -> None:
-    """Write users, their roles and all tokens."""
-    for each in seed["users"]:
-        tx.db.execute(insert(schema.users).values(user_row(each) | {"created_at": tx.now}))
-    numbers = read_user_ids(tx)
-    roles = [
-        {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
-        for each in seed["users"]
-        for role in each.get("projectRoles") or []
-    ]
-    _write(tx, schema.project_roles, roles)
-    rows = [token_row(each, numbers, tx.now) for each in seed["tokens"]]
-    if rows:
-        tx.db.execute(insert(schema.tokens), rows)
+def _strategy_type(tx: Tx, each: Entry, place: int) -> Json:
+    row = {"name": each["name"], "title": each.get("title"), "description": each.get("description")}
+    return row | {"deprecated": each.get("deprecated", False), "parameters": each.get("parameters") or []}
+
+
+def _tag_type(tx: Tx, each: Entry, place: int) -> Json:
+    return {name: each.get(name) for name in tag_types.FIELDS}
+
+
+def _user(tx: Tx, each: Entry, place: int) -> Json:
+    role = users.ROLE_NUMBERS[each.get("rootRole", "viewer")]
+    return {"username": each["name"], "name": each["name"], "email": each.get("email"), "rootRole": role}
+
+
+WRITTEN: Mapping[str, Section] = {
+    "environments": Section(environments.WRITER, _environment),
+    "projects": Section(project_changes.WRITER, _project),
+    "contextFields": Section(context_fields.WRITER, _context_field),
+    "segments": Section(segments.WRITER, _segment),
+    "strategyTypes": Section(strategy_types.WRITER, _strategy_type),
+    "tagTypes": Section(tag_types.WRITER, _tag_type),
+    "users": Section(users.WRITER, _user),
+}
+"""Section of a seed → how its entries are written."""
 
 
 def read_user_ids(tx: Tx) -> dict[str, int]:
     """Return the id of each user by user name; by mail address for a user without one."""
-    query = select(SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
+    query = select(users.SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query)}
 
 
-def user_row(each: Entry) -> dict[str, Any]:
-    """Return the row of a user, without its time."""
-    row = {"username": each["name"], "name": each["name"], "email": each.get("email")}
-    return row | {"root_role": each.get("rootRole", "viewer")}
+def _write_token(tx: Tx, each: Entry, numbers: Mapping[str, int]) -> None:
+    row = token_row(tx, each, numbers)
+    if row["kind"] == PERSONAL:
+        personal_tokens.add(tx, row["user_id"], each["secret"], row["name"], row["expires_at"])
+    else:
+        api_tokens.add(tx, row | {"created_at": tx.now})
 
 
-def token_row(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:
-    """Return the row of a token. It has only the hash of the secret, and the part that may be shown."""
+def token_row(tx: Tx, each: Entry, numbers: Mapping[str, int]) -> Json:
+    """Return the row of a token; `numbers` are the ids of users by name.
+
+    It has only the hash of the secret, and the part that may be shown.
+    """
     environment, projects = scope_of(each)
     client = each["type"] in ("backend", "frontend")
     return {
@@ -161,8 +214,7 @@ def token_row(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str,
         "name": each.get("name") or each.get("user") or each["type"],
         "environment": environment if client else None,
         "projects": (["*"] if "*" in projects else projects) if client else ["*"],
-        "user_id": users[each["user"]] if each["type"] == "personal" else None,
-        "created_at": now,
+        "user_id": numbers[each["user"]] if each["type"] == PERSONAL else None,
         "expires_at": _parse_time(each.get("expiresAt")),
     }
 
@@ -177,88 +229,53 @@ def _parse_time(value: str | date | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _write_features(tx: Tx, seed: Seed) -> None:
-    """Write features, each in all environments of its project. Archived ones are off everywhere."""
-    if not seed["features"]:
-        return
+def _flags(tx: Tx, seed: Seed) -> list[Json]:
+    """Return the flags of a seed with their strategies, as events hold them."""
     positions = tx.positions(schema.features, len(seed["features"]))
-    rows = [_feature(each, position, tx.now) for each, position in zip(seed["features"], positions, strict=True)]
-    tx.db.execute(insert(schema.features), rows)
-    where = _environments_of_projects(tx)
-    states = [
-        {"feature": each["name"], "environment": name, "enabled": name in each.get("enabled", ()), "variants": []}
-        for each in seed["features"]
-        for name in where.get(each.get("project", "default"), ())
+    rules = _strategies(tx, seed)
+    return [
+        {
+            "name": each["name"],
+            "project": each.get("project", "default"),
+            "type": each.get("type", "release"),
+            "description": each.get("description"),
+            "stale": each.get("stale", False),
+            "impressionData": each.get("impressionData", False),
+            "createdBy": SEED,
+            "createdById": None,
+            "archivedAt": format_time(tx.now) if each.get("archived") else None,
+            "position": position,
+            "environments": {name: OFF | {"enabled": True} for name in each.get("enabled", ())},
+            "strategies": rules.get(each["name"], {}),
+            "tags": [],
+            "links": [],
+        }
+        for each, position in zip(seed["features"], positions, strict=True)
     ]
-    if states:
-        tx.db.execute(insert(schema.feature_environments), states)
 
 
-def _environments_of_projects(tx: Tx) -> dict[str, list[str]]:
-    links = schema.project_environments.c
-    found: dict[str, list[str]] = {}
-    for project, environment in tx.db.execute(select(links.project, links.environment)):
-        found.setdefault(project, []).append(environment)
+def _strategies(tx: Tx, seed: Seed) -> dict[str, dict[str, list[Json]]]:
+    """Return the strategies of a seed by feature and environment, each with a new id."""
+    numbers = {row.name: row.id for row in tx.db.execute(select(schema.segments.c.name, schema.segments.c.id))}
+    positions = tx.positions(schema.strategies, len(seed["strategies"]))
+    orders: Counter[tuple[str, str]] = Counter()
+    found: dict[str, dict[str, list[Json]]] = {}
+    for each, position in zip(seed["strategies"], positions, strict=True):
+        place = each["feature"], each["environment"]
+        whole = whole_strategy(each, numbers) | {"id": str(uuid.uuid4()), "position": position}
+        whole["sortOrder"] = each.get("sortOrder", orders[place])
+        orders[place] += 1
+        found.setdefault(place[0], {}).setdefault(place[1], []).append(whole)
     return found
 
 
-def _feature(each: Entry, position: int, now: datetime) -> dict[str, Any]:
-    return {
-        "name": each["name"],
-        "project": each.get("project", "default"),
-        "type": each.get("type", "release"),
-        "description": each.get("description"),
-        "stale": each.get("stale", False),
-        "impression_data": each.get("impressionData", False),
-        "created_by": "seed",
-        "created_at": now,
-        "archived_at": now if each.get("archived") else None,
-        "position": position,
-    }
-
-
-def _write_strategies(tx: Tx, seed: Seed) -> None:
-    """Write the strategies of features, and the segments that they use."""
-    if not seed["strategies"]:
-        return
-    segments = {row.name: row.id for row in tx.db.execute(select(schema.segments.c.name, schema.segments.c.id))}
-    positions = tx.positions(schema.strategies, len(seed["strategies"]))
-    orders = _counter()
-    rows, uses = [], []
-    for each, position in zip(seed["strategies"], positions, strict=True):
-        row = strategy_row(each, position, orders((each["feature"], each["environment"])), tx.now)
-        rows.append(row)
-        for index, name in enumerate(dict.fromkeys(each.get("segments") or [])):
-            uses.append({"strategy_id": row["id"], "segment_id": segments[name], "position": index})
-    tx.db.execute(insert(schema.strategies), rows)
-    if uses:
-        tx.db.execute(insert(schema.strategy_segments), uses)
-
-
-def _counter() -> Callable[[object], int]:
-    """Return a function that counts from 0 for each key."""
-    counts: dict[object, int] = {}
-
-    def following(key: object) -> int:
-        counts[key] = counts.get(key, -1) + 1
-        return counts[key]
-
-    return following
-
-
-def strategy_row(each: Entry, position: int, order: int, now: datetime) -> dict[str, Any]:
-    """Return the row of a strategy with a new id."""
-    return {
-        "id": str(uuid.uuid4()),
-        "feature": each["feature"],
-        "environment": each["environment"],
-        "name": each["name"],
-        "title": each.get("title"),
-        "parameters": each.get("parameters") or {},
-        "constraints": each.get("constraints") or [],
-        "variants": each.get("variants") or [],
-        "disabled": each.get("disabled", False),
-        "sort_order": each.get("sortOrder", order),
-        "created_at": now,
-        "position": position,
-    }
+def whole_strategy(entry: Entry, segments: Mapping[str, int]) -> Json:
+    """Return a strategy of a seed as events hold one, without its id and its place; `segments` are the ids of segments by name."""
+    lists = {name: entry.get(name) or [] for name in ("constraints", "variants")}
+    used = [segments[name] for name in dict.fromkeys(entry.get("segments") or [])]
+    texts = {"name": entry["name"], "title": entry.get("title"), "parameters": entry.get("parameters") or {}}
+    return (
+        texts
+        | lists
+        | {"disabled": entry.get("disabled", False), "segments": used, "sortOrder": entry.get("sortOrder")}
+    )

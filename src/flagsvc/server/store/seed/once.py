@@ -23,8 +23,8 @@ from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
 from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.schema import features, segments, state, tokens, users
-from flagsvc.server.store.seed.apply import Seed, apply_seed
-from flagsvc.server.store.seed.events import read_state, record_changes
+from flagsvc.server.store.seed.apply import apply_seed
+from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
@@ -85,9 +85,7 @@ def _write(tx: Tx, seed: Seed) -> SeedResult:
     there = count_existing_rows(tx)
     new = is_new(tx, there)
     rest = without_user_entries(tx, seed) if new else missing(tx, seed)
-    before = read_state(tx)
     apply_seed(tx, rest)
-    record_changes(tx, before)
     return SeedResult(SeedOutcome.WRITTEN if new else SeedOutcome.ADDED, count_entries(rest), there)
 
 

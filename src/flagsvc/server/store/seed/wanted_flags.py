@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -12,11 +11,10 @@ from sqlalchemy import select
 from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
 from flagsvc.server.store.checks import Json, fill_parameters
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import feature_archive, features, strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.resources.whole_features import Placed, put_strategies_back, read_whole, remove_all
-from flagsvc.server.store.seed.apply import Entry
+from flagsvc.server.store.seed.apply import Entry, refused_at, whole_strategy
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.store import Tx
 
@@ -44,7 +42,7 @@ def change_flags(tx: Tx, seed: Seed, new: Collection[str]) -> None:
             place = StrategyPlace(held[feature]["project"], feature, environment)
             there = held[feature]["strategies"].get(environment, [])
             with refused_at(f"strategies of `{feature}` in `{environment}`"):
-                _set_strategies(tx, place, [_whole(each, segments) for each in entries], there)
+                _set_strategies(tx, place, [whole_strategy(each, segments) for each in entries], there)
                 if feature not in with_states and not all(each["disabled"] for each in there):
                     strategies.switch_off_without_strategies(tx, place)
     for each in seed["features"]:
@@ -90,18 +88,6 @@ def _by_place(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
     for each in entries:
         found.setdefault((each["feature"], each["environment"]), []).append(each)
     return found
-
-
-def _whole(entry: Entry, segments: Mapping[str, int]) -> Json:
-    """Return a strategy of a seed as events hold one, without its id and its place."""
-    lists = {name: entry.get(name) or [] for name in ("constraints", "variants")}
-    used = [segments[name] for name in dict.fromkeys(entry.get("segments") or [])]
-    texts = {"name": entry["name"], "title": entry.get("title"), "parameters": entry.get("parameters") or {}}
-    return (
-        texts
-        | lists
-        | {"disabled": entry.get("disabled", False), "segments": used, "sortOrder": entry.get("sortOrder")}
-    )
 
 
 def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: Sequence[Json]) -> None:
@@ -158,13 +144,3 @@ def _sort(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Json]) -> None:
     moved = there["strategyIds"] != sorted(orders, key=orders.__getitem__)
     if moved or any(there["sortOrders"][name] != order for name, order in named.items()):
         strategies.sort(tx, place, [{"id": name, "sortOrder": order} for name, order in orders.items()])
-
-
-@contextmanager
-def refused_at(place: str) -> Iterator[None]:
-    """Turn the refusal of a store function into a SeedError that names a place in the file."""
-    try:
-        yield
-    except CallerError as error:
-        reasons = "; ".join(each["message"].rstrip(".") for each in error.details)
-        raise SeedError([f"{place}: {reasons}"]) from None
