@@ -9,6 +9,7 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.database_facts import DatabaseFacts, StoredFeature, TargetProject, read_features
 from flagsvc.server.store.batch.dataset import DataSet
 from flagsvc.server.store.resources.features import no_feature
+from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 
 
@@ -49,9 +50,10 @@ class ImportWork:
             raise no_feature(name, self.data.project, None if stored is None else stored.project)
         return stored
 
-    def record_event(
-        self, kind: str, feature: str, *, before: Any = None, data: Any = None, here: bool = False
-    ) -> None:
-        """Record an event of a feature; `here` adds the target environment."""
-        place = {"project": self.data.project, "environment": self.data.environment if here else None}
-        self.tx.record_event(kind, **place, feature=feature, before=before, data=data)
+    def place_of(self, feature: str) -> StrategyPlace:
+        """Return the place of a feature in the target environment."""
+        return StrategyPlace(self.data.project, feature, self.data.environment)
+
+    def record_event(self, kind: str, feature: str, *, before: Any = None, data: Any = None) -> None:
+        """Record an event of a feature."""
+        self.tx.record_event(kind, project=self.data.project, feature=feature, before=before, data=data)

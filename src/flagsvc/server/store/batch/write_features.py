@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, delete, insert, select, update
+from sqlalchemy import Row, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json, RequestedDependency, list_requested_dependencies
@@ -13,10 +13,18 @@ from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.rules import overwritten_features
 from flagsvc.server.store.checks import check_name
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all
-from flagsvc.server.store.resources.features import feature_columns, find_all, metadata, not_active
-from flagsvc.server.store.schema import dependencies, feature_environments, features
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all, replace
+from flagsvc.server.store.resources.features import (
+    DESCRIBED,
+    describe,
+    feature_columns,
+    find_all,
+    insert_all,
+    metadata,
+    not_active,
+)
+from flagsvc.server.store.schema import dependencies
+from flagsvc.server.store.upsert import chunks
 
 LIMIT_REACHED = "You have reached the maximum number of feature flags for this project."
 
@@ -26,9 +34,10 @@ def write_features(work: ImportWork) -> None:
     before = {row.name: row for row in find_all(work.tx, overwritten_features(work.data, work.known))}
     changed, created = _split_changed_and_created(work, before)
     changed = {name: values for name, values in changed.items() if _differs(before[name], values)}
-    _update(work, changed)
-    _insert(work, created)
-    _record_events(work, before, [*changed, *created])
+    describe(work.tx, {name: _columns(work, values) for name, values in changed.items()})
+    insert_all(work.tx, [_new(work, name, values) for name, values in created.items()])
+    for row in find_all(work.tx, list(created)):
+        work.record_event("feature-created", row.name, data=metadata(row))
 
 
 def _split_changed_and_created(
@@ -73,48 +82,15 @@ def _differs(row: Row[Any], values: Json) -> bool:
     return values != held | {"archived": row.archived_at is not None}
 
 
-def _feature_columns(work: ImportWork, values: Json) -> Json:
+def _columns(work: ImportWork, values: Json) -> Json:
     """Return the columns that describe a feature."""
     kept = {name: value for name, value in values.items() if name != "archived"}
     return kept | {"archived_at": None if _is_active(values) else work.tx.now}
 
 
-def _update(work: ImportWork, changed: dict[str, Json]) -> None:
-    rows = [_feature_columns(work, values) | {"which": name} for name, values in changed.items()]
-    if rows:
-        names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
-        work.tx.db.execute(update(features).where(features.c.name == bindparam("which")).values(names), rows)
-
-
-def _insert(work: ImportWork, created: dict[str, Json]) -> None:
-    if not created:
-        return
-    fixed = {
-        "project": work.data.project,
-        "created_by": work.actor.name,
-        "created_by_id": work.actor.id,
-        "created_at": work.tx.now,
-    }
-    places = work.tx.positions(features, len(created))
-    rows = [
-        _feature_columns(work, values) | fixed | {"name": name, "position": place}
-        for place, (name, values) in zip(places, created.items(), strict=True)
-    ]
-    work.tx.db.execute(insert(features), rows)
-    states = [
-        {"feature": name, "environment": environment, "enabled": False, "variants": []}
-        for name in created
-        for environment in work.project.environments
-    ]
-    if states:
-        work.tx.db.execute(insert(feature_environments), states)
-
-
-def _record_events(work: ImportWork, before: dict[str, Row[Any]], names: list[str]) -> None:
-    for row in find_all(work.tx, names):
-        held = before.get(row.name)
-        kind = "feature-created" if held is None else "feature-metadata-updated"
-        work.record_event(kind, row.name, before=None if held is None else metadata(held), data=metadata(row))
+def _new(work: ImportWork, name: str, values: Json) -> Json:
+    described = {member: values[column] for member, column in DESCRIBED.items()}
+    return described | {"name": name, "project": work.data.project, "archived": values["archived"]}
 
 
 MOST_PARENTS: Final = 200_000
@@ -134,24 +110,23 @@ def write_dependencies(work: ImportWork) -> None:
     for project in dict.fromkeys(each.project for each in requested):
         check_change_request_not_required(work.tx, work.actor, project)
     _check(work, requested)
-    children = dict.fromkeys(each.child for each in requested)
+    children: dict[str, list[Json]] = {}
+    for child, _, requirement in requested:
+        children.setdefault(child, []).append(_parent(requirement))
     before = parents_of_all(work.tx, children)
-    for chunk in chunks(children):
-        work.tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
-    wanted = {(each.child, each.requirement["feature"]): _dependency_columns(each.requirement) for each in requested}
-    rows = [{"child": child, "parent": parent} | values for (child, parent), values in wanted.items()]
-    upsert(work.tx, dependencies, rows, ["enabled", "variants"])
+    replace(work.tx, children)
     after = parents_of_all(work.tx, children)
     for child, _, requirement in requested:
-        if {"feature": requirement["feature"], **_dependency_columns(requirement)} not in before[child]:
+        if _parent(requirement) not in before[child]:
             data = requirement | {"dependencies": after[child]}
             work.record_event("feature-dependency-added", child, before={"dependencies": before[child]}, data=data)
 
 
-def _dependency_columns(requirement: Json) -> Json:
-    """Return the columns of a dependency; a parent that must be off has no variants."""
+def _parent(requirement: Json) -> Json:
+    """Return a parent as it is stored; one that must be off has no variants."""
     enabled = requirement.get("enabled", True)
-    return {"enabled": enabled, "variants": (requirement.get("variants") or []) if enabled else []}
+    variants = (requirement.get("variants") or []) if enabled else []
+    return {"feature": requirement["feature"], "enabled": enabled, "variants": variants}
 
 
 def _check(work: ImportWork, requested: list[RequestedDependency]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required, permission_refusal
 from flagsvc.server.store.batch.dataset import Json
@@ -21,13 +21,13 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
 from flagsvc.server.store.resources.strategies import (
-    StrategyPlace,
+    Placed,
+    add,
     as_integer_if_whole,
-    insert_rows,
-    new_row,
+    new_whole,
     read_sort_order,
+    remove_all,
     segments_of,
-    whole_row,
     whole_strategy,
 )
 from flagsvc.server.store.schema import strategies
@@ -40,10 +40,8 @@ def write_strategies(work: ImportWork) -> None:
         here = strategies.c.environment == work.data.environment, strategies.c.feature.in_(chunk)
         rows = work.tx.db.execute(select(strategies).where(*here).order_by(strategies.c.position)).all()
         used = segments_of(work.tx, (row.id for row in rows))
-        work.tx.db.execute(delete(strategies).where(*here))
-        for row in rows:
-            before = whole_strategy(row, used.get(row.id, ()))
-            work.record_event("feature-strategy-remove", row.feature, before=before, here=True)
+        held = [(row.feature, whole_strategy(row, used.get(row.id, ()))) for row in rows]
+        remove_all(work.tx, [Placed(work.place_of(name), whole) for name, whole in held])
     if work.data.strategies:
         check_change_request_not_required(work.tx, None, work.data.project, work.data.environment)
         insert_strategies(work, work.data.strategies)
@@ -55,15 +53,14 @@ def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
         return
     for each in wanted:
         work.require(each["featureName"])
-    rows = _rows(work, wanted)
-    used = _segments(work, wanted)
-    for ids in used:
-        check_segment_count(ids)
+    wholes = _strategies(work, wanted)
+    for whole, used in zip(wholes, _segments(work, wanted), strict=True):
+        check_segment_count(used)
+        whole["segments"] = used
     if not work.known.environment:
         raise bad_data("You have not added the current environment to the project")
-    insert_rows(work.tx, rows, used)
-    for row, ids in zip(rows, used, strict=True):
-        work.record_event("feature-strategy-add", row["feature"], data=whole_row(row, ids), here=True)
+    places = [work.place_of(each["featureName"]) for each in wanted]
+    add(work.tx, list(map(Placed, places, wholes)))
 
 
 def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
@@ -80,21 +77,24 @@ def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
     return found
 
 
-def _rows(work: ImportWork, wanted: Sequence[Json]) -> list[Json]:
-    """Return the checked rows of strategies. Like the real server, check the values of all, then whether they are legal."""
+def _strategies(work: ImportWork, wanted: Sequence[Json]) -> list[Json]:
+    """Return the checked strategies. Like the real server, check the values of all, then whether they are legal."""
     legal = read_legal_values(
         work.tx, (constraint["contextName"] for each in wanted for constraint in each.get("constraints") or ())
     )
     last = _read_last_orders(work, [each["featureName"] for each in wanted])
-    places = work.tx.positions(strategies, len(wanted))
-    rows = [_row(work, each, _sort_order_of(each, last), place) for place, each in zip(places, wanted, strict=True)]
-    for row in rows:
-        check_legal_values(row["constraints"], legal)
-        row["variants"] = prepare_variants(row["variants"])
-    return rows
+    positions = work.tx.positions(strategies, len(wanted))
+    wholes = [
+        _strategy(work, each, _sort_order_of(each, last), position)
+        for position, each in zip(positions, wanted, strict=True)
+    ]
+    for whole in wholes:
+        check_legal_values(whole["constraints"], legal)
+        whole["variants"] = prepare_variants(whole["variants"])
+    return wholes
 
 
-def _row(work: ImportWork, wanted: Json, order: float, position: int) -> Json:
+def _strategy(work: ImportWork, wanted: Json, order: float, position: int) -> Json:
     constraints = wanted.get("constraints") or []
     check_limits(constraints)
     feature = wanted["featureName"]
@@ -103,8 +103,7 @@ def _row(work: ImportWork, wanted: Json, order: float, position: int) -> Json:
         "constraints": check_values(constraints),
         "variants": wanted.get("variants") or [],
     }
-    place = StrategyPlace(work.data.project, feature, work.data.environment)
-    return new_row(work.tx, place, wanted, columns, order=order, position=position)
+    return new_whole(wanted, columns, (), order=order, position=position)
 
 
 def _read_last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float]:
@@ -137,10 +136,9 @@ def write_variants(work: ImportWork) -> None:
     """Replace the variants of the features that the data set gives some. Raises CallerError (400, 404)."""
     wanted = {each["featureName"]: prepare_imported_variants(each["variants"]) for each in work.data.with_variants()}
     states = read_states(work.tx, work.data.environment, wanted)
-    project, environment = work.data.project, work.data.environment
     held = {name: each.variants for name, each in states.items()}
     changed = {name: variants for name, variants in wanted.items() if name not in held or variants != held[name]}
-    save_variants(work.tx, {StrategyPlace(project, name, environment): each for name, each in changed.items()})
+    save_variants(work.tx, {work.place_of(name): each for name, each in changed.items()})
 
 
 def write_states(work: ImportWork) -> None:
@@ -159,8 +157,7 @@ def write_states(work: ImportWork) -> None:
     _check_states(work, wanted, states, active_strategies)
     without_strategy = [name for name, on in wanted.items() if on and not any(active_strategies.get(name, ()))]
     insert_strategies(work, [default_strategy(name) | {"featureName": name} for name in without_strategy])
-    project, environment = work.data.project, work.data.environment
-    set_states(work.tx, {StrategyPlace(project, name, environment): on for name, on in wanted.items()})
+    set_states(work.tx, {work.place_of(name): on for name, on in wanted.items()})
 
 
 def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str, list[bool]]:

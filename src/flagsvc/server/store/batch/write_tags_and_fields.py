@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 
 from flagsvc.server.store.batch.dataset import Json, find_repeated
 from flagsvc.server.store.batch.import_work import ImportWork
@@ -19,12 +19,11 @@ from flagsvc.server.store.batch.problems import (
 )
 from flagsvc.server.store.checks import ExternalLink, invalid, make_link
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources import context_fields
+from flagsvc.server.store.resources import context_fields, tags
 from flagsvc.server.store.resources.features import NO_FLAG
 from flagsvc.server.store.resources.links import add_links, links_of, record_links, remove_links
 from flagsvc.server.store.resources.tag_types import FIELDS, WRITER
-from flagsvc.server.store.schema import feature_tags, tag_types, tags
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.schema import tag_types
 
 
 def write_tag_types(work: ImportWork) -> None:
@@ -44,19 +43,12 @@ def write_tags(work: ImportWork) -> None:
     types = set(work.tx.db.execute(select(tag_types.c.name)).scalars())
     for each in wanted:
         _check_tag(work, each, types)
-    before = _read_tags(work, [*work.data.names, *(each["featureName"] for each in wanted)])
-    for chunk in chunks(dict.fromkeys(work.data.names)):
-        work.tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(chunk)))
     found = dict.fromkeys((each["featureName"], each["tagType"], each["tagValue"]) for each in wanted)
-    _create_tags(work, list(dict.fromkeys((kind, value) for _, kind, value in found)))
-    now = {"created_at": work.tx.now, "created_by_id": work.actor.id}
-    rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in found]
-    upsert(work.tx, feature_tags, rows, ["created_by_id"])
-    for name, kind, value in found:
-        if (name, kind, value) not in before:
-            work.record_event("feature-tagged", name, data={"type": kind, "value": value})
-    for name, kind, value in sorted(before - found.keys()):
-        work.record_event("feature-untagged", name, before={"type": kind, "value": value})
+    names = dict.fromkeys([*work.data.names, *(name for name, _, _ in found)])
+    before, replaced = tags.list_held(work.tx, names), set(work.data.names)
+    projects = dict.fromkeys(names, work.data.project)
+    tags.give(work.tx, projects, [each for each in found if each not in before])
+    tags.remove_held(work.tx, projects, sorted(each for each in before - found.keys() if each[0] in replaced))
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
@@ -69,33 +61,6 @@ def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
         raise invalid(*found)
     if kind not in types:
         raise bad_data(f"Tag type '{kind}' does not exist")
-
-
-def _read_tags(work: ImportWork, names: Sequence[str]) -> set[tuple[str, str, str]]:
-    """Return the tags of features: feature, type, value."""
-    query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
-    return {
-        (row.feature, row.type, row.value)
-        for chunk in chunks(dict.fromkeys(names))
-        for row in work.tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
-    }
-
-
-def _create_tags(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
-    """Create the tags that do not exist; `pairs` of type and value."""
-    values = list(dict.fromkeys(value for _, value in pairs))
-    query = select(tags.c.type, tags.c.value)
-    stored = {
-        (row.type, row.value)
-        for chunk in chunks(values)
-        for row in work.tx.db.execute(query.where(tags.c.value.in_(chunk)))
-    }
-    new = [pair for pair in pairs if pair not in stored]
-    if new:
-        rows = [{"type": kind, "value": value, "created_at": work.tx.now} for kind, value in new]
-        work.tx.db.execute(insert(tags), rows)
-    for kind, value in new:
-        work.tx.record_event("tag-created", data={"type": kind, "value": value})
 
 
 def write_context_fields(work: ImportWork) -> None:

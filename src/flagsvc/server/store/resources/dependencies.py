@@ -80,13 +80,24 @@ def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
     _check(tx, project, child, parent)
     variants = wanted.get("variants") or [] if enabled else []
     before = parents_of(tx, child)
-    tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
-    row = {"child": child, "parent": parent, "enabled": enabled, "variants": variants}
-    tx.db.execute(insert(dependencies).values(row))
+    replace(tx, {child: [{"feature": parent, "enabled": enabled, "variants": variants}]})
     data = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
     data |= {"dependencies": parents_of(tx, child)}
     place = {"project": project, "feature": child}
     tx.record_event("feature-dependency-added", **place, before={"dependencies": before}, data=data)
+
+
+def replace(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Give features these parents and no others, and record nothing. Of a parent that is named twice, the last one counts."""
+    for chunk in chunks(wanted):
+        tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
+    rows = [
+        {"child": child, "parent": each["feature"], "enabled": each["enabled"], "variants": each["variants"]}
+        for child, parents in wanted.items()
+        for each in {each["feature"]: each for each in parents}.values()
+    ]
+    if rows:
+        tx.db.execute(insert(dependencies), rows)
 
 
 def _check(tx: Tx, project: str, child: str, parent: str) -> None:
@@ -135,10 +146,7 @@ def put_back(tx: Tx, project: str, child: str, wanted: Sequence[Mapping[str, Any
     if not wanted:
         remove_dependencies(tx, project, [child])
         return
-    tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
-    rows = [{"child": child, "parent": each["feature"]} for each in wanted]
-    states = [{"enabled": each["enabled"], "variants": each["variants"]} for each in wanted]
-    tx.db.execute(insert(dependencies), [row | state for row, state in zip(rows, states, strict=True)])
+    replace(tx, {child: wanted})
     sides: Json = {
         "before": {"dependencies": before},
         "data": dict(wanted[0]) | {"dependencies": parents_of(tx, child)},

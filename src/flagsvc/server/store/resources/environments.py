@@ -11,9 +11,8 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, f
 from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import strategies
-from flagsvc.server.store.resources.features import find_all
-from flagsvc.server.store.resources.strategies import StrategyPlace
-from flagsvc.server.store.resources.whole_features import OFF, Placed, check_segments, insert_all
+from flagsvc.server.store.resources.features import OFF, find_all
+from flagsvc.server.store.resources.strategies import Placed, StrategyPlace, check_segments, insert_all
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,

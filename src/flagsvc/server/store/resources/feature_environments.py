@@ -13,7 +13,7 @@ from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import find_all, no_feature, require
-from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.resources.strategies import Placed, StrategyPlace
 from flagsvc.server.store.schema import feature_environments as states
 from flagsvc.server.store.schema import strategies as strategies_table
 from flagsvc.server.store.store import Tx
@@ -99,20 +99,20 @@ def switch(
     before = read_states(tx, environment, names)
     held = strategies.rows_by_feature(tx, environment, names if enabled else ())
     used = strategies.segments_of(tx, (row.id for each in held.values() for row in each) if activate else ())
-    first, new = tx.positions(strategies_table)[0], list[Json]()
+    first, new = tx.positions(strategies_table)[0], list[Placed]()
     for name in names:
         place = StrategyPlace(project, name, environment)
         _check_switch(place, rows.get(name), before)
         if activate and any(row.disabled for row in held[name]):
             _record_activation(tx, place, held[name], used)
         elif enabled and all(row.disabled for row in held[name]):
-            new.append(_default_row(tx, place, held[name], first + len(new)))
+            new.append(_default_strategy(tx, place, held[name], first + len(new)))
         if before[name].enabled != enabled:
             strategies.record_state(tx, place, enabled=enabled)
     for chunk in chunks(names if activate else ()):
         here = strategies_table.c.environment == environment, strategies_table.c.feature.in_(chunk)
         tx.db.execute(update(strategies_table).where(*here).values(disabled=False))
-    strategies.insert_rows(tx, new, [()] * len(new))
+    strategies.insert_all(tx, new)
     update_states(tx, environment, "enabled", dict.fromkeys(names, enabled))
 
 
@@ -135,16 +135,16 @@ def _record_activation(
         place.record_event(tx, "feature-strategy-update", before=before, data=before | {"disabled": False})
 
 
-def _default_row(tx: Tx, place: StrategyPlace, held: Sequence[Row[Any]], position: int) -> Json:
-    """Return the row of the default strategy for a feature, behind its strategies, and record it. Raises CallerError (400)."""
+def _default_strategy(tx: Tx, place: StrategyPlace, held: Sequence[Row[Any]], position: int) -> Placed:
+    """Return the default strategy for a feature, behind its strategies, and record it. Raises CallerError (400)."""
     if len(held) >= strategies.MAX_STRATEGIES:
         raise limit_exceeded("strategy", strategies.MAX_STRATEGIES)
     wanted = default_strategy(place.feature)
-    columns = {"constraints": [], "parameters": wanted["parameters"], "variants": []}
+    columns: Json = {"constraints": [], "parameters": wanted["parameters"], "variants": []}
     order = held[-1].sort_order + 1 if held else 0
-    row = strategies.new_row(tx, place, wanted, columns, order=order, position=position)
-    place.record_event(tx, "feature-strategy-add", data=strategies.whole_row(row, ()))
-    return row
+    whole = strategies.new_whole(wanted, columns, (), order=order, position=position)
+    place.record_event(tx, "feature-strategy-add", data=whole)
+    return Placed(place, whole)
 
 
 def set_states(tx: Tx, wanted: Mapping[StrategyPlace, bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,10 @@ RELEASE = "release"
 BOOLEAN_TEXTS = {"true": True, "false": False}
 DESCRIBED = {"type": "type", "description": "description", "stale": "stale", "impressionData": "impression_data"}
 """Member of a feature's description → its column."""
+NEW: Json = {"type": RELEASE, "description": None, "stale": False, "impressionData": False}
+"""A new feature, without its name and project."""
+OFF: Json = {"enabled": False, "variants": []}
+"""The state of a feature in an environment that it is new in."""
 NO_FLAG = "No feature flag found"
 VARIANTS_NOT_HERE = (
     "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
@@ -156,7 +161,8 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     if _count(tx, features.c.archived_at.is_(None)) >= MAX_FEATURES:
         raise limit_exceeded("feature flag", MAX_FEATURES)
     require_active_project(tx, project)
-    insert_feature(tx, project, wanted)
+    given_members = {key: wanted[key] for key in ("name", *DESCRIBED) if key in wanted}
+    insert_all(tx, [given_members | {"project": project, "description": wanted.get("description") or None}])
     given = sorted({(each["type"], each["value"]) for each in wanted.get("tags") or []})
     add_tags(tx, {name: given})
     row = find(tx, name)
@@ -166,26 +172,40 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     return metadata(row)
 
 
-def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
-    """Insert a feature, switched off in every environment of its project."""
-    name = wanted["name"]
-    row = {
-        "name": name,
-        "project": project,
-        "type": wanted.get("type", RELEASE),
-        "description": wanted.get("description") or None,
-        "stale": wanted.get("stale", False),
-        "impression_data": wanted.get("impressionData", False),
-        "created_by": None if tx.actor is None else tx.actor.name,
-        "created_by_id": None if tx.actor is None else tx.actor.id,
-        "created_at": tx.now,
-        "position": tx.positions(features)[0],
-    }
-    tx.db.execute(insert(features).values(row))
-    places = tx.db.execute(select(project_environments.c.environment).where(project_environments.c.project == project))
-    states = [{"feature": name, "environment": each, "enabled": False, "variants": []} for each in places.scalars()]
+def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Insert features, each in every environment of its project, and record nothing.
+
+    Each has a name and a project, and may have what events hold of a feature. Else it is a new one of the actor, off everywhere.
+    """
+    if not wanted:
+        return
+    by = (
+        {"createdBy": None, "createdById": None}
+        if tx.actor is None
+        else {"createdBy": tx.actor.name, "createdById": tx.actor.id}
+    )
+    positions = tx.positions(features, len(wanted))
+    rows = [_columns(tx, {**NEW, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)]
+    tx.db.execute(insert(features), rows)
+    places: dict[str, list[str]] = defaultdict(list)
+    for project, name in tx.db.execute(select(project_environments.c.project, project_environments.c.environment)):
+        places[project].append(name)
+    states = [
+        {"feature": each["name"], "environment": name, **each.get("environments", {}).get(name, OFF)}
+        for each in wanted
+        for name in places[each["project"]]
+    ]
     if states:
         tx.db.execute(insert(feature_environments), states)
+
+
+def _columns(tx: Tx, whole: Mapping[str, Any]) -> Json:
+    described = {column: whole[key] for key, column in DESCRIBED.items()}
+    created = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
+    archived = read_time(whole["archivedAt"]) if "archivedAt" in whole else (tx.now if whole.get("archived") else None)
+    times = {"created_at": created, "archived_at": archived}
+    by = {"created_by": whole["createdBy"], "created_by_id": whole["createdById"]}
+    return {key: whole[key] for key in ("name", "project", "position")} | described | times | by
 
 
 def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
@@ -240,30 +260,35 @@ def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
     values = feature_columns(wanted)
     archived = values.pop("archived")
     values["archived_at"] = (before.archived_at or tx.now) if archived else None
-    tx.db.execute(update(features).where(features.c.name == name).values(values))
-    after = metadata(require(tx, project, name))
-    tx.record_event("feature-metadata-updated", project=project, feature=name, before=metadata(before), data=after)
-    return after
+    return metadata(describe(tx, {name: values})[0])
 
 
 def put_back(tx: Tx, wanted: Mapping[str, Mapping[str, Any]]) -> None:
     """Describe features as events hold them, with the members of `metadata`, by name. Raises CallerError (404)."""
-    before = {row.name: row for row in find_all(tx, list(wanted))}
+    there = {row.name: row.project for row in find_all(tx, list(wanted))}
     for name, held in wanted.items():
-        row = before.get(name)
-        if row is None or row.project != held["project"]:
-            raise no_feature(name, held["project"], None if row is None else row.project)
-    columns = DESCRIBED | {"archivedAt": "archived_at"}
-    statement = update(features).where(features.c.name == bindparam("which"))
-    rows = [
-        {key: held.get(key) for key in DESCRIBED} | {"which": name, "archivedAt": read_time(held.get("archivedAt"))}
+        if there.get(name) != held["project"]:
+            raise no_feature(name, held["project"], there.get(name))
+    columns = {
+        name: {column: held.get(key) for key, column in DESCRIBED.items()}
+        | {"archived_at": read_time(held.get("archivedAt"))}
         for name, held in wanted.items()
-    ]
+    }
+    describe(tx, columns)
+
+
+def describe(tx: Tx, wanted: Mapping[str, Mapping[str, Any]]) -> list[Row[Any]]:
+    """Set the columns that describe features, by name, and return the rows of the features, in order of creation."""
+    before = {row.name: row for row in find_all(tx, list(wanted))}
+    rows = [{**columns, "which": name} for name, columns in wanted.items()]
     if rows:
-        tx.db.execute(statement.values({column: bindparam(key) for key, column in columns.items()}), rows)
-    for row in find_all(tx, list(wanted)):
+        given: dict[str, Any] = {column: bindparam(column) for column in rows[0] if column != "which"}
+        tx.db.execute(update(features).where(features.c.name == bindparam("which")).values(given), rows)
+    after = find_all(tx, list(wanted))
+    for row in after:
         sides: Json = {"before": metadata(before[row.name]), "data": metadata(row)}
         tx.record_event("feature-metadata-updated", project=row.project, feature=row.name, **sides)
+    return after
 
 
 def feature_columns(wanted: Mapping[str, Any]) -> Json:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
 from flagsvc.http.shapes.text import number_text
 from flagsvc.server.store.checks import (
@@ -23,7 +23,7 @@ from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.patch import apply_patch
-from flagsvc.server.store.resources.features import find, require
+from flagsvc.server.store.resources.features import find, find_all, no_feature, require
 from flagsvc.server.store.schema import (
     environments,
     feature_environments,
@@ -52,6 +52,13 @@ class StrategyPlace(NamedTuple):
         """Record an event of this place."""
         here = {"project": self.project, "environment": self.environment, "feature": self.feature}
         tx.record_event(kind, **here, before=before, data=data)
+
+
+class Placed(NamedTuple):
+    """A strategy as events hold it, and its place."""
+
+    place: StrategyPlace
+    whole: Mapping[str, Any]
 
 
 def as_integer_if_whole(number: float) -> float:
@@ -183,42 +190,104 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     count, last = _count_and_last_order(tx, place)
     if count >= MAX_STRATEGIES:
         raise limit_exceeded("strategy", MAX_STRATEGIES)
-    order = read_sort_order(wanted, last + 1)
-    row = new_row(tx, place, wanted, columns, order=order, position=tx.positions(strategies)[0])
-    insert_rows(tx, [row], [used])
-    place.record_event(tx, "feature-strategy-add", data=read_whole(tx, row["id"]))
-    return get(tx, row["id"])
+    whole = new_whole(
+        wanted, columns, used, order=read_sort_order(wanted, last + 1), position=tx.positions(strategies)[0]
+    )
+    add(tx, [Placed(place, whole)])
+    return get(tx, whole["id"])
 
 
-def new_row(
-    tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], columns: Json, *, order: float, position: int
-) -> Json:
-    """Return the row of a new strategy. `columns` are its checked constraints, parameters and variants."""
+def new_whole(wanted: Mapping[str, Any], columns: Json, used: Sequence[int], *, order: float, position: int) -> Json:
+    """Return a new strategy as events hold it. `columns` are its checked constraints, parameters and variants."""
     return columns | {
         "id": str(uuid4()),
-        "feature": place.feature,
-        "environment": place.environment,
         "name": wanted["name"],
         "title": wanted.get("title"),
         "disabled": bool(wanted.get("disabled")),
-        "sort_order": order,
-        "created_at": tx.now,
+        "sortOrder": as_integer_if_whole(order),
         "position": position,
+        "segments": list(used),
     }
 
 
-def insert_rows(tx: Tx, rows: Sequence[Json], used: Iterable[Sequence[int]]) -> None:
-    """Insert strategies, each with the segments that it uses, in order."""
+def add(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Insert strategies as events hold them."""
+    insert_all(tx, wanted)
+    for place, whole in wanted:
+        place.record_event(tx, "feature-strategy-add", data=whole)
+
+
+def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Insert strategies as events hold them, and record nothing."""
+    rows = [
+        _strategy_columns(whole)
+        | {"id": whole["id"], "created_at": tx.now}
+        | {"feature": place.feature, "environment": place.environment}
+        for place, whole in wanted
+    ]
     if rows:
-        tx.db.execute(insert(strategies), list(rows))
-    set_segments(tx, {row["id"]: ids for row, ids in zip(rows, used, strict=True) if ids})
+        tx.db.execute(insert(strategies), rows)
+    set_segments(tx, {whole["id"]: whole["segments"] for _, whole in wanted if whole["segments"]})
 
 
-def whole_row(row: Json, used: Sequence[int]) -> Json:
-    """Return a strategy that `insert_rows` inserts as events hold it."""
-    kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    sort_order = as_integer_if_whole(row["sort_order"])
-    return {name: row[name] for name in kept} | {"sortOrder": sort_order, "segments": list(used)}
+def remove_all(tx: Tx, gone: Sequence[Placed]) -> None:
+    """Delete strategies that are as they are given. Features stay on, also without an active strategy."""
+    for chunk in chunks(each.whole["id"] for each in gone):
+        tx.db.execute(delete(strategies).where(strategies.c.id.in_(chunk)))
+    for place, whole in gone:
+        place.record_event(tx, "feature-strategy-remove", before=whole)
+
+
+def put(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Make strategies what events hold: each is changed, or added with its id and place. Raises CallerError (400, 404)."""
+    owners = {row.name: row.project for row in find_all(tx, [each.place.feature for each in wanted])}
+    for place, _ in wanted:
+        if owners.get(place.feature) != place.project:
+            raise no_feature(place.feature, place.project, owners.get(place.feature))
+    for name in dict.fromkeys(each.whole["name"] for each in wanted):
+        check_type(tx, name)
+    ids = [each.whole["id"] for each in wanted]
+    before = read_all_whole(tx, ids)
+    new = [each for each in wanted if each.whole["id"] not in before]
+    _check_counts(tx, new)
+    check_segments(tx, wanted)
+    insert_all(tx, new)
+    _update(tx, [each for each in wanted if each.whole["id"] in before])
+    after = read_all_whole(tx, ids)
+    for place, whole in wanted:
+        there = before.get(whole["id"])
+        kind = "feature-strategy-add" if there is None else "feature-strategy-update"
+        place.record_event(tx, kind, before=there, data=after[whole["id"]])
+
+
+def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
+    """Raise CallerError (400) where a feature would have too many strategies."""
+    counts = Counter(each.place for each in new)
+    for environment in dict.fromkeys(place.environment for place in counts):
+        here = [place for place in counts if place.environment == environment]
+        held = rows_by_feature(tx, environment, [place.feature for place in here])
+        if any(len(held[place.feature]) + counts[place] > MAX_STRATEGIES for place in here):
+            raise limit_exceeded("strategy", MAX_STRATEGIES)
+
+
+def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
+    """Change strategies to what events hold."""
+    rows = [_strategy_columns(whole) | {"which": whole["id"]} for _, whole in wanted]
+    if rows:
+        names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
+        tx.db.execute(update(strategies).where(strategies.c.id == bindparam("which")).values(names), rows)
+    set_segments(tx, {whole["id"]: whole["segments"] for _, whole in wanted})
+
+
+def check_segments(tx: Tx, wanted: Iterable[Placed]) -> None:
+    """Raise CallerError for segments that strategies cannot use (400, 404). Those that several strategies use are read once."""
+    for project, numbers in dict.fromkeys((place.project, tuple(whole["segments"])) for place, whole in wanted):
+        checked_segments(tx, project, numbers)
+
+
+def _strategy_columns(whole: Mapping[str, Any]) -> Json:
+    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
+    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:

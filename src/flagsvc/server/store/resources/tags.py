@@ -22,7 +22,7 @@ from flagsvc.server.store.resources.tag_types import (
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import chunks
 
 NO_FEATURE = "No feature flag found"
 MOST_ADDED = 10_000
@@ -138,41 +138,25 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
     wanted = _distinct(added)
     if len(projects) * len(wanted) > MOST_ADDED:
         raise bad_data(f"{len(wanted):,} tags for {len(projects):,} features are more than {MOST_ADDED:,} at once")
-    new = _without_stored(tx, wanted)
-    upsert(tx, tags, [tag | {"created_at": tx.now} for tag in new], ())
-    for tag in new:
-        tx.record_event("tag-created", data=tag)
-    by = None if tx.actor is None else tx.actor.id
-    rows = [
-        tag | {"feature": feature, "created_by_id": by, "created_at": tx.now} for feature in projects for tag in wanted
-    ]
     before = find_held(tx, projects, wanted)
-    upsert(tx, feature_tags, rows, ())
-    for row in rows:
-        given, name = _type_and_value(row), row["feature"]
-        if (name, row["type"], row["value"]) not in before:
-            tx.record_event("feature-tagged", project=projects[name], feature=name, data=given)
+    given = [(name, tag["type"], tag["value"]) for name in projects for tag in wanted]
+    give(tx, projects, [each for each in given if each not in before])
 
 
-def _without_stored(tx: Tx, wanted: Sequence[Json]) -> list[Json]:
-    """Return those of the tags that do not exist yet."""
-    stored: set[tuple[str, str]] = set()
-    for chunk in chunks(tag["value"] for tag in wanted):
-        found = tx.db.execute(select(tags.c.type, tags.c.value).where(tags.c.value.in_(chunk)))
-        stored |= {(kind, value) for kind, value in found}
-    return [tag for tag in wanted if (tag["type"], tag["value"]) not in stored]
+def list_held(tx: Tx, names: Iterable[str]) -> set[tuple[str, str, str]]:
+    """Return the tags of features: feature, type, value."""
+    query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
+    return {
+        (name, kind, value)
+        for chunk in chunks(dict.fromkeys(names))
+        for name, kind, value in tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
+    }
 
 
 def find_held(tx: Tx, names: Iterable[str], wanted: Sequence[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
     """Return which features have which of these tags: feature, type, value."""
     asked = {(tag["type"], tag["value"]) for tag in wanted}
-    query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
-    return {
-        (name, kind, value)
-        for chunk in chunks(dict.fromkeys(names) if asked else ())
-        for name, kind, value in tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
-        if (kind, value) in asked
-    }
+    return {each for each in list_held(tx, names if asked else ()) if each[1:] in asked}
 
 
 def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
@@ -197,15 +181,15 @@ def remove_held(tx: Tx, projects: Mapping[str, str], held: Sequence[tuple[str, s
         tx.record_event("feature-untagged", project=projects[name], feature=name, before=before)
 
 
-def give_back(tx: Tx, projects: Mapping[str, str], gone: Sequence[tuple[str, str, str]]) -> None:
-    """Add tags to the features that had them: feature, type, value. Raises CallerError (400 for an unknown type, 404)."""
+def give(tx: Tx, projects: Mapping[str, str], new: Sequence[tuple[str, str, str]]) -> None:
+    """Add tags to features that do not have them: feature, type, value. Raises CallerError (400 for an unknown type, 404)."""
     wanted: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name, kind, value in gone:
+    for name, kind, value in new:
         if name not in projects:
             raise not_found(NO_FEATURE)
         wanted[name].append((kind, value))
     add_tags(tx, wanted)
-    for name, kind, value in gone:
+    for name, kind, value in new:
         data = {"type": kind, "value": value}
         tx.record_event("feature-tagged", project=projects[name], feature=name, data=data)
 

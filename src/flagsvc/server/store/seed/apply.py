@@ -27,10 +27,11 @@ from flagsvc.server.store.resources import (
     tag_types,
     users,
 )
+from flagsvc.server.store.resources.features import OFF
 from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.resources.projects import environments_of
-from flagsvc.server.store.resources.whole_features import OFF, insert_whole
+from flagsvc.server.store.resources.whole_features import insert_whole
 from flagsvc.server.store.seed.file import Seed, scope_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -243,7 +244,7 @@ def _flags(tx: Tx, seed: Seed) -> list[Json]:
             "impressionData": each.get("impressionData", False),
             "createdBy": SEED,
             "createdById": None,
-            "archivedAt": format_time(tx.now) if each.get("archived") else None,
+            "archived": each.get("archived", False),
             "position": position,
             "environments": {name: OFF | {"enabled": True} for name in each.get("enabled", ())},
             "strategies": rules.get(each["name"], {}),

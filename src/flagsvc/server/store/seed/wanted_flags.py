@@ -12,8 +12,8 @@ from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
 from flagsvc.server.store.checks import Json, fill_parameters
 from flagsvc.server.store.resources import feature_archive, features, strategies
-from flagsvc.server.store.resources.strategies import StrategyPlace
-from flagsvc.server.store.resources.whole_features import Placed, put_strategies_back, read_whole, remove_all
+from flagsvc.server.store.resources.strategies import Placed, StrategyPlace
+from flagsvc.server.store.resources.whole_features import read_whole
 from flagsvc.server.store.seed.apply import Entry, refused_at, whole_strategy
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.store import Tx
@@ -94,7 +94,7 @@ def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: 
     """Make the strategies of a flag in an environment the wanted ones, in their order."""
     kept = list(_matches(place, wanted, held))
     there = {each["id"] for each in kept if each is not None}
-    remove_all(tx, [Placed(place, each) for each in held if each["id"] not in there])
+    strategies.remove_all(tx, [Placed(place, each) for each in held if each["id"] not in there])
     ids = [_put(tx, place, index, *pair) for index, pair in enumerate(zip(wanted, kept, strict=True))]
     _sort(tx, place, dict(zip(ids, wanted, strict=True)))
 
@@ -132,7 +132,7 @@ def _put(tx: Tx, place: StrategyPlace, index: int, wanted: Json, held: Json | No
         held = {"id": str(uuid4()), "position": tx.positions(schema.strategies)[0], "sortOrder": order}
     elif _content(place, wanted) == _content(place, held):
         return str(held["id"])
-    put_strategies_back(tx, [Placed(place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})])
+    strategies.put(tx, [Placed(place, wanted | {key: held[key] for key in ("id", "position", "sortOrder")})])
     return str(held["id"])
 
 

@@ -14,8 +14,7 @@ from flagsvc.server.store.resources import feature_archive, features, strategies
 from flagsvc.server.store.resources.dependencies import children_by_parent, find_related
 from flagsvc.server.store.resources.feature_environments import FeatureState, save_variants, set_states
 from flagsvc.server.store.resources.feature_environments import read_states as read_states_in
-from flagsvc.server.store.resources.strategies import read_all_whole
-from flagsvc.server.store.resources.whole_features import Placed, put_strategies_back, remove_all
+from flagsvc.server.store.resources.strategies import Placed, read_all_whole
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.subjects import (
     Change,
@@ -58,8 +57,8 @@ def read_strategies(tx: Tx, changes: Sequence[Change]) -> list[Side]:
 def restore_strategies(tx: Tx, changes: Sequence[Change]) -> None:
     """Remove the strategies that were added; put back all other strategies, with their ids and places."""
     placed = list(zip(places_of(tx, changes), changes, strict=True))
-    remove_all(tx, [Placed(place, each.after or {}) for place, each in placed if each.before is None])
-    put_strategies_back(tx, [Placed(place, each.before) for place, each in placed if each.before is not None])
+    strategies.remove_all(tx, [Placed(place, each.after or {}) for place, each in placed if each.before is None])
+    strategies.put(tx, [Placed(place, each.before) for place, each in placed if each.before is not None])
 
 
 def _strategy_of(change: Change) -> str:
@@ -185,7 +184,7 @@ def _told(whole: Json | None, change: Change, related: Collection[str]) -> Side:
 def _is_bare(name: str, value: Any) -> bool:
     """Return whether a member of a flag is as that of a new flag."""
     if name == "environments":
-        return all(state == whole_features.OFF for state in value.values())
+        return all(state == features.OFF for state in value.values())
     return name in ("createdBy", "createdById", "position") or not value
 
 

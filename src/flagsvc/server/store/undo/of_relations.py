@@ -77,7 +77,7 @@ def restore_taggings(tx: Tx, changes: Sequence[Change]) -> None:
     """Take the tags off the flags, or give them back."""
     projects = {row.name: row.project for row in features.find_all(tx, [each.feature or "" for each in changes])}
     tags.remove_held(tx, projects, [_tagged(each) for each in changes if each.before is None])
-    tags.give_back(tx, projects, [_tagged(each) for each in changes if each.before is not None])
+    tags.give(tx, projects, [_tagged(each) for each in changes if each.before is not None])
 
 
 def tagging_paths(change: Change) -> tuple[Path, ...]:
