@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.pages import history
-from flagsvc.server.store.event_kinds import WAYS
+from flagsvc.server.store.event_views import WAYS
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.undo.undo import UNSEEN
 from support.flagservers import EDITOR_SECRET, USER_SECRET, VIEWER_SECRET, AppClient, app_client

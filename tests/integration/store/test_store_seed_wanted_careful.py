@@ -17,7 +17,7 @@ from flagsvc.server.store.resources.users import LAST_ADMINISTRATOR
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.keys import CLEARED_BY_NULL
 from flagsvc.server.store.seed.once import COLUMNS, SeedOutcome, apply_seed_once, name_of
-from flagsvc.server.store.seed.wanted import ROWS, apply_wanted, plan_seed
+from flagsvc.server.store.seed.wanted import apply_wanted, plan_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 
@@ -147,7 +147,7 @@ def test_null_clears_a_value_that_may_be_missing(store: Store, section: str, key
 
 def shown_of(store: Store, section: str) -> dict[str, Any]:
     """Return the row of the entry of a section that NAMED names."""
-    table = schema.features if section == "features" else ROWS[section].table
+    table = schema.users if section == "users" else COLUMNS[section].table
     with store.reading() as tx:
         found = tx.db.execute(select(table).where(COLUMNS[section] == name_of(section, NAMED[section]))).one()
     return dict(found._mapping)

@@ -257,10 +257,10 @@ def test_the_fields_of_a_project_are_deleted_together(seeded: SeededStore) -> No
         seeded.write(context_fields.create, {"name": name})
     sent: list[str] = []
     event.listen(seeded.store.engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
-    seeded.write(context_fields.remove_all, names)
+    seeded.write(context_fields.remove, *names)
     assert sum("FROM strategies" in each for each in sent) == 1 and len(sent) < 15
     assert seeded.told()[-10:] == [("context-field-deleted",)] * 10
-    assert seeded.refusal(context_fields.remove_all, ["userId", "plan"])[:2] == (409, "ConflictError")
+    assert seeded.refusal(context_fields.remove, "userId", "plan")[:2] == (409, "ConflictError")
 
 
 def test_fields_come_by_name(seeded: SeededStore) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 from flagsvc.pages.headers import PAGE_HEADERS
@@ -21,11 +21,11 @@ from flagsvc.server.pages.edits import Look
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE
 from flagsvc.server.pages.page import page, raw
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import ROWS, WAYS, Side, list_changes
+from flagsvc.server.store.event_kinds import ROWS, kind_of
+from flagsvc.server.store.event_views import WAYS, Side, list_changes
 from flagsvc.server.store.resources import environments, events
 from flagsvc.server.store.resources.events import EventSearch, read_day
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.table import row_of
 
 EXACT = ("feature", "project", "environment", "type", "way", "groupId")
 """Filters of the address that are one value of the search's filter of the same name."""
@@ -114,12 +114,11 @@ def export(call: ApiCall) -> ApiAnswer:
 
 def show_event(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event with its words, what it changed, and why it cannot be undone (empty where it can)."""
-    row = row_of(event["type"])
-    reason = "" if row.subject is not None else row.reason
+    undo = kind_of(event["type"]).undo
     return event | {
         "words": unmarked(event["summary"]),
         "changes": list_changes(event["before"], event["after"]),
-        "kept": reason,
+        "kept": undo if isinstance(undo, str) else "",
     }
 
 
@@ -181,52 +180,24 @@ def _link(side: Json, identity: Identity) -> object:
     return [each for each in side.get("links", ()) if each["id"] == identity]
 
 
-class Thing(NamedTuple):
-    """What a form changes. `types` are the types of the events that change it, too; `part` takes it from a side of one.
-
-    An event whose two sides have the same part did not change it.
-    """
-
-    types: tuple[str, ...]
-    part: Part = _whole
-
-
-OF_FIELD = ("context-field-created", "context-field-updated")
-OF_TAG_TYPE = ("tag-type-created", "tag-type-updated")
-OF_TAGS = ("tag-created", "tag-deleted", "feature-tagged", "feature-untagged")
-OF_STRATEGY_TYPE = ("strategy-created", "strategy-updated", "strategy-deprecated", "strategy-reactivated")
-OF_PARENTS = ("feature-dependency-added", "feature-dependency-removed", "feature-dependencies-removed")
-OF_LINKS = ("feature-link-added", "feature-link-updated", "feature-link-removed")
-OF_ORDER = ("environment-created", "environment-updated", "environment-deleted")
-OF_ROLES = (
-    "project-user-added",
-    "project-access-added",
-    "project-access-user-roles-updated",
-    "project-access-user-roles-deleted",
-)
-THINGS: Final[Mapping[str, Thing]] = {
-    "strategy": Thing(("feature-strategy-add", "feature-strategy-update", "feature-strategy-remove"), _named_by("id")),
-    "flag": Thing(("feature-metadata-updated", "feature-stale-on", "feature-stale-off")),
-    "variants": Thing(("feature-environment-variants-updated",)),
-    "parents": Thing(OF_PARENTS),
-    "link": Thing(OF_LINKS, _link),
-    "segment": Thing(("segment-created", "segment-updated"), _named_by("id")),
-    "context field": Thing(OF_FIELD, _named_by("name")),
-    "tag type": Thing(OF_TAG_TYPE, _named_by("name")),
-    "tag type with its tags": Thing((*OF_TAG_TYPE, *OF_TAGS), _named_by("name", "type")),
-    "strategy type": Thing(OF_STRATEGY_TYPE, _named_by("name")),
-    "project": Thing(("project-updated",)),
-    "whole project": Thing(("project-updated", "project-environment-added", "project-environment-removed")),
-    "roles": Thing(OF_ROLES, _roles),
-    "user": Thing(("user-updated",), _named_by("id")),
-    "webhook": Thing(("addon-config-created", "addon-config-updated"), _named_by("id")),
-    "environment": Thing(("environment-updated",)),
-    "order": Thing(OF_ORDER, _order),
+THINGS: Final[Mapping[str, Part]] = {
+    "strategy": _named_by("id"),
+    "link": _link,
+    "segment": _named_by("id"),
+    "context field": _named_by("name"),
+    "tag type": _named_by("name"),
+    "tag type with its tags": _named_by("name", "type"),
+    "strategy type": _named_by("name"),
+    "roles": _roles,
+    "user": _named_by("id"),
+    "webhook": _named_by("id"),
+    "order": _order,
 }
+"""Thing on a page → what takes it from a side of an event. An event whose two sides have the same part did not change it."""
 
 
 def last_change(call: ApiCall, tx: Tx, look: Look, name: str, identity: Identity = None, **place: str) -> Json | None:
-    """Return the last change of a thing of THINGS for a page that tells of one: its `words`, and `at`, when it was.
+    """Return the last change of a thing, as kinds of events name it in `changes`: its `words`, and `at`, when it was.
 
     `identity` is the id or the name of the thing, `place` its feature, environment or project. None where the page tells of no
     change, where the event is deleted by its age, and where the caller may not see it: events of no project need the permission
@@ -234,12 +205,13 @@ def last_change(call: ApiCall, tx: Tx, look: Look, name: str, identity: Identity
     """
     if not (look.conflict or look.by_whom):
         return None
-    thing = THINGS[name]
+    part = THINGS.get(name, _whole)
 
     def changes(before: Side, after: Side) -> bool:
-        return thing.part(dict(before or {}), identity) != thing.part(dict(after or {}), identity)
+        return part(dict(before or {}), identity) != part(dict(after or {}), identity)
 
-    found = events.find_last(tx, thing.types, changes, **place)
+    types = [each.type for each in ROWS if name in each.changes]
+    found = events.find_last(tx, types, changes, **place)
     if found is None or (found["project"] is None and not call.actor.may("ADMIN")):
         return None
     return {"words": unmarked(found["summary"]), "at": found["createdAt"]}

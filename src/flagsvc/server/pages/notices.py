@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from flagsvc.pages.templates import Notice, segment
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.store.event_kinds import sentence_of
 from flagsvc.server.store.resources.environments import list_protected
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.subjects import Change, find_action, sentence_of
+from flagsvc.server.store.undo.subjects import Change, find_action
 from flagsvc.server.store.undo.undo import find_obstacle
 
 QUERY = "undo"

@@ -20,7 +20,7 @@ from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportR
 from flagsvc.server.store.batch.verify import PERMISSIONS, check_importer
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.event_kinds import Way
+from flagsvc.server.store.event_views import Way
 from flagsvc.server.store.resources import environments
 from flagsvc.server.store.resources.flag_sentences import read_segment_specs
 from flagsvc.server.store.store import Tx, read_revision

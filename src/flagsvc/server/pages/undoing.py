@@ -8,13 +8,13 @@ from flagsvc.server.api.admin.events import read_event_id
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
+from flagsvc.server.store.event_kinds import sentence_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.opening import find_openings
 from flagsvc.server.store.undo.subjects import (
     Change,
     may_see,
     require_action,
-    sentence_of,
     unknown_action,
     unknown_event,
 )

@@ -28,7 +28,7 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import READING, RETRY_S, WRITING
 from flagsvc.server.store.engines import database_url, describe_place, make_engine
 from flagsvc.server.store.errors import bad_data
-from flagsvc.server.store.event_kinds import Way
+from flagsvc.server.store.event_views import Way
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
 from flagsvc.server.store.obstacles import MOVED, Obstacle, describe_database_error, find_obstacle
 from flagsvc.server.store.outbox import find_receivers, queue_events

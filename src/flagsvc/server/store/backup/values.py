@@ -23,7 +23,7 @@ from flagsvc.server.store.actors import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.backup.lines import Row
 from flagsvc.server.store.batch.change_requests import STATE_KEY as CHANGE_REQUESTS
 from flagsvc.server.store.columns import UtcDateTime
-from flagsvc.server.store.event_kinds import WAYS
+from flagsvc.server.store.event_views import WAYS
 from flagsvc.server.store.keyring import PERSONAL
 from flagsvc.server.store.resources.api_tokens import READ_PERMISSIONS
 from flagsvc.server.store.resources.maintenance import STATE_KEY as MAINTENANCE

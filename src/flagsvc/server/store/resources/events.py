@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Text, cast, func, or_, select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import Side, kind_of, words_of
+from flagsvc.server.store.event_kinds import kind_of, words_of
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources.feature_search import contains
 from flagsvc.server.store.resources.users import names_of
 from flagsvc.server.store.schema import events

@@ -57,7 +57,12 @@ def create(tx: Tx, user: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def add(tx: Tx, user: int, secret: str, description: str, expires: datetime | None = None) -> dict[str, Any]:
     """Store a token of a user, and return it without its secret."""
-    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": description}
+    row: dict[str, Any] = {
+        "hash": hash_secret(secret),
+        "hint": make_hint(secret),
+        "kind": PERSONAL,
+        "name": description,
+    }
     row |= {"projects": [ALL], "user_id": user, "created_at": tx.now, "expires_at": expires}
     created = to_json(tx.db.execute(insert(tokens).values(row).returning(tokens)).one())
     tx.record_event("pat-created", data=created)

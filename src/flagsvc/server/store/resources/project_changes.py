@@ -133,15 +133,24 @@ def change_settings(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
 def _change(tx: Tx, project: str, members: Mapping[str, Any]) -> None:
     _find(tx, project)
     if members:
-        WRITER.put(tx, {"id": project} | members)
+        WRITER.put(tx, {**members, "id": project})
 
 
-def remove(tx: Tx, project: str) -> None:
-    """Delete a project with its archived features, its segments, context fields and tokens.
+def remove(tx: Tx, *names: str) -> None:
+    """Delete projects with their archived features, their segments, context fields and tokens.
 
     Raises CallerError: 403 for the default project and for one with active features, 404, 409 if other projects use its segments or
     context fields.
     """
+    for project in names:
+        _remove_features(tx, project)
+        _remove_segments_and_fields(tx, project)
+        api_tokens.remove_project(tx, project)
+    WRITER.remove(tx, *names)
+
+
+def _remove_features(tx: Tx, project: str) -> None:
+    """Delete the features of a project to delete. Raises CallerError (403, 404)."""
     _find(tx, project)
     if project == DEFAULT_PROJECT:
         raise CallerError("InvalidOperationError", "You can not delete the default project!")
@@ -149,9 +158,6 @@ def remove(tx: Tx, project: str) -> None:
     if any(row.archived_at is None for row in rows):
         raise CallerError("InvalidOperationError", ACTIVE_FLAGS)
     feature_archive.remove_all(tx, project, [row.name for row in rows])
-    _remove_segments_and_fields(tx, project)
-    api_tokens.remove_project(tx, project)
-    WRITER.remove(tx, project)
 
 
 def _roles(tx: Tx, names: Sequence[str]) -> dict[str, Json]:

@@ -200,19 +200,20 @@ def uses_of(tx: Tx, number: int) -> list[Json]:
     return [{"id": each, "position": place} for each, place in tx.db.execute(query)]
 
 
-def _put_back_uses(tx: Tx, number: int, uses: Sequence[Mapping[str, Any]]) -> None:
-    """Give a segment back to the strategies that used it and exist. Raises CallerError (409) for one of an active feature."""
-    places = {each["id"]: each["position"] for each in uses}
-    for chunk in chunks(places):
-        query = select(strategies.c.id, features.c.name, features.c.archived_at).join(
-            features, features.c.name == strategies.c.feature
-        )
-        rows = tx.db.execute(query.where(strategies.c.id.in_(chunk))).all()
-        active = next((row.name for row in rows if row.archived_at is None), None)
-        if active is not None:
-            raise CallerError("ConflictError", f"The flag {active}, which used the segment, is active again")
-        found = [{"strategy_id": row.id, "segment_id": number, "position": places[row.id]} for row in rows]
-        upsert(tx, strategy_segments, found, ())
+def _bring_uses(tx: Tx, wholes: Sequence[Whole]) -> None:
+    """Give segments back to the strategies that used them and exist. Raises CallerError (409) for one of an active feature."""
+    for whole in wholes:
+        places = {each["id"]: each["position"] for each in whole.get("strategies", ())}
+        for chunk in chunks(places):
+            query = select(strategies.c.id, features.c.name, features.c.archived_at).join(
+                features, features.c.name == strategies.c.feature
+            )
+            rows = tx.db.execute(query.where(strategies.c.id.in_(chunk))).all()
+            active = next((row.name for row in rows if row.archived_at is None), None)
+            if active is not None:
+                raise CallerError("ConflictError", f"The flag {active}, which used the segment, is active again")
+            found = [{"strategy_id": row.id, "segment_id": whole["id"], "position": places[row.id]} for row in rows]
+            upsert(tx, strategy_segments, found, ())
 
 
 def segments_of(tx: Tx, strategy: str) -> list[Json]:
@@ -282,7 +283,7 @@ WRITER = Writer(
     check=_check,
     more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},
     release=_release,
-    bring=lambda tx, wholes: [_put_back_uses(tx, each["id"], each.get("strategies", ())) for each in wholes],
+    bring=_bring_uses,
     optional=("project",),
     new={"description": None, "constraints": []},
 )

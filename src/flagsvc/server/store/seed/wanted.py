@@ -15,7 +15,8 @@ from flagsvc.core.errors import SeedError
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import kind_of, list_changes, words_of
+from flagsvc.server.store.event_kinds import kind_of, words_of
+from flagsvc.server.store.event_views import list_changes
 from flagsvc.server.store.keyring import PERSONAL
 from flagsvc.server.store.resources import api_tokens
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import feature_archive, features, strategies, whole_features
 from flagsvc.server.store.resources.dependencies import children_by_parent, find_related
 from flagsvc.server.store.resources.feature_environments import FeatureState, save_variants, set_states

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import environments, project_access, project_changes
 from flagsvc.server.store.resources.project_access import NUMBERS
 from flagsvc.server.store.schema import project_environments
@@ -104,7 +104,7 @@ def roles_paths(change: Change) -> tuple[Path, ...]:
 PROJECT = written(
     "project",
     project_changes.WRITER,
-    lambda tx, *names: [project_changes.remove(tx, name) for name in names],
+    project_changes.remove,
     paths=project_paths,
     aside=("environments",),
     belongings=project_belongings,

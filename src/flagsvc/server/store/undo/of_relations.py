@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import (
     context_fields,
     dependencies,

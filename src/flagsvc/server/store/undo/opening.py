@@ -9,13 +9,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import or_, select
 
-from flagsvc.server.store.event_kinds import Side
+from flagsvc.server.store.event_kinds import ROWS, kind_of
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import features
 from flagsvc.server.store.schema import events, feature_environments, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.of_flags import ARCHIVING, FLAG, STATE, STRATEGY
 from flagsvc.server.store.undo.subjects import Change, Subject, held_of, read_changes
-from flagsvc.server.store.undo.table import ROWS, row_of
 from flagsvc.server.store.upsert import chunks
 
 Place: TypeAlias = tuple[str, str]
@@ -146,4 +146,4 @@ def _is_active(side: Side) -> bool:
 
 
 def _subject_of(change: Change) -> Subject | None:
-    return row_of(change.type).subject
+    return kind_of(change.type).subject

@@ -11,7 +11,7 @@ from sqlalchemy import Row, select
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, not_found
-from flagsvc.server.store.event_kinds import Side, kind_of, words_of
+from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources.features import find, find_all
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.schema import events
@@ -84,12 +84,6 @@ def to_change(row: Row[Any]) -> Change:
     """Return the event of a row."""
     what = (row.id, row.type, row.project, row.environment, row.feature, row.before, row.data)
     return Change(*what, row.created_by, row.created_by_id, row.created_at, row.way, row.action)
-
-
-def sentence_of(change: Change, by: str) -> str:
-    """Return an event as a sentence without marks around its names. `by` is who did it."""
-    found = {"by": by, "feature": change.feature, "environment": change.environment, "project": change.project}
-    return words_of(kind_of(change.type), found, change.before, change.after).replace("**", "")
 
 
 Scope: TypeAlias = Callable[[Tx, Change], str | None]

@@ -9,6 +9,7 @@ from sqlalchemy import or_, select
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.event_kinds import WHOLE_ACTION, kind_of, sentence_of
 from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
@@ -22,10 +23,8 @@ from flagsvc.server.store.undo.subjects import (
     may_see,
     owner_of,
     require_action,
-    sentence_of,
     to_change,
 )
-from flagsvc.server.store.undo.table import WHOLE_ACTION, row_of
 
 REFUSED = "This cannot be undone: "
 UNSEEN = "something was changed that only administrators see"
@@ -52,7 +51,7 @@ def undo_action(tx: Tx, action: str) -> list[Change]:
 def changes_of(tx: Tx, number: int) -> list[Change]:
     """Return what the undo of an event undoes: it alone, or all of the action that it stands for. Raises CallerError (404)."""
     change = find_change(tx, number)
-    if row_of(change.type).subject is WHOLE_ACTION and change.action is not None:
+    if kind_of(change.type).subject is WHOLE_ACTION and change.action is not None:
         return find_action(tx, change.action)
     return [change]
 
@@ -64,16 +63,16 @@ def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obs
     """
     owners: Mapping[str, str] | None = None
     for change in changes:
-        row = row_of(change.type)
-        if row.subject is None:
-            return Obstacle(row.reason)
-        if actor is None or row.subject is WHOLE_ACTION or any(map(actor.may, row.permissions)):
+        undo = kind_of(change.type).undo
+        if isinstance(undo, str):
+            return Obstacle(undo)
+        if actor is None or undo.subject is WHOLE_ACTION or any(map(actor.may, undo.permissions)):
             continue
         if owners is None:
             owners = _read_owners(tx, changes)
-        project = owners.get(change.feature or "", change.project) if row.scope is owner_of else row.scope(tx, change)
-        if not any(actor.may(each, project=project, environment=change.environment) for each in row.permissions):
-            return Obstacle(f"needs {' or '.join(row.permissions)}", row.permissions)
+        project = owners.get(change.feature or "", change.project) if undo.scope is owner_of else undo.scope(tx, change)
+        if not any(actor.may(each, project=project, environment=change.environment) for each in undo.permissions):
+            return Obstacle(f"needs {' or '.join(undo.permissions)}", undo.permissions)
     return None
 
 
@@ -178,7 +177,7 @@ def _name_event(reason: str, actor: Actor | None, later: Change | None) -> Obsta
 
 
 def _subject_of(change: Change) -> Subject:
-    subject = row_of(change.type).subject
+    subject = kind_of(change.type).subject
     assert subject is not None
     return subject
 
@@ -199,7 +198,7 @@ ACROSS = "feature-dependency-added"
 
 def find_later(tx: Tx, change: Change) -> Change | None:
     """Return the newest event after an event that changed the same, or that uses it; None if no stored event tells."""
-    subject = row_of(change.type).subject
+    subject = kind_of(change.type).subject
     own = () if subject is None else subject.paths(change)
     event = events.c
     query = select(events).where(event.id > change.id, or_(event.action.is_(None), event.action != change.action))
@@ -210,7 +209,7 @@ def find_later(tx: Tx, change: Change) -> Change | None:
 
 
 def _touches(later: Change, own: Iterable[Path]) -> bool:
-    subject = row_of(later.type).subject
+    subject = kind_of(later.type).subject
     if subject is None:
         return False
     paths = (*subject.paths(later), *subject.uses(later))
