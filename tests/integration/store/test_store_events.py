@@ -156,16 +156,17 @@ def test_a_seed_writes_events(store: Store) -> None:
     apply_seed_once(store, parse_seed(seed))
     rows = rows_of(store)
     assert [row.type for row in rows] == [
-        "setting-created",
         "environment-created",
         "project-updated",
+        "project-environment-added",
         "context-field-created",
         "segment-created",
         "user-created",
         "project-user-added",
-        "api-token-created",
         "pat-created",
+        "api-token-created",
         "feature-created",
+        "setting-created",
     ]
     assert {(row.way, row.created_by, row.token) for row in rows} == {("seed", "system", None)}
     assert len({row.action for row in rows}) == 1

@@ -199,14 +199,15 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
 
 def new_whole(wanted: Mapping[str, Any], columns: Json, used: Sequence[int], *, order: float, position: int) -> Json:
     """Return a new strategy as events hold it. `columns` are its checked constraints, parameters and variants."""
-    return columns | {
+    return {
         "id": str(uuid4()),
         "name": wanted["name"],
+        **columns,
+        "segments": list(used),
         "title": wanted.get("title"),
         "disabled": bool(wanted.get("disabled")),
         "sortOrder": as_integer_if_whole(order),
         "position": position,
-        "segments": list(used),
     }
 
 
