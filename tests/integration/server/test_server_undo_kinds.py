@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import pytest
-from flagsvc.server.store.seed.events import read_state, record_changes
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from flagsvc.server.store.event_kinds import KINDS, ROWS, EventKind, Undo
-from flagsvc.server.store.schema import METADATA, project_roles
+from flagsvc.server.store.resources.project_access import give_role
+from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.timestamps import format_time
 from support.admin_call_rows import Step, delete, filled, post, put
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
@@ -488,9 +488,7 @@ def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:
     """A seed gives roles in projects, too; each has its event."""
     before = scene.state()
     with scene.client.server.store.writing(None, "seed") as tx:
-        held = read_state(tx)
-        tx.db.execute(insert(project_roles).values(user_id=3, project="default", role="member"))
-        record_changes(tx, held)
+        give_role(tx, 3, "somebody", "default", "member")
     after = scene.state()
     action = scene.undo(scene.newest(BY_A_SEED)["id"])
     assert scene.state() == before
