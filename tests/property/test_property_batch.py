@@ -18,9 +18,9 @@ from flagsvc.server.store.batch.copying import make_copies
 from flagsvc.server.store.batch.dataset import read_data_set
 from flagsvc.server.store.batch.differences import find_differing
 from flagsvc.server.store.batch.exporting import read_flag_states
+from flagsvc.server.store.batch.facts import Facts, KnownContextField, KnownFeature
 from flagsvc.server.store.batch.planning import carry_out
-from flagsvc.server.store.batch.problems import find_problems
-from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
+from flagsvc.server.store.batch.rules import find_problems
 from flagsvc.server.store.client_features import read_environment_features
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import context_fields
@@ -262,15 +262,17 @@ def outcome(act: Callable[[Json], None], request: Json) -> tuple[str, str] | Non
     return None
 
 
-def facts_of(scene: Scene) -> ServerFacts:
+def facts_of(scene: Scene) -> Facts:
     """Return what commands learn of a server in this state."""
     with scene.store.reading() as tx:
         rows = tx.db.execute(select(context_fields.c.name, context_fields.c.legal_values)).all()
-    return ServerFacts(
-        flags={"there": ServerFlag("default"), "elsewhere": ServerFlag("other")},
+    return Facts(
+        features={"there": KnownFeature("default"), "elsewhere": KnownFeature("other")},
         environments=frozenset({"development"}),
         tag_types=frozenset({"simple"}),
-        context_fields={row.name: [each["value"] for each in row.legal_values or ()] for row in rows},
+        context_fields={
+            row.name: KnownContextField(None, {each["value"] for each in row.legal_values or ()}) for row in rows
+        },
     )
 
 

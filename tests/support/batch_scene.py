@@ -16,8 +16,7 @@ from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.exporting import export
-from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.verify import check_importer, validate
+from flagsvc.server.store.batch.importing import check_importer, import_data, validate
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import METADATA, events
 from flagsvc.server.store.store import Store, open_store

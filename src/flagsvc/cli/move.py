@@ -11,7 +11,6 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
@@ -34,10 +33,8 @@ from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, MoveRequest
 from flagsvc.cli.moving.resources import AdminRequest, MoveStep
 from flagsvc.cli.terminal import confirm
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
+from flagsvc.server.store.batch.facts import ImportProblem
 from flagsvc.settings.kinds import printable
-
-if TYPE_CHECKING:
-    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 EPILOG = f"""\
 what is moved, in this order
@@ -263,8 +260,6 @@ def import_piece(piece: Piece, place: ProjectEnvironment, target: AdminClient, *
 
     Raises StoppedError and AdminApiError, without `skip` also for a refused flag.
     """
-    from flagsvc.server.store.batch.server_facts import ImportProblem
-
     try:
         target.import_(piece.request)
     except AdminApiError as error:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch import importing
+from flagsvc.server.store.batch.facts import CheckedDataSet
 from flagsvc.server.store.errors import BAD_DATA
 from flagsvc.server.store.schema import state
 from support.batch_scene import (
@@ -293,6 +293,6 @@ def test_archived_flags_are_not_searched_for(scene: Scene, monkeypatch: pytest.M
     """An import of many archived flags looks each of them up: the time is linear."""
     names = [f"gone-{number}" for number in range(1000)]
     scene.load(body(features=[feature(each, archived=True) for each in names]))
-    monkeypatch.setattr(importing, "archived_features", lambda *given: [Counted(each) for each in names])
+    monkeypatch.setattr(CheckedDataSet, "archived", [Counted(each) for each in names])
     scene.load(body(features=[feature(each) for each in names]))
     assert Counted.compared < 10 * len(names)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.server_errors import AdminApiError
-
-if TYPE_CHECKING:
-    from flagsvc.server.store.batch.dataset import DataSet
-    from flagsvc.server.store.batch.server_facts import ImportProblem, ServerFacts, ServerFlag
+from flagsvc.server.store.batch.dataset import DataSet, list_requested_dependencies, read_data_set
+from flagsvc.server.store.batch.facts import Facts, ImportProblem, KnownContextField, KnownFeature
 
 UNKNOWN_FORM = "what an import checks besides: the data has a form that this program does not know"
 NO_FLAGS = "what an import checks besides: the token may not export flags"
@@ -55,7 +53,8 @@ def check_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -
     found = Findings(lists, *run_import_checks(client, request, limited_storage=not tried))
     if not tried:
         return found
-    return found._replace(problems=found.problems or unexplained_refusal(lists, refusal), unchecked=[])
+    unexplained = [] if session.is_rejected(lists) else [ImportProblem("refused", "", "", refusal)]
+    return found._replace(problems=found.problems or unexplained, unchecked=[])
 
 
 def show(found: Findings, request: Mapping[str, Any]) -> None:
@@ -64,19 +63,11 @@ def show(found: Findings, request: Mapping[str, Any]) -> None:
     tables.show_import_problems(found.problems, found.unchecked)
 
 
-def unexplained_refusal(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[ImportProblem]:
-    """Return the message of the server's trial as a problem, unless the validation already has errors."""
-    from flagsvc.server.store.batch.server_facts import ImportProblem
-
-    return [] if session.is_rejected(lists) else [ImportProblem("refused", "", "", refusal)]
-
-
 def run_import_checks(
     client: AdminClient, request: dict[str, Any], *, limited_storage: bool
 ) -> tuple[list[ImportProblem], list[str]]:
     """Return the problems that the checks of an import find, and what they could not check. Raises AdminApiError."""
-    from flagsvc.server.store.batch.dataset import read_data_set
-    from flagsvc.server.store.batch.problems import find_problems
+    from flagsvc.server.store.batch.rules import find_problems
 
     known = coerce_request(request)
     if known is None:
@@ -103,17 +94,13 @@ def coerce_request(request: dict[str, Any]) -> dict[str, Any] | None:
 def with_flags(items: Iterable[Mapping[str, Any]], request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return errors of a validation with the flags of each item."""
     known = coerce_request(dict(request))
-    return [
-        {"message": item["message"], "affectedItems": [with_users(each, users) for each in item["affectedItems"]]}
-        for item in items
-        for users in [{} if known is None else flags_by_item(str(item["message"]), known["data"])]
-    ]
-
-
-def with_users(item: object, users: Mapping[str, list[str]]) -> str:
-    """Return an item with its flags."""
-    flags = users.get(str(item), [])
-    return f"{item} (flag {', '.join(flags)})" if flags else str(item)
+    found = []
+    for item in items:
+        users = {} if known is None else flags_by_item(str(item["message"]), known["data"])
+        shown = ((str(each), ", ".join(users.get(str(each), ()))) for each in item["affectedItems"])
+        affected = [f"{each} (flag {flags})" if flags else each for each, flags in shown]
+        found.append({"message": item["message"], "affectedItems": affected})
+    return found
 
 
 def flags_by_item(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -124,11 +111,6 @@ def flags_by_item(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]
         if flag:
             found.setdefault(item, []).append(flag)
     return found
-
-
-def flags_of_strategies(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return strategy types with the flags that have them."""
-    return [(each["name"], each.get("featureName", "")) for each in data["featureStrategies"]]
 
 
 def flags_of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -142,27 +124,19 @@ def flags_of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def flags_of_fields(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return context fields with the flags that have constraints on them."""
-    return [
+ITEMS: dict[str, Callable[[Mapping[str, Any]], list[tuple[str, str]]]] = {
+    "custom strategy that needs": lambda data: [
+        (each["name"], each.get("featureName", "")) for each in data["featureStrategies"]
+    ],
+    "context fields that do not": lambda data: [
         (constraint["contextName"], each.get("featureName", ""))
         for each in data["featureStrategies"]
         for constraint in each.get("constraints") or ()
-    ]
-
-
-def children_of_parents(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return parents with their children."""
-    return [
-        (parent["feature"], each["feature"]) for each in data.get("dependencies", ()) for parent in each["dependencies"]
-    ]
-
-
-ITEMS: dict[str, Callable[[Mapping[str, Any]], list[tuple[str, str]]]] = {
-    "custom strategy that needs": flags_of_strategies,
-    "context fields that do not": flags_of_fields,
+    ],
     "segments that need": flags_of_segments,
-    "dependencies that need": children_of_parents,
+    "dependencies that need": lambda data: [
+        (parent["feature"], each["feature"]) for each in data.get("dependencies", ()) for parent in each["dependencies"]
+    ],
 }
 """Part of an error's message → the function that returns its items with the flags."""
 
@@ -171,29 +145,23 @@ UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected
 """Kinds of errors that mean that the server or the token does not allow a request; other errors end the command."""
 
 
-def read_facts(client: AdminClient, data: DataSet, *, limited_storage: bool) -> ServerFacts | None:
+def read_facts(client: AdminClient, data: DataSet, *, limited_storage: bool) -> Facts | None:
     """Return the server's facts for a data set; None if it does not export its flags. Raises AdminApiError."""
-    from flagsvc.server.store.batch.server_facts import ServerFacts
-
-    flags = read_flags(client, data)
-    if flags is None:
+    features = read_features(client, data)
+    if features is None:
         return None
-    types = client.names("/api/admin/tag-types", "tagTypes", "name")
-    return ServerFacts(
-        flags=flags,
-        environments=read_environments(client, data.project),
-        tag_types=None if types is None else frozenset(types),
-        context_fields=read_legal_values(client),
-        limited_storage=limited_storage,
-    )
+    found: dict[str, Any] = {
+        "environments": read_environments(client, data.project),
+        "tag_types": client.names("/api/admin/tag-types", "tagTypes", "name"),
+        "context_fields": read_context_fields(client),
+    }
+    known = {name: value for name, value in found.items() if value is not None}
+    return Facts(features, limited_storage=limited_storage, unknown=found.keys() - known.keys(), **known)
 
 
-def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | None:
+def read_features(client: AdminClient, data: DataSet) -> dict[str, KnownFeature] | None:
     """Return the server's flags that a data set names, by an export; None if the server does not allow that."""
-    from flagsvc.server.store.batch.dataset import list_requested_dependencies
-    from flagsvc.server.store.batch.server_facts import ServerFlag
-
-    names = sorted(name for name in list_named_flags(data) if name and "\0" not in name)
+    names = sorted(name for name in data.all_names if name and "\0" not in name)
     try:
         found = client.export({"environment": data.environment, "features": names}) if names else {}
     except AdminApiError as error:
@@ -204,7 +172,7 @@ def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | No
     parented = {each["feature"] for each in found.get("dependencies", ())}
     children = {wish.child for wish in list_requested_dependencies(data)}
     return {
-        each["name"]: ServerFlag(
+        each["name"]: KnownFeature(
             project=each.get("project", ""),
             archived=bool(each.get("archived")),
             in_environment=each["name"] in in_environment,
@@ -212,17 +180,6 @@ def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | No
             has_children=each["name"] in children and has_children(client, each),
         )
         for each in found.get("features", ())
-    }
-
-
-def list_named_flags(data: DataSet) -> set[str]:
-    """Return the names of all flags in a data set."""
-    return {
-        *data.names,
-        *data.parents,
-        *(each.get("featureName", "") for each in (*data.strategies, *data.environments, *data.tags)),
-        *(each["name"] for each in data.environments),
-        *(each["feature"] for each in (*data.links, *data.dependencies)),
     }
 
 
@@ -242,9 +199,14 @@ def read_environments(client: AdminClient, project: str) -> frozenset[str] | Non
     return frozenset(str(row.get("name")) for row in rows if isinstance(row, dict) and row.get("visible", True))
 
 
-def read_legal_values(client: AdminClient) -> dict[str, list[str]] | None:
-    """Return the legal values of every context field, by name; None if they are unknown."""
+def read_context_fields(client: AdminClient) -> dict[str, KnownContextField] | None:
+    """Return every context field, by name; None if they are unknown."""
     rows = client.value("/api/admin/context")
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "name" in row for row in rows):
         return None
-    return {str(row["name"]): [str(each.get("value")) for each in row.get("legalValues") or ()] for row in rows}
+    return {
+        str(row["name"]): KnownContextField(
+            row.get("project"), {str(each.get("value")) for each in row.get("legalValues") or ()}
+        )
+        for row in rows
+    }

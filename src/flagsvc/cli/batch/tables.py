@@ -6,14 +6,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
 from flagsvc.cli.batch.server_errors import FileViolation
+from flagsvc.server.store.batch.facts import ImportProblem
 from flagsvc.settings.kinds import printable
-
-if TYPE_CHECKING:
-    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 LISTS = (("errors", "error", "red"), ("warnings", "warning", "yellow"), ("permissions", "missing permission", "red"))
 """Lists of a validation, with the title and the colour of their items."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flagsvc.cli.batch import session
 from flagsvc.cli.batch.checking import ITEMS, UNANSWERED, coerce_request, flags_by_item, read_facts
@@ -18,11 +18,9 @@ from flagsvc.cli.batch.server_errors import AdminApiError, find_value, split_poi
 from flagsvc.cli.moving.planning import MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.resources import Json
 from flagsvc.core.errors import FlagsvcError
+from flagsvc.server.store.batch.dataset import DataSet, read_data_set
+from flagsvc.server.store.batch.facts import Facts, ImportProblem, KnownContextField, KnownFeature
 from flagsvc.settings.kinds import printable
-
-if TYPE_CHECKING:
-    from flagsvc.server.store.batch.dataset import DataSet
-    from flagsvc.server.store.batch.server_facts import ImportProblem, ServerFacts
 
 CONSTRAINTS = "/api/admin/constraints/validate"
 NO_FIELD = "flagsvc-move"
@@ -61,8 +59,7 @@ class Checker:
 
     def refused_segments(self) -> Iterator[tuple[str, ImportProblem]]:
         """Yield the segments of the plan that the server would refuse."""
-        from flagsvc.server.store.batch.problems import place_of_constraint
-        from flagsvc.server.store.batch.server_facts import ImportProblem
+        from flagsvc.server.store.batch.rules import place_of_constraint
 
         for step in self.plan.steps:
             if step.title != "segment":
@@ -77,8 +74,6 @@ class Checker:
         self, piece: Piece, place: ProjectEnvironment, known: set[str], refused: Mapping[str, ImportProblem]
     ) -> Iterator[ImportProblem]:
         """Yield the problems of some flags, each with its environment. `known` are flags that are moved before."""
-        from flagsvc.server.store.batch.dataset import read_data_set
-
         found = list(self.validation_problems(piece, place, known))
         request = without_flags(piece, {each.flag for each in found}).request
         names = {segment["id"]: segment["name"] for segment in request["data"]["segments"]}
@@ -95,8 +90,6 @@ class Checker:
 
     def validation_problems(self, piece: Piece, place: ProjectEnvironment, known: set[str]) -> Iterator[ImportProblem]:
         """Yield the problems that the server's validation finds. It names one violation of the form at a time."""
-        from flagsvc.server.store.batch.server_facts import ImportProblem
-
         if self.makes("project", place.project):  # there is nothing to ask yet
             return
         while piece.names:
@@ -119,8 +112,6 @@ class Checker:
 
     def listed_problems(self, item: Mapping[str, Any], piece: Piece, known: set[str]) -> Iterator[ImportProblem]:
         """Yield the problems in one error of a validation. Raises RefusedError if it concerns no flag."""
-        from flagsvc.server.store.batch.server_facts import ImportProblem
-
         message = str(item["message"])
         kind = next((kind for word, kind in KINDS_OF_ITEMS.items() if word in message), "")
         users = flags_by_item(message, piece.request["data"])
@@ -142,42 +133,38 @@ class Checker:
 
     def import_problems(self, data: DataSet, place: ProjectEnvironment, known: set[str]) -> list[ImportProblem]:
         """Return the problems that only an import finds."""
-        from flagsvc.server.store.batch.problems import find_problems
+        from flagsvc.server.store.batch.rules import find_problems
 
         facts = read_facts(self.target, data, limited_storage=not self.is_ours)
         return [] if facts is None else find_problems(data, self.facts_of_plan(facts, place, known))[0]
 
-    def facts_of_plan(self, facts: ServerFacts, place: ProjectEnvironment, known: set[str]) -> ServerFacts:
+    def facts_of_plan(self, facts: Facts, place: ProjectEnvironment, known: set[str]) -> Facts:
         """Return the facts as they are when a place is imported: after the steps, and with the flags in `known`."""
-        from flagsvc.server.store.batch.server_facts import ServerFlag
-
         added = self.makes("project environment", f"{place.environment} of {place.project}")
         revived = self.plan.revive.get(place.project, ())
-        flags = {name: ServerFlag(place.project) for name in known} | {
-            name: flag._replace(
-                archived=flag.archived and name not in revived, in_environment=flag.in_environment or added
+        features = {name: KnownFeature(place.project) for name in known} | {
+            name: each._replace(
+                archived=each.archived and name not in revived, in_environment=each.in_environment or added
             )
-            for name, flag in facts.flags.items()
+            for name, each in facts.features.items()
         }
         bodies = [(step.title, step.name, step.requests[0].body or {}) for step in self.plan.steps if step.requests]
         fields = {
-            name: [each["value"] for each in body.get("legalValues") or ()]
+            name: KnownContextField(None, {each["value"] for each in body.get("legalValues") or ()})
             for title, name, body in bodies
             if title == "context field"
         }
-        types = frozenset(name for title, name, _ in bodies if title == "tag type")
         return replace(
             facts,
-            flags=flags,
-            environments=None if added or self.makes("project", place.project) else facts.environments,
-            tag_types=None if facts.tag_types is None else facts.tag_types | types,
-            context_fields=None if facts.context_fields is None else {**facts.context_fields, **fields},
+            features=features,
+            unknown=facts.unknown | ({"environments"} if added or self.makes("project", place.project) else set()),
+            tag_types=facts.tag_types | {name for title, name, _ in bodies if title == "tag type"},
+            context_fields={**facts.context_fields, **fields},
         )
 
     def constraint_problems(self, data: DataSet) -> Iterator[ImportProblem]:
         """Yield the constraints whose value the server refuses."""
-        from flagsvc.server.store.batch.problems import numbered_strategies, place_of_constraint
-        from flagsvc.server.store.batch.server_facts import ImportProblem
+        from flagsvc.server.store.batch.rules import numbered_strategies, place_of_constraint
 
         for strategy, place in numbered_strategies(data):
             for each in strategy.get("constraints") or ():
@@ -237,8 +224,6 @@ def violating_flag(error: AdminApiError, request: Json) -> tuple[str, str]:
 
 def with_children(plan: MovePlan, failing: Iterable[ImportProblem]) -> list[ImportProblem]:
     """Return problems with those of the children whose parent is new and cannot be moved."""
-    from flagsvc.server.store.batch.server_facts import ImportProblem
-
     found = list(failing)
     left = {each.flag for each in found}
     new = {change.name for place in plan.places for change in place.found.flags if change.kind == "new"}

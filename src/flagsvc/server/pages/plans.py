@@ -16,8 +16,9 @@ from flagsvc.reasons.words import dependency_words, plain, whole_words, words_of
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
 from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.store.batch.importing import check_importer
 from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
-from flagsvc.server.store.batch.verify import PERMISSIONS, check_importer
+from flagsvc.server.store.batch.rules import PERMISSIONS
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_views import Way

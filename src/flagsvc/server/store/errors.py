@@ -45,6 +45,15 @@ def bad_data(message: str) -> CallerError:
     return CallerError("BadDataError", BAD_DATA + message, [{"message": message}])
 
 
+def permission_refusal(permissions: list[str], environment: str | None = None) -> CallerError:
+    """Return the 403 for missing permissions. As on the real server, its text for several says that one is enough."""
+    names = ", ".join(f'"{name}"' for name in permissions)
+    needed = f"the {names} permission" if len(permissions) == 1 else f"one of the following permissions: {names}"
+    place = "" if environment is None else f' in the "{environment}" environment'
+    start = "You don't have the required permissions to perform this operation. To perform this action, you need"
+    return CallerError("PermissionError", f"{start} {needed}{place}.")
+
+
 def not_found(message: str) -> CallerError:
     """Return the 404 with this message."""
     return CallerError("NotFoundError", message)

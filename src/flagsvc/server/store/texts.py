@@ -5,6 +5,9 @@ Lengths count as JavaScript counts them, in UTF-16 code units.
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from flagsvc.http.client_query import RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.errors import Detail
@@ -77,3 +80,12 @@ def check_searched(text: str, label: str) -> None:
 def strip_whitespace(text: str) -> str:
     """Return a text without the white space at its ends."""
     return text.strip(JS_SPACE)
+
+
+def contains(value: Any, wanted: re.Pattern[str]) -> bool:
+    """Return whether any text in a JSON value, keys included, matches."""
+    if isinstance(value, str):
+        return wanted.search(value) is not None
+    if isinstance(value, dict):
+        return any(contains(each, wanted) for pair in value.items() for each in pair)
+    return isinstance(value, list) and any(contains(each, wanted) for each in value)

@@ -12,8 +12,7 @@ from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.exporting import export, record_export
-from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.verify import check_importer, validate
+from flagsvc.server.store.batch.importing import check_importer, import_data, validate
 from flagsvc.server.store.writability import trouble
 
 TAG = "Import/Export"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.errors import permission_refusal
 from flagsvc.server.store.schema import state
 from flagsvc.server.store.store import Tx
 
 STATE_KEY = "changeRequests"
 """The key in `state` of the list of places that need change requests, each with `project` and `environment`."""
 SKIP_PERMISSION = "SKIP_CHANGE_REQUEST"
-MESSAGE = "You don't have the required permissions to perform this operation. To perform this action, you need {} permission{}"
 
 
 def check_change_request_not_required(
@@ -28,13 +27,3 @@ def check_change_request_not_required(
     )
     if required and (actor is None or not actor.may(SKIP_PERMISSION, project, environment)):
         raise permission_refusal([SKIP_PERMISSION])
-
-
-def permission_refusal(permissions: list[str], environment: str | None = None) -> CallerError:
-    """Return the 403 for missing permissions. As on the real server, its text for several says that one is enough."""
-    names = ", ".join(f'"{name}"' for name in permissions)
-    end = "." if environment is None else f' in the "{environment}" environment.'
-    if len(permissions) == 1:
-        return CallerError("PermissionError", MESSAGE.format(f"the {names}", end))
-    start = MESSAGE.partition(" need ")[0]
-    return CallerError("PermissionError", f"{start} need one of the following permissions: {names}{end}")

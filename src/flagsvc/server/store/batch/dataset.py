@@ -51,6 +51,14 @@ class DataSet:
         """The parents that dependencies name, with repeats."""
         return [parent["feature"] for each in self.dependencies for parent in each["dependencies"]]
 
+    @property
+    def all_names(self) -> list[str]:
+        """The names of all features in the data set, once each."""
+        found = [*self.names, *self.parents, *(each["name"] for each in self.environments)]
+        found += (each.get("featureName", "") for each in (*self.strategies, *self.environments, *self.tags))
+        found += (each["feature"] for each in (*self.links, *self.dependencies))
+        return list(dict.fromkeys(found))
+
     def with_variants(self) -> Iterator[Json]:
         """Return the entries of featureEnvironments that have variants."""
         return (each for each in self.environments if each.get("variants"))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch.database_facts import DatabaseFacts, StoredFeature, TargetProject, read_features
+from flagsvc.server.store.batch.database_facts import read_features
 from flagsvc.server.store.batch.dataset import DataSet
+from flagsvc.server.store.batch.facts import Facts, KnownFeature, TargetProject
 from flagsvc.server.store.resources.features import no_feature
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
@@ -23,8 +24,8 @@ class ImportWork:
     tx: Tx
     actor: Actor
     data: DataSet
-    known: DatabaseFacts
-    features: dict[str, StoredFeature] = field(default_factory=dict)
+    known: Facts
+    features: dict[str, KnownFeature] = field(default_factory=dict)
 
     @property
     def project(self) -> TargetProject:
@@ -33,17 +34,9 @@ class ImportWork:
 
     def load_features(self) -> None:
         """Read every feature that the data set names."""
-        data = self.data
-        named = [
-            *data.names,
-            *data.parents,
-            *(each["featureName"] for each in (*data.strategies, *data.environments, *data.tags)),
-            *(each["name"] for each in data.environments),
-            *(each["feature"] for each in data.links),
-        ]
-        self.features = read_features(self.tx, named)
+        self.features = read_features(self.tx, self.data.all_names)
 
-    def require(self, name: str) -> StoredFeature:
+    def require(self, name: str) -> KnownFeature:
         """Return a feature of the target project. Raises CallerError (404) if the project does not have it."""
         stored = self.features.get(name)
         if stored is None or stored.project != self.data.project:

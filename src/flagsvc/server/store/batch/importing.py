@@ -1,4 +1,4 @@
-"""Batch import of a data set into a project (import validation 6). It runs in the caller's transaction: all or nothing."""
+"""Batch validation and import of a data set into a project (import validation 4; 6), in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.database_facts import read_database_facts
-from flagsvc.server.store.batch.dataset import clean_data_set, read_data_set
+from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, read_data_set
+from flagsvc.server.store.batch.facts import CheckedDataSet, Facts
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.batch.rules import archived_features
-from flagsvc.server.store.batch.verify import verify
+from flagsvc.server.store.batch.rules import list_findings, refuse
 from flagsvc.server.store.batch.write_features import write_dependencies, write_features
 from flagsvc.server.store.batch.write_strategies import write_states, write_strategies, write_variants
 from flagsvc.server.store.batch.write_tags_and_fields import (
@@ -19,7 +19,45 @@ from flagsvc.server.store.batch.write_tags_and_fields import (
     write_tag_types,
     write_tags,
 )
+from flagsvc.server.store.errors import bad_data, not_found
+from flagsvc.server.store.resources.features import not_active
 from flagsvc.server.store.store import Tx
+
+USER_REQUIRED = (
+    "You can't use an admin token to import features. Please use either a personal access token "
+    "(https://docs.getunleash.io/concepts/api-tokens-and-client-keys#personal-access-tokens) or a service account "
+    "(https://docs.getunleash.io/concepts/service-accounts)."
+)
+
+
+def check_importer(actor: Actor) -> None:
+    """Raise CallerError (400) for an admin token: only users may import."""
+    if not actor.is_user:
+        raise bad_data(USER_REQUIRED)
+
+
+def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> Json:
+    """Return the `errors`, `warnings` and missing `permissions` of an import of the body by the actor.
+
+    `body` has the shape of importTogglesSchema and texts that the database can store. `sent` is the same body with its original
+    texts; the rules use it. Raises CallerError (404) if the project or the environment does not exist, or the
+    project is archived: the specification lists that answer (the real server does not give it).
+    """
+    data = read_data_set(sent)
+    facts = read_database_facts(tx, read_data_set(body))
+    check_target(data, facts)
+    return list_findings(CheckedDataSet(data, facts, actor))
+
+
+def check_target(data: DataSet, facts: Facts) -> None:
+    """Raise CallerError (404) unless the target project and environment exist and the project is active."""
+    if facts.project is None:
+        raise not_found(f"Could not find project with id {data.project}")
+    if facts.project.archived:
+        raise not_active(data.project)
+    if not facts.environment:
+        raise not_found(f"Could not find environment with name {data.environment}")
+
 
 Step: TypeAlias = Callable[[ImportWork], None]
 
@@ -46,11 +84,11 @@ def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str
     """
     data = read_data_set(body)
     known = read_database_facts(tx, data)
-    archived = set(archived_features(data, known))
+    archived = set(CheckedDataSet(data, known).archived)
     clean = clean_data_set(data, archived)
     if len(clean.features) < len(data.features):
         known = read_database_facts(tx, clean)
-    verify(clean_data_set(read_data_set(sent), archived), known, actor)
+    refuse(CheckedDataSet(clean_data_set(read_data_set(sent), archived), known, actor))
     work = ImportWork(tx, actor, clean, known)
     for step in STEPS:
         step(work)

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
 from flagsvc.server.store.batch.exporting import read_flag_states
-from flagsvc.server.store.batch.importing import import_data
-from flagsvc.server.store.batch.verify import MISSING_PERMISSIONS, PERMISSIONS, validate
+from flagsvc.server.store.batch.importing import import_data, validate
+from flagsvc.server.store.batch.rules import MISSING_PERMISSIONS, PERMISSIONS
 from flagsvc.server.store.resources.feature_environments import replace_variants
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx

@@ -9,8 +9,8 @@ from sqlalchemy import Row, select
 
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json, RequestedDependency, list_requested_dependencies
+from flagsvc.server.store.batch.facts import CheckedDataSet
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.batch.rules import overwritten_features
 from flagsvc.server.store.checks import check_name
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all, replace
@@ -31,7 +31,7 @@ LIMIT_REACHED = "You have reached the maximum number of feature flags for this p
 
 def write_features(work: ImportWork) -> None:
     """Change the features of the project; create new ones in all its environments. Raises CallerError (400, 403, 404, 409)."""
-    before = {row.name: row for row in find_all(work.tx, overwritten_features(work.data, work.known))}
+    before = {row.name: row for row in find_all(work.tx, CheckedDataSet(work.data, work.known).overwritten)}
     changed, created = _split_changed_and_created(work, before)
     changed = {name: values for name, values in changed.items() if _differs(before[name], values)}
     describe(work.tx, {name: _columns(work, values) for name, values in changed.items()})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import func, select
 
-from flagsvc.server.store.batch.change_requests import check_change_request_not_required, permission_refusal
+from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.checks import (
@@ -17,7 +17,7 @@ from flagsvc.server.store.checks import (
     prepare_variants,
 )
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
-from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.errors import CallerError, bad_data, not_found, permission_refusal
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
 from flagsvc.server.store.resources.strategies import (

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from flagsvc.server.store.batch.dataset import Json, find_repeated
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.batch.problems import (
+from flagsvc.server.store.batch.rules import (
     TAG_LENGTHS,
     context_field_problems,
     length_problems,

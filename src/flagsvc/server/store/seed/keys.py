@@ -12,9 +12,8 @@ from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
 from flagsvc.server.shapes.strategies import WEIGHT_TYPE
 from flagsvc.server.store.actors import PROJECT_ROLES, ROOT_ROLES
-from flagsvc.server.store.batch.text_problems import contains
 from flagsvc.server.store.checks import name_problem
-from flagsvc.server.store.texts import utf16_length
+from flagsvc.server.store.texts import contains, utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
 LONGEST_LABEL = 255
