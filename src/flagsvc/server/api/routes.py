@@ -87,3 +87,5 @@ def find_routes(*packages: ModuleType) -> tuple[Route, ...]:
 
 _ROWS = (*find_routes(client, admin), *operations.ROUTES)
 ROUTES: tuple[Route, ...] = (*_ROWS, *docs_routes(_ROWS))
+OPERATIONS = {row.operation: row for row in ROUTES}
+"""Name of an operation → its route."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_search
+from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import beside, preview_plans, try_plans
 from flagsvc.server.store.batch.copying import make_copies
@@ -46,11 +46,6 @@ class Difference(NamedTuple):
     copyable: bool
 
 
-def read_address(call: ApiCall) -> dict[str, str]:
-    """Return what the address says, without what is empty."""
-    return {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
-
-
 def choose_pair(known: Sequence[str], given: dict[str, str]) -> Pair:
     """Return the environments of an address; where it names none, the first ones. Raises CallerError (400, 404)."""
     wanted = [given[name] for name in (SOURCE, TARGET) if name in given]
@@ -78,7 +73,7 @@ def list_environments(tx: Tx) -> list[str]:
 
 def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     """Return the imports that copy the ticked flags. Raises CallerError (400, 404)."""
-    given = read_address(call)
+    given = read_filters(call, FILTERS)
     pair = choose_pair(list_environments(tx), given)
     names = call.form.texts(FLAG)
     if call.form.has(ALL):
@@ -100,7 +95,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     done = try_plans(call, lambda tx: make_requests(call, tx), "page")
     if isinstance(done, Look):
         return show_page(call, done)
-    return see_other(call, "compare", done=done, **read_address(call))
+    return see_other(call, "compare", done=done, **read_filters(call, FILTERS))
 
 
 def show_page(call: ApiCall, look: Look) -> ApiAnswer:
@@ -123,7 +118,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
 
 def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:
     """Return a page of the flags that differ, and its address. An error becomes the status and the problems of the look."""
-    given = read_address(call)
+    given = read_filters(call, FILTERS)
     pair, listed = Pair("", ""), list[Difference]()
     try:
         pair = choose_pair(known, given)
@@ -173,5 +168,5 @@ def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:
 TEMPLATE = "compare.html"
 ROUTES = (
     page("/compare", show, TEMPLATE, "Two environments side by side."),
-    change("/compare", submit, "Copy flags to an environment.", template=TEMPLATE, stands_for="importToggles"),
+    change("/compare", submit, template=TEMPLATE, stands_for="importToggles"),
 )

@@ -7,20 +7,20 @@ from typing import Final
 
 from flagsvc.engine.context import FIELDS
 from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
-from flagsvc.pages.forms import Form, read_values, read_whole, show_values
+from flagsvc.pages.forms import Form, read_values, show_values
+from flagsvc.server.pages.edits import Rows
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields
 from flagsvc.server.store.store import Tx
 
-COUNT: Final = "conditions"
-"""The hidden field with the number of conditions. Those of the condition 0 are `c0.field`, `c0.operator`, …"""
-MOST: Final = 200
-"""Conditions that a form may have; the store accepts fewer."""
 MOST_BOXES: Final = 500
 """The most legal values of a field for which a condition has boxes: each condition of a form shows all of them."""
 FIRST: Final = "IN"
-ADD, REMOVE, UP, DOWN = "add-condition", "remove-condition", "condition-up", "condition-down"
+CONDITIONS: Final = Rows(
+    "condition", 200, {"field": "", "operator": FIRST, "text": "", "inverted": False, "insensitive": False}
+)
+"""The store accepts fewer. The fields of the condition 0 are `c0.field`, `c0.operator`, …"""
 KINDS: Final = {
     TEXTS: "texts",
     NUMBER: "a number",
@@ -49,7 +49,7 @@ def rows_of(constraints: Iterable[Json]) -> list[Json]:
 
 def read_rows(form: Form) -> list[Json]:
     """Return the conditions of a form. Ticked legal values join those that were typed."""
-    return [read_row(form, f"c{at}.") for at in range(min(read_whole(form.text(COUNT)) or 0, MOST))]
+    return [read_row(form, f"c{at}.") for at in CONDITIONS.places(form)]
 
 
 def read_row(form: Form, prefix: str) -> Json:
@@ -87,21 +87,6 @@ def has_list(operator: str) -> bool:
     """Return whether an operator compares with several values."""
     known = OPERATORS.get(operator)
     return known is None or known.takes in LISTS
-
-
-def press(rows: list[Json], button: str) -> None:
-    """Change conditions as a button of the form says: `add-condition`, `remove-condition:2`, `condition-up:2`, …"""
-    action, _, place = button.partition(":")
-    found = read_whole(place)
-    at = -1 if found is None else found
-    if action == ADD and len(rows) < MOST:
-        rows.append({"field": "", "operator": FIRST, "text": "", "inverted": False, "insensitive": False})
-    elif action == REMOVE and 0 <= at < len(rows):
-        rows.pop(at)
-    elif action == UP and 0 < at < len(rows):
-        rows.insert(at - 1, rows.pop(at))
-    elif action == DOWN and 0 <= at < len(rows) - 1:
-        rows.insert(at + 1, rows.pop(at))
 
 
 def show_rows(rows: Sequence[Json], legal: Mapping[str, Mapping[str, None]]) -> list[Json]:

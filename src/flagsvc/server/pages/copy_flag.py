@@ -84,5 +84,5 @@ def only_target(names: Sequence[str], source: str) -> Sequence[str]:
 TEMPLATE, OWN = "copy.html", "/flags/:featureName/copy"
 ROUTES = (
     page(OWN, show, TEMPLATE, "The form to copy a flag to other environments."),
-    change(OWN, submit, "Copy a flag to other environments.", template=TEMPLATE, stands_for="importToggles"),
+    change(OWN, submit, template=TEMPLATE, stands_for="importToggles"),
 )

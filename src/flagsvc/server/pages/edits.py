@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from flagsvc.http.shapes import Shape, ShapeError, check
+from flagsvc.pages.forms import Form, read_whole
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.page import see_other
 from flagsvc.server.store.checks import Json
@@ -84,6 +85,68 @@ def differences(parts: Mapping[str, str], theirs: Json, mine: Json) -> list[Json
 def changed_meanwhile(*problems: str, by_whom: bool = True) -> Look:
     """Return the look of a page where nothing was done, because someone else changed the same; `by_whom` tells who it was."""
     return Look(CONFLICT, list(problems), by_whom=by_whom)
+
+
+class Rows(NamedTuple):
+    """Rows of a form: what its buttons call one, the most of them, and an empty one. The hidden field `things` has their number."""
+
+    thing: str
+    most: int
+    empty: Json
+
+    def places(self, form: Form) -> range:
+        """Return the places of the rows of a form."""
+        return range(min(read_whole(form.text(f"{self.thing}s")) or 0, self.most))
+
+    def press(self, rows: list[Json], button: str) -> None:
+        """Change rows as a button says: `add-thing`, `remove-thing:2`, `thing-up:2`, `thing-down:2`. Others change nothing."""
+        action, _, place = button.partition(":")
+        at = read_whole(place)
+        if action == f"add-{self.thing}" and len(rows) < self.most:
+            rows.append({**self.empty})
+        elif at is None or at >= len(rows):
+            return
+        elif action == f"remove-{self.thing}":
+            rows.pop(at)
+        elif action == f"{self.thing}-up" and at > 0:
+            rows.insert(at - 1, rows.pop(at))
+        elif action == f"{self.thing}-down":
+            rows.insert(at + 1, rows.pop(at))
+
+
+def press(
+    call: ApiCall,
+    rows: Iterable[tuple[Rows, list[Json]]],
+    save: Callable[[], ApiAnswer],
+    again: Callable[[Look], ApiAnswer],
+    problems: Sequence[str] = (),
+) -> ApiAnswer:
+    """Do what the button of a form says: save it, show what saving changes, or change the rows of the form.
+
+    A form with `problems` is not saved.
+    """
+    do = call.form.text("do") or PREVIEW
+    if do == SAVE and not problems:
+        return save()
+    for kind, found in rows:
+        kind.press(found, do)
+    asked = do in (SAVE, PREVIEW)
+    return again(Look(400 if do == SAVE else 200, list(problems) if asked else [], preview=asked))
+
+
+def base_of(call: ApiCall, typed: Json | None, look: Look, stored: Any) -> str:
+    """Return the digest that a form carries: that of what it was made from; after a conflict, of what is stored now."""
+    return call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
+
+
+def make(call: ApiCall, work: Callable[[Tx], Json], again: Callable[[Look], ApiAnswer]) -> ApiAnswer:
+    """Make something in one transaction, and return the page that shows it; or the form with what is wrong."""
+    try:
+        with call.store.writing(call.actor, "page") as tx:
+            data = work(tx)
+    except (CallerError, ShapeError) as error:
+        return again(Look(*problems_of(error)))
+    return ApiAnswer(data)
 
 
 def attempt(

@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import check
-from flagsvc.server.api.admin.environments import CREATE, UPDATE
+from functools import partial
+
+from flagsvc.pages.forms import Form
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.edits import (
-    CONFLICT,
-    ChangedMeanwhileError,
-    Look,
-    attempt,
-    changed_meanwhile,
-    digest_of,
-    require_unchanged,
-)
+from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, require_unchanged
 from flagsvc.server.pages.history import last_change
-from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.page import change, see_other
+from flagsvc.server.pages.resource import NOT_DONE, Resource
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import environments
 from flagsvc.server.store.store import Tx
 
-PERMISSION = "ADMIN"
 TYPES = ("development", "test", "pre-production", "production")
 """The usual types, which the form offers. Any other text is a type, too."""
-CHANGED = "Nothing was done: someone changed this environment meanwhile. This is what it is now."
 MOVED = "Nothing was moved: someone changed the order meanwhile. This is what it is now."
-STEPS = {"up": -1, "down": 1}
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Return every environment in its order, with its numbers."""
-    return show_list(call, Look())
-
-
-def show_list(call: ApiCall, look: Look) -> ApiAnswer:
-    """Return the page of the list."""
-    with call.store.reading() as tx:
-        found = environments.list_all(tx)
-        last = last_change(call, tx, look, "order")
-    data = {
-        "environments": found,
-        "last_change": last,
-        "base": digest_of([each["name"] for each in found]),
-        "may": call.actor.may(PERMISSION),
-        "permission": PERMISSION,
-        "problems": look.problems,
-    }
-    return ApiAnswer(data, look.status)
+def list_more(call: ApiCall, tx: Tx, rows: list[Json], look: Look) -> Json:
+    """Return the digest of the order, and who changed it."""
+    base = digest_of([each["name"] for each in rows])
+    last = last_change(call, tx, look, "order")
+    return {"last_change": last, "base": base, "may": ENVIRONMENT.may_make(call, tx), "problems": look.problems}
 
 
 def move(step: int) -> Handler:
@@ -63,7 +40,7 @@ def move(step: int) -> Handler:
                 require_unchanged(names, call.form.text("base"))
                 environments.sort(tx, orders_after(found, names.index(name), step))
         except ChangedMeanwhileError:
-            return show_list(call, Look(CONFLICT, [MOVED], by_whom=True))
+            return ENVIRONMENT.show_list(call, Look(CONFLICT, [MOVED], by_whom=True))
         return see_other(call, "environments", done=tx)
 
     return handler
@@ -79,132 +56,49 @@ def orders_after(found: list[Json], at: int, step: int) -> dict[str, int]:
     return dict(zip(names, orders, strict=True))
 
 
-def show(call: ApiCall) -> ApiAnswer:
-    """Return the form of an environment, or that of a new one."""
-    return show_page(call, None, Look())
+def read(form: Form) -> Json:
+    """Return what was typed."""
+    return {"name": form.text("name"), "type": form.text("type"), "enabled": form.has("enabled")}
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
-    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
-    name = call.params.get("name")
-    stored = last = None
-    if name is not None:
-        with call.store.reading() as tx:
-            stored = environments.get(tx, name)
-            last = last_change(call, tx, look, "environment", environment=name)
-    data = {
-        "environment": stored,
-        "form": typed or stored or {"name": "", "type": "", "enabled": True},
-        "base": digest_of(stored),
-        "types": TYPES,
-        "may": call.actor.may(PERMISSION),
-        "permission": PERMISSION,
-        "problems": look.problems,
-        "last_change": last,
-    }
-    return ApiAnswer(data, look.status)
+def body_of(shown: Json, stored: Json | None) -> Json:
+    """Return what the form stands for, as the admin API takes it."""
+    return shown if stored is None else {"type": shown["type"]}
 
 
-def create(call: ApiCall) -> ApiAnswer:
-    """Create an environment."""
-    typed = {"name": call.form.text("name"), "type": call.form.text("type"), "enabled": call.form.has("enabled")}
-
-    def work(tx: Tx) -> None:
-        check(CREATE, typed)
-        environments.create(tx, typed)
-
-    return attempt(call, work, lambda look: show_page(call, typed, look), "environments")
+def switch(_call: ApiCall, tx: Tx, name: str, *, enabled: bool) -> None:
+    """Switch an environment on or off."""
+    environments.switch(tx, name, enabled=enabled)
 
 
-def update(call: ApiCall) -> ApiAnswer:
-    """Change the type of an environment, unless someone else changed the environment since it was shown."""
-    name, wanted = call.params["name"], {"type": call.form.text("type")}
-
-    def work(tx: Tx) -> None:
-        require_unchanged(environments.get(tx, name), call.form.text("base"))
-        check(UPDATE, wanted)
-        environments.change(tx, name, wanted)
-
-    def again(look: Look) -> ApiAnswer:
-        return show_page(call, None if look.by_whom else {"name": name, **wanted}, look)
-
-    changed = changed_meanwhile(CHANGED, f"You typed the type {wanted['type']}.")
-    return attempt(call, work, again, "environments", name, changed=changed)
-
-
-def switch(*, enabled: bool) -> Handler:
-    """Return a handler that switches an environment on or off."""
-
-    def handler(call: ApiCall) -> ApiAnswer:
-        with call.store.writing(call.actor, "page") as tx:
-            environments.switch(tx, call.params["name"], enabled=enabled)
-        return see_other(call, "environments", call.params["name"], done=tx)
-
-    return handler
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete an environment that is not in use, unless someone else changed it since it was shown."""
-    name = call.params["name"]
-
-    def work(tx: Tx) -> None:
-        require_unchanged(environments.get(tx, name), call.form.text("base"))
-        environments.remove(tx, name)
-
-    changed = changed_meanwhile(CHANGED)
-    return attempt(call, work, lambda look: show_page(call, None, look), "environments", changed=changed)
-
-
-LIST, ONE = "environments.html", "environment.html"
-OWN = "/environments/:name"
+ENVIRONMENT = Resource(
+    name="environment",
+    plural="environments",
+    members=("environment", "environments"),
+    operations=("createEnvironment", "updateEnvironment", "removeEnvironment"),
+    rows=environments.list_all,
+    list_more=list_more,
+    find=environments.get,
+    create=environments.create,
+    change=environments.change,
+    remove=environments.remove,
+    new_form={"name": "", "type": "", "enabled": True},
+    read=read,
+    body_of=body_of,
+    more=lambda seen: {"environment": seen.stored, "types": TYPES},
+    retyped=lambda typed: f"You typed the type {typed['type']}.",
+    place="environment",
+    sentence=NOT_DONE,
+    stays=True,
+    lacks=("changed", "conflict_rows", "may_delete", "delete_permission"),
+    list_lacks=("may_create",),
+)
+OWN = ENVIRONMENT.own
 
 ROUTES = (
-    page("/environments", list_all, LIST, "The list of environments."),
-    page("/new-environment", show, ONE, "The form of a new environment."),
-    page(OWN, show, ONE, "The form of an environment."),
-    change(
-        "/new-environment",
-        create,
-        "Create an environment.",
-        template=ONE,
-        permission=PERMISSION,
-        stands_for="createEnvironment",
-    ),
-    change(
-        OWN,
-        update,
-        "Change the type of an environment.",
-        template=ONE,
-        permission=PERMISSION,
-        stands_for="updateEnvironment",
-    ),
-    *(
-        change(
-            f"{OWN}/{name}",
-            switch(enabled=enabled),
-            f"Switch an environment {name}.",
-            permission=PERMISSION,
-            stands_for=f"toggleEnvironment{name.title()}",
-        )
-        for name, enabled in (("on", True), ("off", False))
-    ),
-    *(
-        change(
-            f"{OWN}/{name}",
-            move(step),
-            f"Move an environment {name} in the order.",
-            template=LIST,
-            permission=PERMISSION,
-            stands_for="updateSortOrder",
-        )
-        for name, step in STEPS.items()
-    ),
-    change(
-        f"{OWN}/delete",
-        remove,
-        "Delete an environment.",
-        template=ONE,
-        permission=PERMISSION,
-        stands_for="removeEnvironment",
-    ),
+    *ENVIRONMENT.routes(),
+    change(f"{OWN}/on", ENVIRONMENT.does(partial(switch, enabled=True)), stands_for="toggleEnvironmentOn"),
+    change(f"{OWN}/off", ENVIRONMENT.does(partial(switch, enabled=False)), stands_for="toggleEnvironmentOff"),
+    ENVIRONMENT.form(f"{OWN}/up", move(-1), "updateSortOrder", template="environments"),
+    ENVIRONMENT.form(f"{OWN}/down", move(1), "updateSortOrder", template="environments"),
 )

@@ -9,7 +9,6 @@ from sqlalchemy import Row
 from flagsvc.pages.templates import segment
 from flagsvc.reasons.words import words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
-from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import SWITCH, is_protected, may
@@ -139,9 +138,6 @@ ROUTES = (
         change(
             f"/flags/:featureName/:environment/{'on' if enabled else 'off'}",
             switch(enabled=enabled),
-            "Switch a flag in an environment.",
-            permission=SWITCH,
-            project_of=feature_project,
             stands_for=f"toggleFeatureEnvironment{'On' if enabled else 'Off'}",
         )
         for enabled in (True, False)

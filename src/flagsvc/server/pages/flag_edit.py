@@ -11,24 +11,26 @@ from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
-from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import (
     Look,
     attempt,
+    base_of,
     changed_meanwhile,
     checked,
+    differences,
     digest_of,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
+from flagsvc.server.pages.flags import project_choices
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources import feature_archive, feature_views, features, links, projects, tag_types, tags
+from flagsvc.server.store.resources import feature_archive, feature_views, features, links, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
 
@@ -65,22 +67,14 @@ def read_form(form: Form) -> Json:
 def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
     """Return the page of a new flag."""
     with call.store.reading() as tx:
-        listed = [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
+        listed = project_choices(tx)
     chosen = call.params.get("projectId") or call.first_value("project") or ""
     known = [each["value"] for each in listed]
     project = chosen if chosen in known or not known else known[0]
     data = {"flag": None, "form": shown, "project": project, "projects": listed, "types": kinds()}
     rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
-    rest = {
-        "base": "",
-        "problems": look.problems,
-        "changed": False,
-        "conflict_rows": [],
-        "tags": [],
-        "tag_types": [],
-        "links": [],
-        "last_change": None,
-    }
+    rest = {"base": "", "problems": look.problems, "changed": False, "last_change": None}
+    rest |= {name: [] for name in ("conflict_rows", "tags", "tag_types", "links")}
     return ApiAnswer(data | rights | rest, look.status)
 
 
@@ -106,17 +100,19 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
         forms = link_forms(tx, name, typed_links or {})
     stored = content_of(row)
     shown = typed or stored
-    rows = [
-        {"part": title, "theirs": told(stored[part]), "mine": told(shown[part])}
-        for part, title in PARTS.items()
-        if stored[part] != shown[part]
-    ]
     data = {"flag": name, "form": shown, "project": row.project, "projects": [], "types": kinds()}
     rights = {"may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE}
     rights |= {"may_archive": call.actor.may(ARCHIVE, project=row.project)}
-    base = call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
-    rest: Json = {"base": base, "problems": look.problems, "changed": look.conflict, "tags": own, "tag_types": known}
-    rest |= {"links": forms, "conflict_rows": rows if look.conflict else [], "last_change": last}
+    rest: Json = {
+        "base": base_of(call, typed, look, stored),
+        "problems": look.problems,
+        "changed": look.conflict,
+        "tags": own,
+        "tag_types": known,
+        "links": forms,
+        "conflict_rows": differences(PARTS, told(stored), told(shown)) if look.conflict else [],
+        "last_change": last,
+    }
     return ApiAnswer(data | rights | rest, look.status)
 
 
@@ -132,9 +128,9 @@ def content_of(row: Row[Any]) -> Json:
     return {**texts, "stale": bool(row.stale), "impressionData": bool(row.impression_data)}
 
 
-def told(value: Any) -> str:
-    """Return a value of a form as a text."""
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def told(shown: Json) -> Json:
+    """Return a form with its boxes as texts."""
+    return {name: {True: "yes", False: "no"}.get(value, value) for name, value in shown.items()}
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -253,76 +249,14 @@ TEMPLATE = "flag_edit.html"
 ROUTES = (
     page("/new-flag", show_new, TEMPLATE, "The form of a new flag."),
     page("/projects/:projectId/new-flag", show_new, TEMPLATE, "The form of a new flag of a project."),
-    change(
-        "/projects/:projectId/new-flag",
-        create,
-        "Create a flag.",
-        template=TEMPLATE,
-        permission=CREATE,
-        stands_for="createFeature",
-    ),
+    change("/projects/:projectId/new-flag", create, template=TEMPLATE, stands_for="createFeature"),
     page(f"{ONE}/edit", show, TEMPLATE, "The form of a flag."),
-    change(
-        f"{ONE}/edit",
-        update,
-        "Change a flag.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="patchFeature",
-    ),
-    change(
-        f"{ONE}/tags",
-        change_tags,
-        "Change the tags of a flag.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="updateTags",
-    ),
-    change(
-        f"{ONE}/archive",
-        archive,
-        "Archive a flag.",
-        template=TEMPLATE,
-        permission=ARCHIVE,
-        project_of=feature_project,
-        stands_for="archiveFeature",
-    ),
+    change(f"{ONE}/edit", update, template=TEMPLATE, stands_for="patchFeature"),
+    change(f"{ONE}/tags", change_tags, template=TEMPLATE, stands_for="updateTags"),
+    change(f"{ONE}/archive", archive, template=TEMPLATE, stands_for="archiveFeature"),
     page(f"{ONE}/archived", show_archived, "flag_archived.html", "An archived flag."),
-    change(
-        f"{ONE}/revive",
-        revive,
-        "Revive a flag.",
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="reviveFeatures",
-    ),
-    change(
-        LINKS,
-        add_link,
-        "Add a link to a flag.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="createFeatureLink",
-    ),
-    change(
-        f"{LINKS}/:linkId",
-        update_link,
-        "Change a link of a flag.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="updateFeatureLink",
-    ),
-    change(
-        f"{LINKS}/:linkId/remove",
-        remove_link,
-        "Remove a link of a flag.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="deleteFeatureLink",
-    ),
+    change(f"{ONE}/revive", revive, stands_for="reviveFeatures"),
+    change(LINKS, add_link, template=TEMPLATE, stands_for="createFeatureLink"),
+    change(f"{LINKS}/:linkId", update_link, template=TEMPLATE, stands_for="updateFeatureLink"),
+    change(f"{LINKS}/:linkId/remove", remove_link, template=TEMPLATE, stands_for="deleteFeatureLink"),
 )

@@ -25,14 +25,24 @@ from flagsvc.server.api.answers import encode
 from flagsvc.server.api.call import ApiAnswer, ApiCall, find_nul_pointers, make_nul_detail
 from flagsvc.server.api.errors import ApiError, invalid
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, describe, read_search
+from flagsvc.server.pages.flags import (
+    MAX_PAGE,
+    PAGE_SIZE,
+    PLAIN_FILTERS,
+    choices,
+    describe,
+    environment_choices,
+    project_choices,
+    read_filters,
+    read_search,
+)
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.planning import ImportRequest
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources import environments, feature_search, features, projects
+from flagsvc.server.store.resources import environments, feature_search, features
 from flagsvc.server.store.store import Tx
 
 NO_TEXT: Final = "Choose a file, or paste a text."
@@ -106,18 +116,10 @@ def show_page(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
     except (ShapeError, HttpError) as error:
         look.status, look.problems = refusal_of(error)
     with call.store.reading() as tx:
-        listed = target_choices(tx)
+        listed = {"project": project_choices(tx), "environment": environment_choices(tx)}
     problems = [str(json_text.whole(each)) for each in look.problems]  # a page can show no half of a surrogate pair
     data = {"form": typed, "choices": listed, "problems": problems, "changed": look.conflict, "found": found}
     return ApiAnswer(data, look.status)
-
-
-def target_choices(tx: Tx) -> dict[str, list[Json]]:
-    """Return the projects and environments to choose from."""
-    return {
-        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)],
-        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
-    }
 
 
 TEMPLATE = "import.html"
@@ -131,11 +133,6 @@ ALL: Final = "all"
 NONE_TICKED: Final = "Tick at least one flag. Nothing is exported yet."
 NONE_FITS: Final = "No flag fits the filters, so there is nothing to export."
 NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
-
-
-def read_address(call: ApiCall) -> dict[str, str]:
-    """Return what the address says, without what is empty."""
-    return {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
 
 
 def choose_environment(tx: Tx, given: dict[str, str]) -> str:
@@ -176,7 +173,7 @@ def show_export(call: ApiCall) -> ApiAnswer:
 
 def download(call: ApiCall) -> ApiAnswer:
     """Return the file, or the form again with the reason why there is none."""
-    given = read_address(call)
+    given = read_filters(call, FILTERS)
     try:
         with call.store.reading() as tx:
             environment = choose_environment(tx, given)
@@ -190,7 +187,7 @@ def download(call: ApiCall) -> ApiAnswer:
 
 def show_export_page(call: ApiCall, look: Look) -> ApiAnswer:
     """Return the page: the flags that fit, with what each is in the environment."""
-    given = read_address(call)
+    given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     ticked = call.form.texts("flag")
     with call.store.reading() as tx:
@@ -207,7 +204,7 @@ def show_export_page(call: ApiCall, look: Look) -> ApiAnswer:
             "page": number,
             "pages": max(1, -(-found["total"] // PAGE_SIZE)),
             "filters": {name: given.get(name, "") for name in FILTERS} | {ENVIRONMENT: environment},
-            "environments": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
+            "environments": environment_choices(tx),
             "choices": choices(tx),
             "problems": look.problems,
             "address": urlencode(given | {ENVIRONMENT: environment}),
@@ -226,7 +223,7 @@ EXPORT_TEMPLATE = "export.html"
 
 ROUTES = (
     page("/import", show, TEMPLATE, "The form to import flags."),
-    change("/import", submit, "Import flags.", template=TEMPLATE, stands_for="importToggles"),
+    change("/import", submit, template=TEMPLATE, stands_for="importToggles"),
     page("/export", show_export, EXPORT_TEMPLATE, "The form to export flags."),
-    change("/export", download, "Export flags.", template=EXPORT_TEMPLATE, reads=True, stands_for="exportFeatures"),
+    change("/export", download, template=EXPORT_TEMPLATE, reads=True, stands_for="exportFeatures"),
 )

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.dependencies import CREATE, PERMISSION
-from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages.edits import (
     Look,
     attempt,
+    base_of,
     changed_meanwhile,
     checked,
     differences,
@@ -73,7 +73,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "offered": offered,
         "form": form,
         "variants": list(dict.fromkeys([*variants, *form["variants"]])),
-        "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(parents),
+        "base": base_of(call, typed, look, parents),
         "stored_base": digest_of(parents),
         "changed": look.conflict,
         "last_change": last,
@@ -123,24 +123,9 @@ def do(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -
 
 OWN = "/flags/:featureName/parent"
 TEMPLATE = "flag_parent.html"
-FORMS = (
-    (OWN, save, "Make a flag depend on a parent.", "addFeatureDependency"),
-    (f"{OWN}/:parent/remove", remove, "Remove a parent of a flag.", "deleteFeatureDependency"),
-)
-"""Path, handler, summary, and the operation of the admin API."""
 
 ROUTES = (
     page(OWN, show, TEMPLATE, "What a flag depends on."),
-    *(
-        change(
-            path,
-            handler,
-            summary,
-            template=TEMPLATE,
-            permission=PERMISSION,
-            project_of=feature_project,
-            stands_for=operation,
-        )
-        for path, handler, summary, operation in FORMS
-    ),
+    change(OWN, save, template=TEMPLATE, stands_for="addFeatureDependency"),
+    change(f"{OWN}/:parent/remove", remove, template=TEMPLATE, stands_for="deleteFeatureDependency"),
 )

@@ -5,23 +5,16 @@ As in the admin API, only a flag that has variants in some environment gets new 
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import DEFAULT, words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
-from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import condition_choices
-from flagsvc.server.pages.edits import (
-    PREVIEW,
-    SAVE,
-    Look,
-    attempt,
-    differences,
-    digest_of,
-    require_unchanged,
-)
+from flagsvc.server.pages.edits import Look, attempt, base_of, differences, press, require_unchanged
 from flagsvc.server.pages.flag import require_flag
 from flagsvc.server.pages.flags import is_protected, may
 from flagsvc.server.pages.history import last_change
@@ -63,14 +56,11 @@ def told(shown: Json) -> Json:
 
 def submit(call: ApiCall) -> ApiAnswer:
     """Do what the button of the form says: save, show what saving changes, or add or remove a variant."""
-    do = call.form.text("do") or PREVIEW
     shown = read_form(call.form)
-    problems = variants_form.problems_of_rows(shown["variants"])
-    if do == SAVE and not problems:
-        return save(call, shown)
-    variants_form.press(shown["variants"], do)
-    asked = do in (SAVE, PREVIEW)
-    return show_page(call, shown, Look(400 if do == SAVE else 200, problems if asked else [], preview=asked))
+    rows = shown["variants"]
+    problems = variants_form.problems_of_rows(rows)
+    again = partial(show_page, call, shown)
+    return press(call, [(variants_form.ROWS, rows)], lambda: save(call, shown), again, problems)
 
 
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
@@ -113,7 +103,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "is_last": not rest and not shown["variants"],
         "choices": choices,
         "preview": variants_form.preview(before, after) if look.preview and not look.problems else None,
-        "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
+        "base": base_of(call, typed, look, stored),
         "changed": look.conflict,
         "last_change": last,
         "conflict_rows": differences(PARTS, told(own), told(shown)) if look.conflict else [],
@@ -134,13 +124,5 @@ TEMPLATE = "flag_variants.html"
 
 ROUTES = (
     page(OWN, show, TEMPLATE, "The variants of a flag in an environment."),
-    change(
-        OWN,
-        submit,
-        "Change the variants of a flag in an environment.",
-        template=TEMPLATE,
-        permission=VARIANTS_PERMISSION,
-        project_of=feature_project,
-        stands_for="overwriteEnvironmentFeatureVariants",
-    ),
+    change(OWN, submit, template=TEMPLATE, stands_for="overwriteEnvironmentFeatureVariants"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,9 +30,14 @@ FILTERS = ("q", *PLAIN_FILTERS, "tag", "archived", "unseen", "sort", "order")
 SORTS = ("name", "type", "project", "createdAt", "lastSeenAt")
 
 
+def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
+    """Return what the address says of filters, without what is empty."""
+    return {name: text for name in names if (text := (call.first_value(name) or "").strip())}
+
+
 def show(call: ApiCall) -> ApiAnswer:
     """Return a page of the list."""
-    given = {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
+    given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     with call.store.reading() as tx:
         found = feature_search.search(tx, read_search(given, number))
@@ -117,10 +123,20 @@ def is_protected(kind: str) -> bool:
     return kind == environments.ASKS_FIRST
 
 
+def project_choices(tx: Tx) -> list[dict[str, str]]:
+    """Return the projects as choices."""
+    return [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
+
+
+def environment_choices(tx: Tx) -> list[dict[str, str]]:
+    """Return the environments as choices."""
+    return [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)]
+
+
 def choices(tx: Tx) -> dict[str, list[dict[str, str]]]:
     """Return what the filters offer."""
     return {
-        "project": [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)],
+        "project": project_choices(tx),
         "type": [{"value": identity, "text": name} for identity, name, *_ in TYPES],
         "state": [{"value": "active", "text": "active"}, {"value": "stale", "text": "stale"}],
     }

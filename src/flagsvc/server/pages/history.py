@@ -18,12 +18,12 @@ from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.edits import Look
-from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE
+from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, environment_choices, read_filters
 from flagsvc.server.pages.page import page, raw
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.event_kinds import ROWS, kind_of
 from flagsvc.server.store.event_views import WAYS, Side, list_changes
-from flagsvc.server.store.resources import environments, events
+from flagsvc.server.store.resources import events
 from flagsvc.server.store.resources.events import EventSearch, read_day
 from flagsvc.server.store.store import Tx
 
@@ -43,7 +43,7 @@ MOST_BYTES: Final = 16 * 2**20
 
 def show(call: ApiCall) -> ApiAnswer:
     """Return a page of events, the newest first. Without the permission ADMIN these are events of projects only."""
-    given = read_filters(call)
+    given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     wanted = replace(read_search(call, given), offset=(number - 1) * PAGE_SIZE, limit=PAGE_SIZE)
     with call.store.reading() as tx:
@@ -60,11 +60,6 @@ def show(call: ApiCall) -> ApiAnswer:
         "address": urlencode(given),
     }
     return ApiAnswer(data)
-
-
-def read_filters(call: ApiCall) -> dict[str, str]:
-    """Return the filters of the address that say something."""
-    return {name: text for name in FILTERS if (text := (call.first_value(name) or "").strip())}
 
 
 def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
@@ -86,7 +81,7 @@ def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
     if ACTOR in given:
         authors.setdefault(given[ACTOR], f"user {given[ACTOR]}")
     return {
-        "environment": [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)],
+        "environment": environment_choices(tx),
         "type": [{"value": each.type, "text": each.label} for each in ROWS],
         ACTOR: [{"value": number, "text": name} for number, name in authors.items()],
         "way": [{"value": each, "text": each} for each in WAYS],
@@ -95,7 +90,7 @@ def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
 
 def export(call: ApiCall) -> ApiAnswer:
     """Return the newest events that fit the filters, a line of JSON for each. A header links to the rest, if there is one."""
-    given = read_filters(call)
+    given = read_filters(call, FILTERS)
     wanted = replace(read_search(call, given), before=read_id(call.first_value(BEFORE) or "", BEFORE))
     lines: list[bytes] = []
     size, last, more = 0, 0, False

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
-from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api.admin.user import CREATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import row_id
-from flagsvc.server.pages.edits import Look, problems_of
+from flagsvc.server.pages.edits import Look, checked, make
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.tokens import LAST_SECOND
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import personal_tokens, sessions
 from flagsvc.server.store.resources.personal_tokens import MAX_TOKENS, user_of
 from flagsvc.server.store.store import Tx
@@ -44,15 +43,11 @@ def create(call: ApiCall) -> ApiAnswer:
     """Make a token, and show its secret in this answer only."""
     form = {name: call.form.text(name) for name in ("description", "expires")}
     sent = {"description": form["description"], "expiresAt": f"{form['expires']}{LAST_SECOND}"}
-    try:
-        body = check(CREATE, sent)
-        assert isinstance(body, dict)
-        with call.store.writing(call.actor, "page") as tx:
-            made = personal_tokens.create(tx, user_of(call.actor), body)
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return show_page(call, form, Look(status, problems))
-    return ApiAnswer({"made": made})
+
+    def work(tx: Tx) -> Json:
+        return {"made": personal_tokens.create(tx, user_of(call.actor), checked(CREATE, sent))}
+
+    return make(call, work, partial(show_page, call, form))
 
 
 def remove(call: ApiCall) -> ApiAnswer:
@@ -88,9 +83,9 @@ def end_others(call: ApiCall) -> ApiAnswer:
 
 ROUTES = (
     page("/my-tokens", show, TEMPLATE, "The caller's personal tokens."),
-    change("/my-tokens", create, "Create a personal token.", template=TEMPLATE, stands_for="createPat"),
-    change("/my-tokens/:id/delete", remove, "Delete a personal token.", stands_for="deletePat"),
+    change("/my-tokens", create, template=TEMPLATE, stands_for="createPat"),
+    change("/my-tokens/:id/delete", remove, stands_for="deletePat"),
     page("/sessions", show_sessions, "sessions.html", "The caller's sessions."),
-    change("/sessions/end", end_others, "End the other sessions.", stands_for="endSessions"),
-    change("/sessions/:id/end", end, "End a session.", stands_for="endSession"),
+    change("/sessions/end", end_others, stands_for="endSessions"),
+    change("/sessions/:id/end", end, stands_for="endSession"),
 )

@@ -17,12 +17,13 @@ from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import FILE_HEADERS, PAGE_HEADERS, is_own_request
 from flagsvc.pages.live import HEADERS
 from flagsvc.pages.templates import Frame, Section, StaticFiles, Templates, segment
-from flagsvc.server.api.authorization import PAGES, read_secret
+from flagsvc.server.api.authorization import PAGES, feature_project, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import ApiError, foreign_request, unknown_path, wrong_form
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
+from flagsvc.server.api.routes import OPERATIONS
 from flagsvc.server.pages.notices import QUERY, find_notice, id_of
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.store import Tx
@@ -85,30 +86,29 @@ def raw(path: str, handler: Handler, summary: str, media: str) -> Route:
 def change(
     path: str,
     handler: Handler,
-    summary: str,
     *,
     template: str = "",
     auth: Auth = Auth.PAGE,
-    permission: str | tuple[str, ...] = "",
-    project_of: ProjectOf | None = None,
     reads: bool = False,
     in_maintenance: bool = False,
     stands_for: str = "",
+    summary: str = "",
 ) -> Route:
     """Return the route of a form below PAGES. It redirects, or shows `template`. `reads` tells that it changes nothing.
 
-    `stands_for` names the operation of the admin API that it does, with the same permission.
+    `stands_for` names the operation of the admin API that it does, which says who may; without one the `summary` says what it does.
     """
+    operation = OPERATIONS[stands_for] if stands_for else None
     return Route(
         path=f"{PAGES}{path}",
         method="POST",
         handler=handler,
         operation=f"form{path.title()}",
-        summary=summary,
+        summary=summary if operation is None else operation.summary,
         tag="Pages",
         auth=auth,
-        permission=permission,
-        project_of=project_of,
+        permission="" if operation is None else operation.permission,
+        project_of=None if operation is None else project_of_form(path, operation),
         media=HTML.decode(),
         render=partial(render, template) if template else None,
         read_form=read_form,
@@ -117,6 +117,14 @@ def change(
         stands_for=stands_for,
         listed=False,
     )
+
+
+def project_of_form(path: str, operation: Route) -> ProjectOf | None:
+    """Return what finds the project of a form: of the flag in its path, or as the operation does, with the form as its body."""
+    find = operation.project_of
+    if ":featureName" in path:
+        return feature_project
+    return None if find is None else lambda call: find(replace(call, body={"project": call.form.text("project")}))
 
 
 def read_form(head: Call, parsed: Parsed) -> Form:

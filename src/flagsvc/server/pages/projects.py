@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from flagsvc.http.shapes import ShapeError
+from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
-from flagsvc.server.api.admin.projects import CREATE, MODE, SETTINGS, UPDATE
+from flagsvc.server.api.admin.projects import CREATE, MODE, SETTINGS
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import (
@@ -24,6 +25,7 @@ from flagsvc.server.pages.edits import (
 )
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, page, see_other
+from flagsvc.server.pages.resource import NOT_DONE, Resource, Seen
 from flagsvc.server.pages.variants_form import sticky_names
 from flagsvc.server.store.actors import DEFAULT_PROJECT
 from flagsvc.server.store.checks import Json
@@ -38,7 +40,7 @@ from flagsvc.server.store.resources import (
 )
 from flagsvc.server.store.store import Tx
 
-MAKE, WRITE, DELETE = "CREATE_PROJECT", "UPDATE_PROJECT", "DELETE_PROJECT"
+MAKE, WRITE = "CREATE_PROJECT", "UPDATE_PROJECT"
 PARTS = {
     "name": "Name",
     "description": "Description",
@@ -50,14 +52,7 @@ PARTS = {
 NAMING = {"pattern": "Pattern", "example": "Example", "description": "Description"}
 """Part of a naming pattern → what people call it."""
 MAY_BE_EMPTY = ("description", "featureLimit")
-CHANGED = "Nothing was done: someone changed this project meanwhile. This is what it is now."
-
-
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Return every project with its numbers of flags and members."""
-    with call.store.reading() as tx:
-        found = projects.list_all(tx)
-    return ApiAnswer({"projects": found, "may_create": call.actor.may(MAKE), "permission": MAKE})
+CHANGED = NOT_DONE.format("project")
 
 
 def show_new(call: ApiCall) -> ApiAnswer:
@@ -87,61 +82,39 @@ def create(call: ApiCall) -> ApiAnswer:
     return see_other(call, "projects", made["id"], done=tx)
 
 
-def show(call: ApiCall) -> ApiAnswer:
-    """Return a project."""
-    return show_page(call, Look())
-
-
-def show_page(call: ApiCall, look: Look, typed: Json | None = None, naming: Json | None = None) -> ApiAnswer:
-    """Return the page of a project. Raises CallerError (404).
-
-    Its forms have what is stored; the refused one has what was typed: `typed` as settings, or `naming` as the naming pattern.
-    """
-    project = call.params["projectId"]
+def more(seen: Seen) -> Json:
+    """Return what a project has, and its naming pattern: as it is stored, or as it was typed in the form that was refused."""
+    call, tx, project, stored, conflict = seen.call, seen.tx, seen.key, seen.stored or {}, seen.look.conflict
+    typed = read(call.form, NAMING) if call.form.has("pattern") else None
+    pattern = texts_of(stored["featureNaming"], NAMING)
+    places = list_environments(tx, project)
     may = call.actor.may(WRITE, project=project)
-    with call.store.reading() as tx:
-        stored = project_changes.describe(tx, project)
-        places = list_environments(tx, project)
-        shown, pattern = texts_of(stored, PARTS), texts_of(stored["featureNaming"], NAMING)
-        form = typed or shown
-        data = {
-            "project": project,
-            "title": stored["name"],
-            "flags": projects.count_flags(tx, project),
-            "member_count": projects.get_overview(tx, project)["members"],
-            "sticky": sticky_names(context_fields.list_choices(tx), form["defaultStickiness"]),
-            "environments": [each for each in places if each["visible"]],
-            "other_environments": [each["name"] for each in places if not each["visible"]],
-            "members": list_members(tx, project) if may else [],
-            "others": list_others(tx, project) if may else [],
-            "last_change": last_change(call, tx, look, *changed_thing(call, look), project=project),
-        }
-    data |= {
-        "form": form,
+    user = row_id(call, "userId") if "userId" in call.params else None
+    rows = differences(PARTS, seen.own, seen.form) + differences(NAMING, pattern, typed or pattern)
+    return {
+        "title": stored["name"],
+        "flags": projects.count_flags(tx, project),
+        "member_count": projects.get_overview(tx, project)["members"],
         "modes": MODE.values,
-        "base": digest_of(shown),
-        "naming": naming or pattern,
+        "sticky": sticky_names(context_fields.list_choices(tx), seen.form["defaultStickiness"]),
+        "naming": typed or pattern,
         "naming_base": digest_of(pattern),
         "whole_base": digest_of(stored),
-        "changed": look.conflict and naming is None,
-        "naming_changed": look.conflict and naming is not None,
-        "conflict_rows": differences(PARTS, shown, form) + differences(NAMING, pattern, naming or pattern),
+        "changed": conflict and typed is None,
+        "naming_changed": conflict and typed is not None,
+        "conflict_rows": rows,
+        "environments": [each for each in places if each["visible"]],
+        "other_environments": [each["name"] for each in places if not each["visible"]],
+        "members": list_members(tx, project) if may else [],
+        "others": list_others(tx, project) if may else [],
         "roles": project_access.ROLES,
-        "may": may,
-        "permission": WRITE,
-        "may_delete": call.actor.may(DELETE, project=project),
-        "delete_permission": DELETE,
         "is_default": project == DEFAULT_PROJECT,
-        "problems": look.problems,
-    }
-    return ApiAnswer(data, look.status)
+    } | ({} if user is None else {"last_change": last_change(call, tx, seen.look, "roles", user, project=project)})
 
 
-def changed_thing(call: ApiCall, look: Look) -> tuple[str] | tuple[str, int]:
-    """Return what the form of a page with a conflict changes: the roles of a user, the settings, or the whole project."""
-    if "userId" in call.params:
-        return "roles", row_id(call, "userId")
-    return ("project",) if look.conflict else ("whole project",)
+def read(form: Form, parts: Iterable[str] = PARTS) -> Json:
+    """Return what was typed."""
+    return {name: form.text(name) for name in parts}
 
 
 def texts_of(stored: Json, parts: Iterable[str]) -> Json:
@@ -174,37 +147,23 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def do(call: ApiCall, work: Callable[[Tx], object], typed: Json | None = None, naming: Json | None = None) -> ApiAnswer:
+def do(call: ApiCall, work: Callable[[Tx], object], changed: Look | None = None) -> ApiAnswer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
-    # what a project has in an environment is changed by much else, too, so no one is named there
-    by_whom = "environment" not in call.params
-    changed = changed_meanwhile(CHANGED, by_whom=by_whom) if typed is None and naming is None else None
-    again = partial(show_page, call, typed=typed, naming=naming)
-    return attempt(call, work, again, "projects", call.params["projectId"], changed=changed)
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change the settings of a project, unless someone else changed them since they were shown."""
-    project, typed = call.params["projectId"], {name: call.form.text(name) for name in PARTS}
-
-    def work(tx: Tx) -> None:
-        require_unchanged(texts_of(project_changes.describe(tx, project), PARTS), call.form.text("base"))
-        body = typed | {name: typed[name] or None for name in MAY_BE_EMPTY}
-        project_changes.change(tx, project, checked(UPDATE, body))
-
-    return do(call, work, typed)
+    return attempt(
+        call, work, partial(PROJECT.show_page, call, None), "projects", call.params["projectId"], changed=changed
+    )
 
 
 def update_naming(call: ApiCall) -> ApiAnswer:
     """Change the naming pattern of a project, unless someone else changed it since it was shown."""
-    project, typed = call.params["projectId"], {name: call.form.text(name) for name in NAMING}
+    project, typed = call.params["projectId"], read(call.form, NAMING)
 
     def work(tx: Tx) -> None:
         stored = project_changes.describe(tx, project)["featureNaming"]
         require_unchanged(texts_of(stored, NAMING), call.form.text("base"))
         project_changes.change_settings(tx, project, checked(SETTINGS, {"featureNaming": typed}))
 
-    return do(call, work, naming=typed)
+    return do(call, work)
 
 
 def add_environment(call: ApiCall) -> ApiAnswer:
@@ -226,7 +185,8 @@ def remove_environment(call: ApiCall) -> ApiAnswer:
         require_unchanged(found, call.form.text("base"))
         environments.remove_from_project(tx, project, name)
 
-    return do(call, work)
+    # what a project has in an environment is changed by much else, too, so no one is named there
+    return do(call, work, changed_meanwhile(CHANGED, by_whom=False))
 
 
 def give(call: ApiCall) -> ApiAnswer:
@@ -246,12 +206,16 @@ def replace(call: ApiCall) -> ApiAnswer:
         body = checked(SET_ROLES, {"roles": call.form.texts("roles")})
         project_access.replace(tx, call.params["projectId"], unchanged_user(call, tx), body["roles"])
 
-    return do(call, work)
+    return do(call, work, changed_meanwhile(CHANGED))
 
 
 def take(call: ApiCall) -> ApiAnswer:
     """Take all roles of a user away, unless someone else changed them since they were shown."""
-    return do(call, lambda tx: project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx)))
+
+    def work(tx: Tx) -> None:
+        project_access.remove(tx, call.params["projectId"], unchanged_user(call, tx))
+
+    return do(call, work, changed_meanwhile(CHANGED))
 
 
 def unchanged_user(call: ApiCall, tx: Tx) -> int:
@@ -267,49 +231,39 @@ def held_roles(tx: Tx, project: str, user: int) -> Sequence[int]:
     return project_access.roles_of(tx, project, user)
 
 
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a project without active flags, unless someone else changed it since it was shown."""
-    project = call.params["projectId"]
-
-    def work(tx: Tx) -> None:
-        require_unchanged(project_changes.describe(tx, project), call.form.text("base"))
-        project_changes.remove(tx, project)
-
-    return attempt(call, work, partial(show_page, call), "projects", changed=changed_meanwhile(CHANGED))
-
-
-NEW, ONE = "project_new.html", "project.html"
-OWN = "/projects/:projectId"
-USER = f"{OWN}/users/:userId"
-FORMS = (
-    (OWN, update, "Change the settings of a project.", "updateProject"),
-    (
-        f"{OWN}/naming",
-        update_naming,
-        "Change the naming pattern of a project.",
-        "updateProjectEnterpriseSettings",
-    ),
-    (f"{OWN}/environments", add_environment, "Add an environment to a project.", "addEnvironmentToProject"),
-    (
-        f"{OWN}/environments/:environment/remove",
-        remove_environment,
-        "Remove an environment from a project.",
-        "removeEnvironmentFromProject",
-    ),
-    (f"{OWN}/access", give, "Give a role in a project to a user.", "addAccessToProject"),
-    (f"{USER}/roles", replace, "Set the roles of a user in a project.", "setRolesForUser"),
-    (f"{USER}/remove", take, "Take all roles of a user in a project away.", "removeUserAccess"),
+PROJECT = Resource(
+    name="project",
+    plural="projects",
+    key="projectId",
+    members=("project", "projects"),
+    operations=("createProject", "updateProject", "deleteProject"),
+    rows=projects.list_all,
+    find=project_changes.describe,
+    change=project_changes.change,
+    remove=project_changes.remove,
+    shown_of=lambda stored: texts_of(stored, PARTS),
+    read=read,
+    body_of=lambda shown, _stored: shown | {name: shown[name] or None for name in MAY_BE_EMPTY},
+    more=more,
+    kept=lambda stored: texts_of(stored, PARTS),
+    thing="whole project",
+    place="project",
+    project_of=lambda stored: stored["id"],
+    sentence=NOT_DONE,
+    stays=True,
 )
-"""Path, handler, summary, and the operation of the admin API, of the forms that need WRITE."""
+NEW = "project_new.html"
+OWN = PROJECT.own
+USER = f"{OWN}/users/:userId"
 
 ROUTES = (
-    page("/projects", list_all, "projects.html", "The list of projects."),
+    *PROJECT.routes(),
     page("/new-project", show_new, NEW, "The form of a new project."),
-    page(OWN, show, ONE, "A project."),
-    change("/new-project", create, "Create a project.", template=NEW, permission=MAKE, stands_for="createProject"),
-    *(
-        change(path, handler, summary, template=ONE, permission=WRITE, stands_for=operation)
-        for path, handler, summary, operation in FORMS
-    ),
-    change(f"{OWN}/delete", remove, "Delete a project.", template=ONE, permission=DELETE, stands_for="deleteProject"),
+    change("/new-project", create, template=NEW, stands_for="createProject"),
+    PROJECT.form(f"{OWN}/naming", update_naming, "updateProjectEnterpriseSettings"),
+    PROJECT.form(f"{OWN}/environments", add_environment, "addEnvironmentToProject"),
+    PROJECT.form(f"{OWN}/environments/:environment/remove", remove_environment, "removeEnvironmentFromProject"),
+    PROJECT.form(f"{OWN}/access", give, "addAccessToProject"),
+    PROJECT.form(f"{USER}/roles", replace, "setRolesForUser"),
+    PROJECT.form(f"{USER}/remove", take, "removeUserAccess"),
 )

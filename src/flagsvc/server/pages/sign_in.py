@@ -282,8 +282,8 @@ ROUTES = (
     page("/sign-in", show, "sign_in.html", "The form to sign in.", auth=Auth.NONE),
     page(SIGN_IN_BY_HEADER, sign_in_by_header, "sign_in.html", "Signs in the user that a proxy names.", auth=Auth.NONE),
     page(KEPT, check_kept, "sign_in.html", "Tells whether the browser kept the session.", auth=Auth.NONE),
-    change("/sign-in", sign_in, "Sign in.", template="sign_in.html", auth=Auth.NONE, in_maintenance=True),
-    change("/sign-out", sign_out, "Sign out.", auth=Auth.NONE, in_maintenance=True),
+    change("/sign-in", sign_in, summary="Sign in.", template="sign_in.html", auth=Auth.NONE, in_maintenance=True),
+    change("/sign-out", sign_out, summary="Sign out.", auth=Auth.NONE, in_maintenance=True),
     page("/sign-in/provider", leave, "sign_in.html", "Goes to the OpenID provider.", auth=Auth.NONE),
     page(
         "/sign-in/callback", come_back, "sign_in.html", "Signs in by the answer of the OpenID provider.", auth=Auth.NONE

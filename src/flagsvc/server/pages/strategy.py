@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.pages import variants_form
-from flagsvc.server.pages.conditions import condition_choices, legal_values, press, show_rows
+from flagsvc.server.pages.conditions import CONDITIONS, condition_choices, legal_values, show_rows
 from flagsvc.server.pages.edits import (
-    PREVIEW,
-    SAVE,
     ChangedMeanwhileError,
     Look,
     attempt,
     changed_meanwhile,
     checked,
+    press,
     require_unchanged,
 )
 from flagsvc.server.pages.flag import require_flag
@@ -54,15 +52,9 @@ def show(call: ApiCall) -> ApiAnswer:
 
 def submit(call: ApiCall) -> ApiAnswer:
     """Do what the button of the form says: save, show what saving changes, or change the form."""
-    do = call.form.text("do") or PREVIEW
     shown = read_form(call.form)
-    problems = problems_of_form(shown)
-    if do == SAVE and not problems:
-        return save(call, shown)
-    press(shown["conditions"], do)
-    variants_form.press(shown["variants"], do)
-    asked = do in (SAVE, PREVIEW)
-    return show_page(call, shown, Look(400 if do == SAVE else 200, problems if asked else [], preview=asked))
+    rows = (CONDITIONS, shown["conditions"]), (variants_form.ROWS, shown["variants"])
+    return press(call, rows, lambda: save(call, shown), partial(show_page, call, shown), problems_of_form(shown))
 
 
 def save(call: ApiCall, shown: Json) -> ApiAnswer:
@@ -211,39 +203,8 @@ TEMPLATE = "strategy.html"
 ROUTES = (
     page(f"{PATH}/new", show, TEMPLATE, "The form of a new strategy."),
     page(ONE, show, TEMPLATE, "The form of a strategy."),
-    change(
-        f"{PATH}/new",
-        submit,
-        "Add a strategy.",
-        template=TEMPLATE,
-        permission=CREATE,
-        project_of=feature_project,
-        stands_for="addFeatureStrategy",
-    ),
-    change(
-        ONE,
-        submit,
-        "Change a strategy.",
-        template=TEMPLATE,
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="updateFeatureStrategy",
-    ),
-    change(
-        f"{ONE}/move",
-        move,
-        "Move a strategy up or down.",
-        permission=UPDATE,
-        project_of=feature_project,
-        stands_for="setStrategySortOrder",
-    ),
-    change(
-        f"{ONE}/delete",
-        remove,
-        "Delete a strategy.",
-        template=TEMPLATE,
-        permission=DELETE,
-        project_of=feature_project,
-        stands_for="deleteFeatureStrategy",
-    ),
+    change(f"{PATH}/new", submit, template=TEMPLATE, stands_for="addFeatureStrategy"),
+    change(ONE, submit, template=TEMPLATE, stands_for="updateFeatureStrategy"),
+    change(f"{ONE}/move", move, stands_for="setStrategySortOrder"),
+    change(f"{ONE}/delete", remove, template=TEMPLATE, stands_for="deleteFeatureStrategy"),
 )

@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from flagsvc.pages.forms import Form, read_whole
-from flagsvc.server.api.admin.strategy_types import CREATE, TYPES, UPDATE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Handler
-from flagsvc.server.pages.edits import (
-    SAVE,
-    Look,
-    attempt,
-    changed_meanwhile,
-    checked,
-    differences,
-    digest_of,
-    require_unchanged,
-)
-from flagsvc.server.pages.history import last_change
-from flagsvc.server.pages.page import change, page
+from flagsvc.pages.forms import Form
+from flagsvc.server.api.admin.strategy_types import TYPES
+from flagsvc.server.pages.edits import Rows, differences, digest_of
+from flagsvc.server.pages.resource import NOT_DONE, Resource, Seen
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import strategy_types
-from flagsvc.server.store.store import Tx
 
-MAKE, WRITE, DELETE = "CREATE_STRATEGY", "UPDATE_STRATEGY", "DELETE_STRATEGY"
-ADD, REMOVE = "add-parameter", "remove-parameter"
-MOST = 100
-"""Parameters that a form may have."""
 TEXTS = ("title", "description")
 PARTS = {"title": "Title", "description": "Description", "words": "Parameters"}
 NEW_FORM: Json = {"name": "", "title": "", "description": "", "parameters": []}
 EMPTY: Json = {"name": "", "type": TYPES[0], "description": "", "required": False}
-CHANGED = "Nothing was done: someone changed this strategy type meanwhile. This is what it is now."
-
-
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Return every strategy type."""
-    with call.store.reading() as tx:
-        found = strategy_types.list_types(tx)
-    return ApiAnswer({"types": found, "may_create": call.actor.may(MAKE), "permission": MAKE})
-
-
-def show(call: ApiCall) -> ApiAnswer:
-    """Return the form of a strategy type, or that of a new one."""
-    return show_page(call, None, Look())
+PARAMETERS = Rows("parameter", 100, EMPTY)
 
 
 def shown_of(stored: Json) -> Json:
@@ -53,9 +22,9 @@ def shown_of(stored: Json) -> Json:
     return {"name": stored["name"], **{key: stored[key] or "" for key in TEXTS}, "parameters": parameters}
 
 
-def read_form(form: Form) -> Json:
+def read(form: Form) -> Json:
     """Return what was typed."""
-    parameters = [read_parameter(form, f"p{at}.") for at in range(min(read_whole(form.text("parameters")) or 0, MOST))]
+    parameters = [read_parameter(form, f"p{at}.") for at in PARAMETERS.places(form)]
     return {**{key: form.text(key) for key in ("name", *TEXTS)}, "parameters": parameters}
 
 
@@ -67,77 +36,16 @@ def read_parameter(form: Form, prefix: str) -> Json:
 
 def body_of(shown: Json, stored: Json | None) -> Json:
     """Return what the form stands for, as the admin API takes it. A text that there never was stays absent."""
-    kept = {key: shown[key] for key in TEXTS if shown[key] or (stored is not None and stored[key] is not None)}
-    old = [] if stored is None else stored["parameters"]
-    parameters = [
-        parameter_of(each, next((one for one in old if one["name"] == each["name"]), {}))
-        for each in shown["parameters"]
-    ]
-    return kept | {"parameters": parameters}
+    before: Json = {"name": "", "parameters": []} if stored is None else stored
+    kept = {key: shown[key] for key in TEXTS if shown[key] or before.get(key) is not None}
+    old = {each["name"]: each for each in reversed(before["parameters"])}
+    parameters = [parameter_of(each, old.get(each["name"], {})) for each in shown["parameters"]]
+    return kept | {"parameters": parameters} | ({"name": shown["name"]} if stored is None else {})
 
 
 def parameter_of(row: Json, stored: Json) -> Json:
     """Return a parameter as the admin API takes it. A member that it never had and that says nothing stays absent."""
     return {key: each for key, each in row.items() if each or key in stored or key in ("name", "type")}
-
-
-def submit(call: ApiCall) -> ApiAnswer:
-    """Do what the button of the form says: save, or add or remove a parameter."""
-    shown = read_form(call.form)
-    action, _, place = call.form.text("do").partition(":")
-    at = read_whole(place)
-    if action == SAVE:
-        return save(call, shown)
-    if action == ADD and len(shown["parameters"]) < MOST:
-        shown["parameters"].append(EMPTY)
-    elif action == REMOVE and at is not None and at < len(shown["parameters"]):
-        shown["parameters"].pop(at)
-    return show_page(call, shown, Look())
-
-
-def save(call: ApiCall, shown: Json) -> ApiAnswer:
-    """Save a form in one transaction, unless someone else changed the strategy type since it was shown."""
-    name = call.params.get("name")
-
-    def work(tx: Tx) -> None:
-        if name is None:
-            strategy_types.create(tx, checked(CREATE, body_of(shown, None) | {"name": shown["name"]}))
-            return
-        stored = strategy_types.find(tx, name)
-        require_unchanged(stored, call.form.text("base"))
-        strategy_types.change(tx, name, checked(UPDATE, body_of(shown, stored)))
-
-    return attempt(call, work, lambda look: show_page(call, shown, look), "strategy-types")
-
-
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
-    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
-    name = call.params.get("name")
-    with call.store.reading() as tx:
-        stored = None if name is None else strategy_types.find(tx, name)
-        uses = [] if name is None else strategy_types.strategies_using(tx, name)
-        last = last_change(call, tx, look, "strategy type", name)
-    own = NEW_FORM if stored is None else shown_of(stored)
-    needed = MAKE if stored is None else WRITE
-    data = {
-        "type": name,
-        "form": typed or own,
-        "kinds": TYPES,
-        "editable": stored is None or stored["editable"],
-        "deprecated": stored is not None and stored["deprecated"],
-        "uses": uses,
-        "base": call.form.text("base") if typed is not None and not look.conflict else digest_of(stored),
-        "stored_base": digest_of(stored),
-        "changed": look.conflict,
-        "last_change": last,
-        "conflict_rows": differences(PARTS, told(own), told(typed or own)) if look.conflict else [],
-        "may": call.actor.may(needed),
-        "permission": needed,
-        "may_delete": call.actor.may(DELETE),
-        "delete_permission": DELETE,
-        "problems": look.problems,
-    }
-    return ApiAnswer(data, look.status)
 
 
 def told(shown: Json) -> Json:
@@ -149,62 +57,41 @@ def told(shown: Json) -> Json:
     return {**shown, "words": "; ".join(words)}
 
 
-def unchanged(work: Callable[[Tx, str], None], *, stays: bool) -> Handler:
-    """Return a handler that does work on a strategy type, unless someone else changed it since it was shown.
-
-    It shows the strategy type afterwards, or the list if it no longer `stays`.
-    """
-
-    def handler(call: ApiCall) -> ApiAnswer:
-        name = call.params["name"]
-
-        def unchanged(tx: Tx) -> None:
-            require_unchanged(strategy_types.find(tx, name), call.form.text("base"))
-            work(tx, name)
-
-        goal = ("strategy-types", *([name] if stays else []))
-        return attempt(
-            call, unchanged, lambda look: show_page(call, None, look), *goal, changed=changed_meanwhile(CHANGED)
-        )
-
-    return handler
+def more(seen: Seen) -> Json:
+    """Return what uses the strategy type, and what may be done with it."""
+    return {
+        "kinds": TYPES,
+        "editable": seen.stored is None or seen.stored["editable"],
+        "deprecated": seen.stored is not None and seen.stored["deprecated"],
+        "uses": [] if seen.stored is None else strategy_types.strategies_using(seen.tx, seen.key),
+        "stored_base": digest_of(seen.stored),
+    }
 
 
-ONE = "strategy_type.html"
-OWN = "/strategy-types/:name"
-FORMS = (
-    ("/new-strategy-type", submit, "Create a strategy type.", MAKE, "createStrategy"),
-    (OWN, submit, "Change a strategy type.", WRITE, "updateStrategy"),
-    (
-        f"{OWN}/deprecate",
-        unchanged(strategy_types.deprecate, stays=True),
-        "Mark a strategy type as deprecated.",
-        WRITE,
-        "deprecateStrategy",
-    ),
-    (
-        f"{OWN}/reactivate",
-        unchanged(strategy_types.reactivate, stays=True),
-        "Mark a strategy type as not deprecated.",
-        WRITE,
-        "reactivateStrategy",
-    ),
-    (
-        f"{OWN}/delete",
-        unchanged(strategy_types.remove, stays=False),
-        "Delete a strategy type.",
-        DELETE,
-        "removeStrategy",
-    ),
+STRATEGY_TYPE = Resource(
+    name="strategy type",
+    plural="strategy types",
+    members=("type", "types"),
+    operations=("createStrategy", "updateStrategy", "removeStrategy"),
+    rows=strategy_types.list_types,
+    find=strategy_types.find,
+    create=strategy_types.create,
+    change=strategy_types.change,
+    remove=strategy_types.remove,
+    new_form=NEW_FORM,
+    shown_of=shown_of,
+    read=read,
+    body_of=body_of,
+    compare=lambda theirs, mine: differences(PARTS, told(theirs), told(mine)),
+    more=more,
+    rows_of=lambda typed: [(PARAMETERS, typed["parameters"])],
+    sentence=NOT_DONE,
 )
-"""Path, handler, summary, permission, and the operation of the admin API."""
+
+OWN, unchanged = STRATEGY_TYPE.own, STRATEGY_TYPE.unchanged
 
 ROUTES = (
-    page("/strategy-types", list_all, "strategy_types.html", "The list of strategy types."),
-    page("/new-strategy-type", show, ONE, "The form of a new strategy type."),
-    page(OWN, show, ONE, "The form of a strategy type."),
-    *(
-        change(path, handler, summary, template=ONE, permission=permission, stands_for=operation)
-        for path, handler, summary, permission, operation in FORMS
-    ),
+    *STRATEGY_TYPE.routes(),
+    STRATEGY_TYPE.form(f"{OWN}/deprecate", unchanged(strategy_types.deprecate, stays=True), "deprecateStrategy"),
+    STRATEGY_TYPE.form(f"{OWN}/reactivate", unchanged(strategy_types.reactivate, stays=True), "reactivateStrategy"),
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from flagsvc.http.shapes import Shape, ShapeError, check
+from functools import partial
+
+from flagsvc.http.shapes import Shape
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.api_tokens import CREATE, CREATE_IN_PROJECT, PERMISSIONS, UPDATE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import row_id
-from flagsvc.server.pages.edits import Look, attempt, checked, differences, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.edits import Look, attempt, checked, differences, digest_of, make, require_unchanged
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import api_tokens, environments, projects
 from flagsvc.server.store.resources.api_tokens import ALL, MASK
 from flagsvc.server.store.store import Tx
@@ -112,26 +114,23 @@ def body_of(form: Json) -> Json:
 def create(call: ApiCall) -> ApiAnswer:
     """Make a token, and show its secret in this answer only."""
     form = read_form(call.form)
-    return make(call, form, CREATE, body_of(form) | {"projects": form["projects"]}, {})
+    return make_one(call, form, CREATE, body_of(form) | {"projects": form["projects"]}, {})
 
 
 def create_in_project(call: ApiCall) -> ApiAnswer:
     """Make a token of the project in the path, and show its secret in this answer only."""
     form, project = read_form(call.form), call.params["projectId"]
-    return make(call, form, CREATE_IN_PROJECT, body_of(form), {"projects": [project]})
+    return make_one(call, form, CREATE_IN_PROJECT, body_of(form), {"projects": [project]})
 
 
-def make(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> ApiAnswer:
+def make_one(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> ApiAnswer:
     """Make a token of what was sent and what the path says; or show the form again with what is wrong."""
-    try:
-        body = check(shape, sent)
-        assert isinstance(body, dict)
-        with call.store.writing(call.actor, "page") as tx:
-            made = api_tokens.create(tx, body | own)
-    except (CallerError, ShapeError) as error:
-        status, problems = problems_of(error)
-        return show_form(call, form, Look(status, problems))
-    return ApiAnswer({"made": made, "root": public_root(call), "problems": []})
+
+    def work(tx: Tx) -> Json:
+        made = api_tokens.create(tx, checked(shape, sent) | own)
+        return {"made": made, "root": public_root(call), "problems": []}
+
+    return make(call, work, partial(show_form, call, form))
 
 
 def public_root(call: ApiCall) -> str:
@@ -224,43 +223,10 @@ ROUTES = (
     page("/tokens", list_all, LIST, "The list of API tokens."),
     page("/tokens/new", show, FORM, "The form of a new API token."),
     page("/tokens/new/:projectId", show, FORM, "The form of a new API token of a project."),
-    change(
-        "/tokens/new",
-        create,
-        "Create an API token.",
-        template=FORM,
-        permission=PERMISSIONS["CREATE"],
-        stands_for="createApiToken",
-    ),
-    change(
-        "/tokens/new/:projectId",
-        create_in_project,
-        "Create an API token of a project.",
-        template=FORM,
-        permission=OF_PROJECT["CREATE"],
-        stands_for="createProjectApiToken",
-    ),
-    change(
-        "/tokens/:id/delete",
-        remove,
-        "Delete an API token.",
-        permission=PERMISSIONS["DELETE"],
-        stands_for="deleteApiToken",
-    ),
-    change(
-        "/tokens/:id/delete/:projectId",
-        remove_of_project,
-        "Delete an API token of a project.",
-        permission=OF_PROJECT["DELETE"],
-        stands_for="deleteProjectApiToken",
-    ),
+    change("/tokens/new", create, template=FORM, stands_for="createApiToken"),
+    change("/tokens/new/:projectId", create_in_project, template=FORM, stands_for="createProjectApiToken"),
+    change("/tokens/:id/delete", remove, stands_for="deleteApiToken"),
+    change("/tokens/:id/delete/:projectId", remove_of_project, stands_for="deleteProjectApiToken"),
     page(OWN, show_one, ONE, "An API token."),
-    change(
-        OWN,
-        update_expiry,
-        "Change when an API token expires.",
-        template=ONE,
-        permission=WRITE,
-        stands_for="updateApiToken",
-    ),
+    change(OWN, update_expiry, template=ONE, stands_for="updateApiToken"),
 )

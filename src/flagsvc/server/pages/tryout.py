@@ -213,7 +213,7 @@ def find_reasons(call: ApiCall, typed: Typed, contexts: Sequence[Context]) -> Js
 
 ROUTES = (
     page("/try", show, "try.html", "Try contexts."),
-    change("/try", evaluate, "Try contexts.", template="try.html", reads=True, in_maintenance=True),
+    change("/try", evaluate, summary="Try contexts.", template="try.html", reads=True, in_maintenance=True),
 )
 
 

@@ -93,6 +93,6 @@ EVENT, ACTION = "/history/:id/undo", "/history/actions/:groupId/undo"
 ROUTES = (
     page(EVENT, ask_event, "undo.html", "The question before an event is undone."),
     page(ACTION, ask_action, "undo.html", "The question before an action is undone."),
-    change(EVENT, send_event, "Undo an event.", stands_for="undoEvent"),
-    change(ACTION, send_action, "Undo all events of an action.", stands_for="undoAction"),
+    change(EVENT, send_event, stands_for="undoEvent"),
+    change(ACTION, send_action, stands_for="undoAction"),
 )

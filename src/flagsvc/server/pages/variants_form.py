@@ -9,22 +9,23 @@ from typing import Final, NamedTuple
 from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.parse import parse_variants
 from flagsvc.engine.values import jsnumber
-from flagsvc.pages.forms import MAX_FIELDS, Form, read_values, read_whole, show_values
+from flagsvc.pages.forms import MAX_FIELDS, Form, read_values, show_values
 from flagsvc.reasons.variant_impact import Draw, range_words, variant_impact
 from flagsvc.reasons.words import DEFAULT
-from flagsvc.server.pages.edits import problems_of
+from flagsvc.server.pages.edits import Rows, problems_of
 from flagsvc.server.shapes.strategies import PAYLOAD_TYPES
 from flagsvc.server.store.checks import FIXED, VARIABLE, Json, prepare_variants
 from flagsvc.server.store.errors import CallerError
 
 STICKINESS: Final = ("default", "userId", "sessionId", "random")
 """What users can stick to besides context fields that say so."""
-COUNT: Final = "variants"
-"""The hidden field with the number of variants. Those of the variant 0 are `v0.name`, `v0.share`, …"""
 STICKS_TO: Final = "variantStickiness"
-MOST: Final = MAX_FIELDS // 4
-"""Variants that a form may have: each has four fields at least."""
-ADD, REMOVE = "add-variant", "remove-variant"
+ROWS: Final = Rows(
+    "variant",
+    MAX_FIELDS // 4,
+    {"name": "", "fixed": False, "share": "", "type": "", "payload": "", "overrides": []},
+)
+"""A variant has four fields at least. Those of the variant 0 are `v0.name`, `v0.share`, …"""
 TENTHS: Final = 10
 """Parts of a percent that a weight counts."""
 BAD_SHARE: Final = "The share of the variant {} must be a percentage from 0 to 100 with one decimal at most."
@@ -67,7 +68,7 @@ def sticks_to(variants: Sequence[Json], otherwise: str = DEFAULT) -> str:
 
 def read_rows(form: Form) -> list[Json]:
     """Return the variants of a form."""
-    return [read_row(form, f"v{at}.") for at in range(min(read_whole(form.text(COUNT)) or 0, MOST))]
+    return [read_row(form, f"v{at}.") for at in ROWS.places(form)]
 
 
 def read_row(form: Form, prefix: str) -> Json:
@@ -118,16 +119,6 @@ def variants_of(rows: Iterable[Json], stickiness: str, stored: Sequence[Json] = 
         overrides = [{"contextName": one["field"], "values": read_values(one["text"])} for one in row["overrides"]]
         found.append(each | ({"overrides": overrides} if overrides else {}))
     return found
-
-
-def press(rows: list[Json], button: str) -> None:
-    """Change variants as a button of the form says: `add-variant`, `remove-variant:2`."""
-    action, _, place = button.partition(":")
-    at = read_whole(place)
-    if action == ADD and len(rows) < MOST:
-        rows.append({"name": "", "fixed": False, "share": "", "type": "", "payload": "", "overrides": []})
-    elif action == REMOVE and at is not None and at < len(rows):
-        rows.pop(at)
 
 
 def told(rows: Sequence[Json], stickiness: str) -> str:
