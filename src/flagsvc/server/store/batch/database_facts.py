@@ -43,7 +43,7 @@ class TargetProject:
 
     @cached_property
     def naming(self) -> NamingPattern:
-        """The naming pattern, with a step budget for this request."""
+        """The naming pattern, with a limit of time for this request."""
         return NamingPattern(self.pattern, self.example, self.description)
 
 

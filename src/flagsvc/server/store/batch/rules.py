@@ -82,7 +82,7 @@ def misnamed_features(data: DataSet, known: DatabaseFacts) -> list[str]:
 
 
 def unchecked_features(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the names that cannot be checked within the step budget, in the same order (ours)."""
+    """Return the names that cannot be checked, in the same order (ours)."""
     return _sort_by_units(
         name for name, verdict in _naming_verdicts(data, known).items() if isinstance(verdict, UncheckedNameError)
     )

@@ -3,9 +3,9 @@ r"""Parses patterns: JavaScript's grammar without flags, with the extensions for
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from flagsvc.server.store.patterns.budget import UncheckedNameError
 from flagsvc.server.store.patterns.characters import (
     BACKSPACE,
     CLASS_CONTROL,
@@ -20,17 +20,6 @@ from flagsvc.server.store.patterns.characters import (
     merge_ranges,
     read_group_name,
     utf16_units,
-)
-from flagsvc.server.store.patterns.nodes import (
-    Alternation,
-    Assertion,
-    Group,
-    LookAround,
-    Node,
-    Reference,
-    Repeat,
-    Sequence,
-    UnitSet,
 )
 
 COUNT: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
@@ -47,13 +36,88 @@ MAX_DEPTH: Final = 50
 SIMPLIFY: Final = "have the pattern made simpler"
 
 
+class UncheckedNameError(Exception):
+    """A name cannot be checked. `reason` says why ("it …", the pattern), `remedy` says what helps; both are parts of a sentence."""
+
+    def __init__(self, reason: str, remedy: str = SIMPLIFY) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(reason)
+
+
+@dataclass(frozen=True)
+class UnitSet:
+    """Any one unit of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Assertion:
+    r"""An assertion about a position: `^`, `$`, `b` or `B`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Nodes that match one after the other."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Nodes of which one matches; earlier ones are tried first."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group in parentheses; `number` is None for a non-capturing one."""
+
+    node: Node
+    number: int | None
+
+
+@dataclass(frozen=True)
+class LookAround:
+    """A look-ahead or look-behind; `negated` means that the node must not match."""
+
+    node: Node
+    behind: bool
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference to the text that a group matched."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A repeated node; `most` is None for no limit. `groups` is the range of group numbers in it, without the end."""
+
+    node: Node
+    least: int
+    most: int | None
+    greedy: bool
+    groups: tuple[int, int]
+
+
+Node: TypeAlias = UnitSet | Assertion | Sequence | Alternation | Group | LookAround | Reference | Repeat
+
+
 def parse(pattern: str) -> Node:
     """Return the nodes of `^` + pattern + `$`.
 
     Raises `InvalidPattern` for a pattern that JavaScript rejects, and `UncheckedNameError` for one that is too large.
     """
     if len(pattern) > MAX_CHARACTERS:
-        raise UncheckedNameError(f"it is longer than {MAX_CHARACTERS:,} characters", SIMPLIFY)
+        raise UncheckedNameError(f"it is longer than {MAX_CHARACTERS:,} characters")
     return PatternParser("".join(map(chr, utf16_units(f"^{pattern}$")))).parse()
 
 
@@ -151,8 +215,7 @@ class PatternParser:
         start = self._at
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            reason = f"its groups are nested more than {MAX_DEPTH} deep, at character {start}"
-            raise UncheckedNameError(reason, SIMPLIFY)
+            raise UncheckedNameError(f"its groups are nested more than {MAX_DEPTH} deep, at character {start}")
         look = next((each for each in LOOK_AROUNDS if self._accept(each)), None)
         counted = None if look or self._accept("(?:") else self._open_numbered_group()
         inner = self._alternation()
