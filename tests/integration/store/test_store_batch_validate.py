@@ -137,7 +137,7 @@ def test_a_pattern_that_would_not_end_is_told(scene: Scene) -> None:
     assert unchecked == {
         "message": 'The project\'s feature naming pattern "(?=a)(a|aa)+[bc]" cannot be checked for all features: '
         "it takes too long. To import them, use shorter names or fewer features at once, or have the pattern made "
-        "simpler: it has repetition within repetition, look-ahead, look-behind, references to groups or large counts. "
+        "simpler: it has repetition within repetition, look-ahead, look-behind or large counts. "
         "The following features were not checked:",
         "affectedItems": ["a" * 60, "a" * 62],
     }

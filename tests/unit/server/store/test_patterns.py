@@ -20,10 +20,10 @@ from flagsvc.server.store.patterns.matching import (
     NAME_SECONDS,
     REGEX_LOCK,
     REQUEST_SECONDS,
-    Translator,
     compile_re2,
     compile_regex,
     encode_text,
+    translate,
 )
 from support import javascript
 
@@ -58,49 +58,53 @@ CASES = [
 """A pattern, names that match and names that do not. The time is linear in the length of the name."""
 
 GOING_BACK = [
+    (r"(?=\u0061)\x61\141", ["aa"], ["ba"]),
     (r"(?!.*--)[a-z-]+", ["a-b"], ["a--b", "A"]),
     (r"(?=.*\d)[a-z\d]+", ["ab1"], ["ab"]),
     (r"(?:[a-z](?<!x))+", ["abc"], ["axb"]),
     (r"a(?<=a)b", ["ab"], ["b"]),
     (r"(?<=a*)b", ["b"], ["ab"]),
-    (r"(a|b)\1", ["aa", "bb"], ["ab"]),
-    (r"(?<n>a|b)-\k<n>", ["a-a"], ["a-b"]),
-    (r"\2(a)(b)", ["ab"], ["bab"]),
-    (r"(\1a)", ["a"], ["aa"]),
-    (r"(?:(a)|b)\1", ["aa", "b"], ["ba"]),
     (r"\k", ["k"], [""]),
     (r"(?:a{90}){12}|a{1200}", ["a" * 1080, "a" * 1200], ["a", "a" * 99]),
     (r"(?=a)*b", ["b"], ["a"]),
-    (r"(?:(a)|(b)|(c))+\1\2\3", ["abcc", "aa"], ["ab", "aba", "c", "d"]),  # each iteration of a loop resets its groups
-    (r"(?:(a)|b)*\1c", ["abc", "baac"], ["bac", "ab"]),
-    (r"(z)((a+)?(b+)?(c))*\1\3", ["zcz", "zaacbbbcacza", "zacza"], ["zaacbbbcacz", "zacz"]),
     (r"(?:a?){3}b|(?=x)(?:)*x", ["b", "aaab", "x"], ["aaaab"]),
-    (r"(?=(a+))a*b\1", ["aba", "aabaa"], ["ab", "aaba"]),  # a look-ahead is not tried again after it matched
-    (r"(?=(a+))(?:a*b\1)+", ["aba", "aabaa"], ["abb"]),
-    (r"(?!(a)b)\1a+", ["aa", "a"], ["ab"]),
     (r"(?<=^(a+)(a+))b|a+(?<=^(\d+)(\d+)|(a)+)b", ["aab"], ["b"]),
-    (r"\d+(?<=^(\d+)(\d+))-\1-\2", ["1053-1-053"], ["1053-105-3"]),  # backwards, the last group is the greedy one
-    (r"ab+(?<=\1(b))", ["abb"], ["ab"]),
     (r"a+?\Bb", ["ab", "aab"], ["a", "b"]),
     (r"a\B-|\B-a", ["--a"], ["a-", "-a-"]),
     (r"é\B|\B", ["", "é", "-"], ["a"]),
     (r"[^\d](?=.)[\s\S]", ["ab", "😀"], ["a😀", "1b", "a"]),
     (r"(?=[\ud000-\uffff])[^a][^a]", ["😀", "\ud800\udc00"], ["ab", "é"]),
-    (r"(\ud83d)\1.", ["\ud83d\ud83d\ude00"], ["😀😀"]),
-    (r"(?=\u0061)\x61\141", ["aa"], ["ba"]),
-    (r"(?<$_é>a)(?<\u{62}>b)\k<$_é>\k<b>", ["abab"], ["abba"]),
-    (r"(?=a)(a{2,3}?)(a*)\2", ["aaaa", "aa"], ["aaaaab"]),
     (r"(?=.)x{0,99999999999999999999}a{0}", ["xx"], ["", "a"]),
     (r"(?=a)a{2,99999999999999999999}", ["aaa"], ["a"]),
     (r"(?=.)[\c1\c_\ca][\c]\c", ["\x11\\\\c", "\x1fc\\c", "\x01c\\c"], ["1\\\\c"]),
+    (r"(?=.)\8\9\18[\1\8]", ["89\x0188", "89\x018\x01"], ["8918"]),
+]
+"""The same, for patterns with look-around, and for patterns that are too large for RE2."""
+
+REFERENCES_TO_GROUPS = [
+    (r"(a|b)\1", ["aa", "bb"], ["ab"]),
+    (r"(?<n>a|b)-\k<n>", ["a-a"], ["a-b"]),
+    (r"\2(a)(b)", ["ab"], ["bab"]),
+    (r"(\1a)", ["a"], ["aa"]),
+    (r"(?:(a)|b)\1", ["aa", "b"], ["ba"]),
+    (r"(?:(a)|(b)|(c))+\1\2\3", ["abcc", "aa"], ["ab", "aba", "c", "d"]),  # each iteration of a loop resets its groups
+    (r"(?:(a)|b)*\1c", ["abc", "baac"], ["bac", "ab"]),
+    (r"(z)((a+)?(b+)?(c))*\1\3", ["zcz", "zaacbbbcacza", "zacza"], ["zaacbbbcacz", "zacz"]),
+    (r"(?=(a+))a*b\1", ["aba", "aabaa"], ["ab", "aaba"]),  # a look-ahead is not tried again after it matched
+    (r"(?=(a+))(?:a*b\1)+", ["aba", "aabaa"], ["abb"]),
+    (r"(?!(a)b)\1a+", ["aa", "a"], ["ab"]),
+    (r"\d+(?<=^(\d+)(\d+))-\1-\2", ["1053-1-053"], ["1053-105-3"]),  # backwards, the last group is the greedy one
+    (r"ab+(?<=\1(b))", ["abb"], ["ab"]),
+    (r"(\ud83d)\1.", ["\ud83d\ud83d\ude00"], ["😀😀"]),
+    (r"(?<$_é>a)(?<\u{62}>b)\k<$_é>\k<b>", ["abab"], ["abba"]),
+    (r"(?=a)(a{2,3}?)(a*)\2", ["aaaa", "aa"], ["aaaaab"]),
     (r"(?:(a)|b?)+\1c", ["aac", "abc", "bc"], ["ac", "bac"]),
     (r"(?:(a)|)*\1b", ["aab", "b"], ["ab", "ba"]),  # an optional iteration matches some text
     (r"(?=(?:|a)*(a*))\1b", ["b"], ["aab"]),
     (r"(?:(a)|){2,}\1b", ["aab", "ab", "b"], ["ba"]),
     (r"a*(?<=(?:(a)|){1,2})\1b", ["aab", "b"], ["ab", "ba"]),
-    (r"(?=.)\8\9\18[\1\8]", ["89\x0188", "89\x018\x01"], ["8918"]),
 ]
-"""The same, for patterns that need backtracking."""
+"""The same in JavaScript, for patterns that no engine here runs."""
 
 INVALID = [
     "(",
@@ -144,6 +148,14 @@ def test_names_match_as_in_javascript(pattern: str, good: list[str], bad: list[s
     assert [name for name in bad if verdict(pattern, name) is not False] == []
 
 
+@pytest.mark.parametrize("pattern", [pattern for pattern, _, _ in REFERENCES_TO_GROUPS])
+def test_a_reference_to_a_group_is_refused(pattern: str) -> None:
+    """Such a pattern cannot be saved, and where it is stored, no name can be checked."""
+    assert refusal(pattern, "a") == "it refers to a group"
+    sentence = f'The naming pattern "{pattern}" cannot be checked: it refers to a group; '
+    assert pattern_problems(pattern, None, None) == [f"{sentence}have the pattern made without references to groups"]
+
+
 @pytest.mark.parametrize("pattern", INVALID)
 def test_an_invalid_pattern_is_none(pattern: str) -> None:
     """An invalid pattern accepts every name."""
@@ -160,8 +172,9 @@ def test_the_cases_are_javascript() -> None:
         try { const one = new RegExp('^' + pattern + '$'); return names.map((name) => one.test(name)); }
         catch { return null; }
     }"""
-    cases = [[pattern, good + bad] for pattern, good, bad in CASES + GOING_BACK] + [[each, ["x"]] for each in INVALID]
-    expected = [[True] * len(good) + [False] * len(bad) for _, good, bad in CASES + GOING_BACK]
+    rows = CASES + GOING_BACK + REFERENCES_TO_GROUPS
+    cases = [[pattern, good + bad] for pattern, good, bad in rows] + [[each, ["x"]] for each in INVALID]
+    expected = [[True] * len(good) + [False] * len(bad) for _, good, bad in rows]
     assert javascript.apply(match, cases) == expected + [None] * len(INVALID)
 
 
@@ -174,12 +187,10 @@ def refusal(pattern: str, name: str) -> str:
 
 FREEZING = [
     (r"(?=a)(a|aa)+[bc]", "a" * 100),
-    (r"(a|aa)+\1b", "a" * 100),
     (r"a*(?<=b(a|aa|aaa)*)c", "a" * 100 + "c"),
     (r"(?=a)(?:a?){2000}[bc]", "a" * 100),
-    (r"(.*)(.*)(.*)\1\2\3[xy]", "a" * 1_000),
+    (r"(?=a)(?:.*.*.*.*.*.*.*x|y)", "a" * 1_000),
     (r"(?:(?=.*[xy])?.)*[xy]", "a" * 100_000),
-    (r"(?:(a)|(b)|.)*\1\2[xy]", "a" * 100_000),
 ]
 """Patterns, each with a name for which backtracking takes very long."""
 
@@ -238,13 +249,12 @@ def test_what_re2_runs_waits_for_no_search() -> None:
     ("pattern", "fits"),
     [
         (r"(?=a)a+", True),
-        (r"([a-z])\1+", True),
         (r"(?!.*--)[a-z0-9-]+", True),
         (r"(?=.*[0-9])(?=.*[a-z])[a-z0-9-]+", False),
     ],
 )
 def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, fits: bool) -> None:
-    """The time of a name suffices for long names and usual patterns with look-around and references."""
+    """The time of a name suffices for long names and usual patterns with look-around."""
     assert verdict(pattern, "a" * 60_000) is fits
 
 
@@ -260,11 +270,11 @@ def nested(depth: int) -> str:
     return "(?:a|b" * depth + ")*" * depth
 
 
-@pytest.mark.parametrize("reference", ["", r"(z)?\1"])
-def test_groups_nest_up_to_a_bound(reference: str) -> None:
+@pytest.mark.parametrize("rest", ["", "(?!z)"])
+def test_groups_nest_up_to_a_bound(rest: str) -> None:
     """Nesting up to the limit is parsed. Beyond the limit the error has the position."""
-    assert verdict(nested(MAX_DEPTH) + reference, "abab") is True
-    assert verdict(nested(MAX_DEPTH) + reference, "c") is False
+    assert verdict(nested(MAX_DEPTH) + rest, "abab") is True
+    assert verdict(nested(MAX_DEPTH) + rest, "c") is False
     reason = refusal("x" + nested(MAX_DEPTH + 1), "a")
     assert reason == f"its groups are nested more than {MAX_DEPTH} deep, at character {2 + MAX_DEPTH * len('(?:a|b')}"
     assert refusal("(" * 9_000, "a").startswith("its groups are nested more than")
@@ -283,9 +293,8 @@ TOO_LARGE = [
     "a{9999}" * 1_400,
     "(?:" * 49 + "a" + "){2}" * 49,
     r"\S" * 5_000,
-    "(" * 49 + "a?" + ")+" * 49 + r"\1",
 ]
-"""Patterns that become large when their counts, or the rounds that a loop needs, are written out."""
+"""Patterns that become large when their counts are written out."""
 
 
 @pytest.mark.parametrize("pattern", TOO_LARGE)
@@ -309,8 +318,9 @@ LARGE = [
     *TOO_LARGE, "a{1000}{1000}{1000}",
     "(?:[^a]{0,1000}){9}", "(?:a{0,1000}){0,1000}", "(?:a?b?){500}c", "[^a]" * 2_500, "a{0,1000}" * 40,
     "[" + "".join(chr(0x100 + 2 * each) for each in range(9_000)) + "]", "[[\\]" * 2_000, "(?<" * 3_000, "a|" * 4_999, "x?" * 4_999,
-    r"(?=a)" + "(?:a{0,99})" * 900, r"(a)\1" + r"\S" * 900, r"(?=a)" + "(a)" * 3_000 + r"\1",
-    "".join(rf"(a)\{number}" for number in range(1, 1_500)), "(?:(a)|" * 12 + "a?" + ")+" * 12 + r"\1\2\3",
+    r"(?=a)" + "(?:a{0,99})" * 900, r"(?=a)" + r"\S" * 900, r"(?=a)" + "(a)" * 3_000,
+    r"(a)\1" + r"\S" * 900, "".join(rf"(a)\{number}" for number in range(1, 1_500)),
+    "(?=" * 50 + ")*" * 50, "(?:(?!a{1,99})|" * 25 + ")+" * 25,
 ]  # fmt: skip
 """Patterns that are large, or become large when their counts are expanded."""
 
@@ -457,18 +467,20 @@ def names(draw: random.Random) -> list[str]:
 
 
 def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
-    """Return the result of each engine for each name, or None if the pattern is invalid."""
+    """Return the result of each engine for each name, if any runs the pattern, or None if the pattern is invalid."""
     try:
-        text = Translator(parse(pattern)).text
+        text = translate(parse(pattern))
     except InvalidPattern:
         return None
+    except UncheckedNameError:
+        return [[] for _ in given]
     engines = [compile_regex(text), compile_re2(text)]
     return [[engine(encode_text(name), 5) for engine in engines if engine is not None] for name in given]
 
 
 @pytest.mark.programs
 def test_generated_patterns_match_as_in_javascript() -> None:
-    """Node, RE2 and `regex` give the same result for every pattern and name, also on which patterns are invalid."""
+    """Node, RE2 and `regex` give the same result for every pattern without references, also on which patterns are invalid."""
     draw = random.Random(SEED)
     made = Patterns(draw)
     cases = [(made.pattern(), names(draw)) for _ in range(PATTERNS)]
@@ -477,7 +489,7 @@ def test_generated_patterns_match_as_in_javascript() -> None:
         catch { return null; }
     }"""
     expected = javascript.apply(test, cases)
-    counts = {"invalid": 0, "linear": 0, "going back": 0, "matching": 0}
+    counts = {"invalid": 0, "refused": 0, "going back": 0, "linear": 0, "matching": 0}
     wrong = []
     for (pattern, given), said in zip(cases, expected, strict=True):
         found = ours(pattern, given)
@@ -486,9 +498,9 @@ def test_generated_patterns_match_as_in_javascript() -> None:
             wrong += [] if found == said else [(pattern, said, found)]
             continue
         for name, is_match, verdicts in zip(given, said, found, strict=True):
-            counts["linear" if len(verdicts) > 1 else "going back"] += 1
+            counts[["refused", "going back", "linear"][len(verdicts)]] += 1
             counts["matching"] += is_match
-            if set(verdicts) != {is_match}:
+            if not set(verdicts) <= {is_match}:
                 wrong.append((pattern, name, is_match, verdicts))  # type: ignore[arg-type]
     assert wrong == []
     assert min(counts.values()) > 100, counts

@@ -75,10 +75,9 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Group:
-    """A group in parentheses; `number` is None for a non-capturing one."""
+    """A group in parentheses."""
 
     node: Node
-    number: int | None
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,15 @@ class LookAround:
 class Reference:
     """A reference to the text that a group matched."""
 
-    number: int
-
 
 @dataclass(frozen=True)
 class Repeat:
-    """A repeated node; `most` is None for no limit. `groups` is the range of group numbers in it, without the end."""
+    """A repeated node; `most` is None for no limit."""
 
     node: Node
     least: int
     most: int | None
     greedy: bool
-    groups: tuple[int, int]
 
 
 Node: TypeAlias = UnitSet | Assertion | Sequence | Alternation | Group | LookAround | Reference | Repeat
@@ -129,7 +125,6 @@ class PatternParser:
         self._escapes = EscapeReader(source)
         self._at = 0
         self._depth = 0
-        self._opened = 0
         self._groups, self._names = count_groups(source)
 
     def parse(self) -> Node:
@@ -170,7 +165,6 @@ class PatternParser:
 
     def _term(self) -> Node:
         """Parse one term with its quantifier."""
-        first = self._opened + 1
         node = self._atom()
         quantifier = self._quantifier()
         if quantifier is None:
@@ -178,7 +172,7 @@ class PatternParser:
         if isinstance(node, Assertion) or (isinstance(node, LookAround) and node.behind):
             raise InvalidPattern
         least, most = quantifier
-        return Repeat(node, least, most, not self._accept("?"), (first, self._opened + 1))
+        return Repeat(node, least, most, not self._accept("?"))
 
     def _atom(self) -> Node:
         """Parse one term without its quantifier."""
@@ -217,23 +211,22 @@ class PatternParser:
         if self._depth > MAX_DEPTH:
             raise UncheckedNameError(f"its groups are nested more than {MAX_DEPTH} deep, at character {start}")
         look = next((each for each in LOOK_AROUNDS if self._accept(each)), None)
-        counted = None if look or self._accept("(?:") else self._open_numbered_group()
+        if not look and not self._accept("(?:"):
+            self._open_numbered_group()
         inner = self._alternation()
         if not self._accept(")"):
             raise InvalidPattern
         self._depth -= 1
-        return Group(inner, counted) if look is None else LookAround(inner, *LOOK_AROUNDS[look])
+        return Group(inner) if look is None else LookAround(inner, *LOOK_AROUNDS[look])
 
-    def _open_numbered_group(self) -> int:
-        """Skip the opening of a numbered group, and return its number."""
-        self._opened += 1
+    def _open_numbered_group(self) -> None:
+        """Skip the opening of a numbered group."""
         if self._accept("(?<"):
             _, self._at = read_group_name(self._source, self._at)
         elif self._accept("(?"):
             raise InvalidPattern
         else:
             self._at += 1
-        return self._opened
 
     def _escape(self) -> Node:
         """Parse an escape outside a class, after its backslash."""
@@ -246,7 +239,7 @@ class PatternParser:
         digits = DIGITS.match(self._source, self._at)
         if digits is not None and parse_count(digits[0]) <= self._groups:
             self._at = digits.end()
-            return Reference(parse_count(digits[0]))
+            return Reference()
         if letter in SETS:
             self._at += 1
             return UnitSet(SETS[letter])
@@ -260,7 +253,7 @@ class PatternParser:
         name, self._at = read_group_name(self._source, self._at)
         if name not in self._names:
             raise InvalidPattern
-        return Reference(self._names[name])
+        return Reference()
 
     def _class(self) -> Node:
         """Parse a class, after its opening bracket."""
@@ -303,10 +296,10 @@ def parse_count(digits: str) -> int:
     return min(int(digits or "0"), MAX_COUNT) if len(digits) < 20 else MAX_COUNT
 
 
-def count_groups(source: str) -> tuple[int, dict[str, int]]:
-    """Return how many numbered groups a pattern has, and the numbers of named groups. Raises `InvalidPattern`."""
+def count_groups(source: str) -> tuple[int, set[str]]:
+    """Return how many numbered groups a pattern has, and the names of named groups. Raises `InvalidPattern`."""
     count = 0
-    names: dict[str, int] = {}
+    names: set[str] = set()
     for found in GROUP_OPENING.finditer(source):
         if found[0][0] != "(":
             continue
@@ -316,7 +309,7 @@ def count_groups(source: str) -> tuple[int, dict[str, int]]:
         name, _ = read_group_name(source, found.end())
         if name in names:
             raise InvalidPattern
-        names[name] = count
+        names.add(name)
     return count, names
 
 

@@ -1,12 +1,6 @@
 r"""Matches names: RE2, in time linear in the name, or else the package `regex`, which goes back within a limit of time.
 
-Both engines get the same text. RE2 refuses what it does not support: look-around and references to groups.
-
-The text for `regex` makes three rules of JavaScript explicit:
-
-- A reference to a group without a match matches nothing. So each such group matches the empty text first.
-- Each round of a loop resets the groups in the loop. So they match the empty text again.
-- An optional round matches some text. So a group takes the rest of the name before the round; after the round the rest is another.
+Both engines get the same text. RE2 refuses look-around. No engine runs references to groups, because `regex` misses matches of them.
 """
 
 from __future__ import annotations
@@ -47,8 +41,6 @@ MAX_PARTS: Final = 10_000
 """The most parts of a pattern with its counts written out, as both engines do. RE2 takes 30 ms for so many."""
 RE2_OPTIONAL_WEIGHT: Final = 3
 """The parts of an optional repetition in RE2, which merges adjacent ones in a time quadratic in their number."""
-MAX_TEXT: Final = 200_000
-"""The most characters of a text for an engine."""
 
 Search: TypeAlias = Callable[[str, float], bool]
 """Returns whether an encoded name matches. Raises TimeoutError after so many seconds of a core."""
@@ -76,7 +68,7 @@ class SearchTime:
         return UncheckedNameError(
             "it takes too long",
             "use shorter names or fewer features at once, or have the pattern made simpler: it has repetition within repetition, "
-            "look-ahead, look-behind, references to groups or large counts",
+            "look-ahead, look-behind or large counts",
         )
 
 
@@ -84,19 +76,15 @@ class SearchTime:
 def compile_pattern(pattern: str) -> Search:
     """Return the search for `^` + pattern + `$`.
 
-    Raises `InvalidPattern` for a pattern that JavaScript rejects, and `UncheckedNameError` for a pattern that is too large.
+    Raises `InvalidPattern` for a pattern that JavaScript rejects, and `UncheckedNameError` for a pattern that is too large or has a
+    reference to a group.
     """
     node = parse(pattern)
     if count_parts(node, 0) > MAX_PARTS:
-        raise too_large()
-    text = Translator(node).text
+        raise UncheckedNameError(f"it has more than {MAX_PARTS:,} parts when its counts are written out")
+    text = translate(node)
     linear = compile_re2(text) if count_parts(node, RE2_OPTIONAL_WEIGHT) <= MAX_PARTS else None
     return linear or compile_regex(text)
-
-
-def too_large() -> UncheckedNameError:
-    """Return the reason why no engine gets a pattern."""
-    return UncheckedNameError(f"it has more than {MAX_PARTS:,} parts when its counts are written out")
 
 
 def compile_re2(text: str) -> Search | None:
@@ -152,87 +140,22 @@ r"""RE2 also finds `\B` within a character."""
 NEVER_MATCHES: Final = "[^\\x00-\U0010ffff]"
 
 
-class Translator:
-    """Writes the text of a pattern for the engines. Raises `UncheckedNameError` for a text that is too long."""
-
-    def __init__(self, node: Node) -> None:
-        self._referenced = sorted(find_references(node))
-        self._open: set[int] = set()
-        self._loops = 0
-        self.text = f"{self._reset(self._referenced)}(?:{self._write(node, behind=False)})"
-
-    def _write(self, node: Node, *, behind: bool) -> str:
-        """Return the text of a node. `behind`: it is read from right to left, as in a look-behind."""
-        if isinstance(node, UnitSet):
-            return write_class(node.ranges)
-        if isinstance(node, Assertion):
-            return ASSERTIONS[node.kind]
-        if isinstance(node, Reference):
-            return "" if node.number in self._open else f"(?P=g{node.number})"
-        if isinstance(node, Sequence | Alternation):
-            mark = "" if isinstance(node, Sequence) else "|"
-            return mark.join(self._write(each, behind=behind) for each in node.nodes)
-        if isinstance(node, LookAround):
-            return f"(?{'<' * node.behind}{'!' if node.negated else '='}{self._write(node.node, behind=node.behind)})"
-        return self._group(node, behind) if isinstance(node, Group) else self._repeat(node, behind)
-
-    def _group(self, node: Group, behind: bool) -> str:
-        if node.number not in self._referenced:
-            return f"(?:{self._write(node.node, behind=behind)})"
-        self._open.add(node.number)
-        inner = self._write(node.node, behind=behind)
-        self._open.remove(node.number)
-        return f"(?P<g{node.number}>{inner})"
-
-    def _repeat(self, node: Repeat, behind: bool) -> str:
-        lazy = "" if node.greedy else "?"
-        inner = self._write(node.node, behind=behind)
-        reset = self._reset([each for each in self._referenced if node.groups[0] <= each < node.groups[1]])
-        needed = f"(?:{in_order([reset, inner], behind)})"
-        if not self._referenced or isinstance(node.node, Reference) or not may_be_empty(node.node):
-            return needed + write_count(node.least, node.most) + lazy
-        self._loops += 1
-        before, after = f"(?=(?P<r{self._loops}>(?s:.*)))", f"(?!(?P=r{self._loops})\\z)"
-        needed += write_count(node.least, node.least)
-        optional = f"(?:{in_order([before, reset, inner, after], behind)})"
-        optional += write_count(0, None if node.most is None else node.most - node.least) + lazy
-        if len(needed) + len(optional) > MAX_TEXT:
-            raise too_large()
-        return in_order([needed if node.least else "", optional if node.most != node.least else ""], behind)
-
-    def _reset(self, groups: list[int]) -> str:
-        """Return what sets groups to the empty text."""
-        return "".join(f"(?P<g{each}>)" for each in groups)
-
-
-def find_references(node: Node) -> set[int]:
-    """Return the numbers of the groups that a node refers to."""
-    if isinstance(node, Reference):
-        return {node.number}
+def translate(node: Node) -> str:
+    """Return the text of a node for the engines. Raises `UncheckedNameError` for a reference to a group."""
+    if isinstance(node, UnitSet):
+        return write_class(node.ranges)
+    if isinstance(node, Assertion):
+        return ASSERTIONS[node.kind]
+    if isinstance(node, Group):
+        return f"(?:{translate(node.node)})"
+    if isinstance(node, LookAround):
+        return f"(?{'<' * node.behind}{'!' if node.negated else '='}{translate(node.node)})"
     if isinstance(node, Sequence | Alternation):
-        return set().union(*(find_references(each) for each in node.nodes))
-    return find_references(node.node) if isinstance(node, Group | LookAround | Repeat) else set()
-
-
-def in_order(texts: list[str], behind: bool) -> str:
-    """Return texts in the order in which they are read."""
-    return "".join(reversed(texts) if behind else texts)
-
-
-def may_be_empty(node: Node) -> bool:
-    """Return whether a node may match the empty text."""
-    if isinstance(node, Sequence):
-        return all(may_be_empty(each) for each in node.nodes)
-    if isinstance(node, Alternation):
-        return any(may_be_empty(each) for each in node.nodes)
-    if isinstance(node, Repeat):
-        return node.least == 0 or may_be_empty(node.node)
-    return may_be_empty(node.node) if isinstance(node, Group) else not isinstance(node, UnitSet)
-
-
-def write_count(least: int, most: int | None) -> str:
-    """Return a count; None is no limit."""
-    return f"{{{least},{'' if most is None else most}}}"
+        return ("" if isinstance(node, Sequence) else "|").join(map(translate, node.nodes))
+    if isinstance(node, Reference):
+        raise UncheckedNameError("it refers to a group", "have the pattern made without references to groups")
+    most = "" if node.most is None else str(node.most)
+    return f"(?:{translate(node.node)}){{{node.least},{most}}}" + ("" if node.greedy else "?")
 
 
 def write_class(ranges: Ranges) -> str:
