@@ -1,6 +1,7 @@
 r"""Matches names: RE2, in time linear in the name, or else the package `regex`, which goes back within a limit of time.
 
-Both engines get the same text. RE2 refuses look-around. No engine runs references to groups, because `regex` misses matches of them.
+Both engines get the same text. RE2 refuses look-around. No engine runs references to groups,
+because `regex` misses some of their matches.
 """
 
 from __future__ import annotations
