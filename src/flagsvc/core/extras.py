@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from flagsvc.core.errors import MissingExtraError
 
 EXTRAS = {
-    "server": ("alembic", "can_ada", "psycopg", "sqlalchemy", "yaml"),
+    "server": ("alembic", "can_ada", "psycopg", "regex", "sqlalchemy", "yaml"),
     "oidc": ("joserfc",),
     "redis": ("redis",),
     "cli": ("can_ada", "rich", "yaml"),

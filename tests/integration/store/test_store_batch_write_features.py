@@ -21,7 +21,7 @@ def scene(database_url: str) -> Iterator[Scene]:
             projects=[
                 {"id": "default", "name": "Default"},
                 {"id": "named", "name": "Named", "featureNaming": NAMING},
-                {"id": "frozen", "name": "Frozen", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
+                {"id": "frozen", "name": "Frozen", "featureNaming": {"pattern": "(?=a)(a|aa)+[bc]"}},
                 {"id": "deep", "name": "Deep", "featureNaming": {"pattern": "(" * 5_000}},
                 {"id": "small", "name": "Small", "featureLimit": 2},
                 {"id": "narrow", "name": "Narrow", "environments": ["production"]},
@@ -173,15 +173,15 @@ def test_nothing_is_checked_without_new_features(scene: Scene) -> None:
 
 
 def test_a_pattern_that_would_not_end_refuses_the_import(scene: Scene) -> None:
-    """A name that cannot be checked is not imported. The answer says why and what to do; the steps count for the whole request."""
-    names = [f"a{'a' * size}" for size in range(30, 60)]
+    """A name that cannot be checked is not imported. The answer says why and what to do; the time counts for the whole request."""
+    names = [f"a{'a' * size}" for size in range(60, 90)]
     refusal = scene.refusal(body(project="frozen", features=[feature(name) for name in names]))
     assert (refusal.name, refusal.status) == ("PatternError", 400)
     assert refusal.details == [{"message": refusal.message}]
     assert refusal.message == (
-        f'The feature flag name "{names[0]}" cannot be checked against the project\'s naming pattern "(?=a)(a+)+b": '
-        "it takes too many steps. To create this feature flag, use shorter names or fewer features at once, or have the "
-        "pattern made simpler: it has repetition within repetition, look-ahead, look-behind, references to groups or large counts."
+        f'The feature flag name "{names[0]}" cannot be checked against the project\'s naming pattern "(?=a)(a|aa)+[bc]": '
+        "it takes too long. To create this feature flag, use shorter names or fewer features at once, or have the "
+        "pattern made simpler: it has repetition within repetition, look-ahead, look-behind or large counts."
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from flagsvc.server.store.errors import CallerError
-from flagsvc.server.store.patterns import InvalidPattern, StepBudget, UncheckedNameError, compile_pattern, parse
+from flagsvc.server.store.patterns import InvalidPattern, SearchTime, UncheckedNameError, compile_pattern
+from flagsvc.server.store.patterns.matching import Search
 
 SHOWN_CHARACTERS = 200
 """Characters of a pattern that messages show when the pattern cannot be checked."""
@@ -13,31 +16,35 @@ WHITE_SPACE = (" ", "\\t", "\\s", "\\n", "\\r", "\\f", "\\v")
 
 
 class NamingPattern:
-    """The naming pattern of a project during one request, empty for none. All names of the request share a step budget."""
+    """The naming pattern of a project during one request, empty for none. All names of the request share one limit of time."""
 
     def __init__(self, pattern: str | None, example: str | None, description: str | None) -> None:
         self._pattern = pattern or ""
         self._example = example
         self._description = description
-        self._budget = StepBudget()
+        self._time = SearchTime()
         self._verdicts: dict[str, bool | UncheckedNameError] = {}
+
+    @cached_property
+    def _search(self) -> Search | bool | UncheckedNameError:
+        """The search for names, or the verdict on every name: a pattern that JavaScript rejects accepts every name."""
+        try:
+            return compile_pattern(self._pattern) if self._pattern else True
+        except InvalidPattern:
+            return True
+        except UncheckedNameError as unchecked:
+            return unchecked
 
     def verdict(self, name: str) -> bool | UncheckedNameError:
         """Return whether a name matches, or why that cannot be checked. Each name is checked once."""
+        if not callable(self._search):
+            return self._search
         if name not in self._verdicts:
-            self._verdicts[name] = self._match(name)
+            self._verdicts[name] = self._time.verdict(self._search, name)
         return self._verdicts[name]
 
-    def _match(self, name: str) -> bool | UncheckedNameError:
-        try:
-            return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
-        except UncheckedNameError as unchecked:
-            return UncheckedNameError(
-                unchecked.reason, unchecked.remedy
-            )  # without the traceback, which holds the search
-
     def check(self, name: str) -> None:
-        """Raise CallerError (400) for a name that does not match, or that takes too many steps to check."""
+        """Raise CallerError (400) for a name that does not match, or that cannot be checked."""
         found = self.verdict(name)
         if isinstance(found, UncheckedNameError):
             raise CallerError(
@@ -72,10 +79,16 @@ def pattern_problems(pattern: str | None, example: str | None, description: str 
     if any(each in pattern for each in WHITE_SPACE):
         return [f'No name of a flag has white space, but the naming pattern "{pattern}" asks for it']
     try:
-        parse(pattern)
-        fits = not example or compile_pattern(pattern).matches(example, StepBudget())
+        search = compile_pattern(pattern)
     except InvalidPattern:
         return [f'The naming pattern "{pattern}" is not a regular expression of JavaScript']
     except UncheckedNameError as unchecked:
-        return [f'The naming pattern "{pattern}" cannot be checked: {unchecked.reason}; {unchecked.remedy}']
+        return [_unchecked(pattern, unchecked)]
+    fits = not example or SearchTime().verdict(search, example)
+    if isinstance(fits, UncheckedNameError):
+        return [_unchecked(pattern, fits)]
     return [] if fits else [f'The naming example "{example}" does not match the pattern "{pattern}"']
+
+
+def _unchecked(pattern: str, why: UncheckedNameError) -> str:
+    return f'The naming pattern "{pattern}" cannot be checked: {why.reason}; {why.remedy}'

@@ -33,7 +33,7 @@ class TargetProject:
 
     @cached_property
     def naming(self) -> NamingPattern:
-        """The naming pattern, with a step budget for this request."""
+        """The naming pattern, with a limit of time for this request."""
         from flagsvc.server.store.naming_pattern import NamingPattern  # commands need no patterns
 
         return NamingPattern(self.pattern, self.example, self.description)

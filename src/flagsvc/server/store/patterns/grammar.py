@@ -3,9 +3,9 @@ r"""Parses patterns: JavaScript's grammar without flags, with the extensions for
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from flagsvc.server.store.patterns.budget import UncheckedNameError
 from flagsvc.server.store.patterns.characters import (
     BACKSPACE,
     CLASS_CONTROL,
@@ -20,17 +20,6 @@ from flagsvc.server.store.patterns.characters import (
     merge_ranges,
     read_group_name,
     utf16_units,
-)
-from flagsvc.server.store.patterns.nodes import (
-    Alternation,
-    Assertion,
-    Group,
-    LookAround,
-    Node,
-    Reference,
-    Repeat,
-    Sequence,
-    UnitSet,
 )
 
 COUNT: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
@@ -47,13 +36,84 @@ MAX_DEPTH: Final = 50
 SIMPLIFY: Final = "have the pattern made simpler"
 
 
+class UncheckedNameError(Exception):
+    """A name cannot be checked. `reason` says why ("it …", the pattern), `remedy` says what helps; both are parts of a sentence."""
+
+    def __init__(self, reason: str, remedy: str = SIMPLIFY) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(reason)
+
+
+@dataclass(frozen=True)
+class UnitSet:
+    """Any one unit of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Assertion:
+    r"""An assertion about a position: `^`, `$`, `b` or `B`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Nodes that match one after the other."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Nodes of which one matches; earlier ones are tried first."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group in parentheses."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class LookAround:
+    """A look-ahead or look-behind; `negated` means that the node must not match."""
+
+    node: Node
+    behind: bool
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference to the text that a group matched."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A repeated node; `most` is None for no limit."""
+
+    node: Node
+    least: int
+    most: int | None
+    greedy: bool
+
+
+Node: TypeAlias = UnitSet | Assertion | Sequence | Alternation | Group | LookAround | Reference | Repeat
+
+
 def parse(pattern: str) -> Node:
     """Return the nodes of `^` + pattern + `$`.
 
     Raises `InvalidPattern` for a pattern that JavaScript rejects, and `UncheckedNameError` for one that is too large.
     """
     if len(pattern) > MAX_CHARACTERS:
-        raise UncheckedNameError(f"it is longer than {MAX_CHARACTERS:,} characters", SIMPLIFY)
+        raise UncheckedNameError(f"it is longer than {MAX_CHARACTERS:,} characters")
     return PatternParser("".join(map(chr, utf16_units(f"^{pattern}$")))).parse()
 
 
@@ -65,7 +125,6 @@ class PatternParser:
         self._escapes = EscapeReader(source)
         self._at = 0
         self._depth = 0
-        self._opened = 0
         self._groups, self._names = count_groups(source)
 
     def parse(self) -> Node:
@@ -106,7 +165,6 @@ class PatternParser:
 
     def _term(self) -> Node:
         """Parse one term with its quantifier."""
-        first = self._opened + 1
         node = self._atom()
         quantifier = self._quantifier()
         if quantifier is None:
@@ -114,7 +172,7 @@ class PatternParser:
         if isinstance(node, Assertion) or (isinstance(node, LookAround) and node.behind):
             raise InvalidPattern
         least, most = quantifier
-        return Repeat(node, least, most, not self._accept("?"), (first, self._opened + 1))
+        return Repeat(node, least, most, not self._accept("?"))
 
     def _atom(self) -> Node:
         """Parse one term without its quantifier."""
@@ -151,26 +209,24 @@ class PatternParser:
         start = self._at
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            reason = f"its groups are nested more than {MAX_DEPTH} deep, at character {start}"
-            raise UncheckedNameError(reason, SIMPLIFY)
+            raise UncheckedNameError(f"its groups are nested more than {MAX_DEPTH} deep, at character {start}")
         look = next((each for each in LOOK_AROUNDS if self._accept(each)), None)
-        counted = None if look or self._accept("(?:") else self._open_numbered_group()
+        if not look and not self._accept("(?:"):
+            self._open_numbered_group()
         inner = self._alternation()
         if not self._accept(")"):
             raise InvalidPattern
         self._depth -= 1
-        return Group(inner, counted) if look is None else LookAround(inner, *LOOK_AROUNDS[look])
+        return Group(inner) if look is None else LookAround(inner, *LOOK_AROUNDS[look])
 
-    def _open_numbered_group(self) -> int:
-        """Skip the opening of a numbered group, and return its number."""
-        self._opened += 1
+    def _open_numbered_group(self) -> None:
+        """Skip the opening of a numbered group."""
         if self._accept("(?<"):
             _, self._at = read_group_name(self._source, self._at)
         elif self._accept("(?"):
             raise InvalidPattern
         else:
             self._at += 1
-        return self._opened
 
     def _escape(self) -> Node:
         """Parse an escape outside a class, after its backslash."""
@@ -183,7 +239,7 @@ class PatternParser:
         digits = DIGITS.match(self._source, self._at)
         if digits is not None and parse_count(digits[0]) <= self._groups:
             self._at = digits.end()
-            return Reference(parse_count(digits[0]))
+            return Reference()
         if letter in SETS:
             self._at += 1
             return UnitSet(SETS[letter])
@@ -197,7 +253,7 @@ class PatternParser:
         name, self._at = read_group_name(self._source, self._at)
         if name not in self._names:
             raise InvalidPattern
-        return Reference(self._names[name])
+        return Reference()
 
     def _class(self) -> Node:
         """Parse a class, after its opening bracket."""
@@ -240,10 +296,10 @@ def parse_count(digits: str) -> int:
     return min(int(digits or "0"), MAX_COUNT) if len(digits) < 20 else MAX_COUNT
 
 
-def count_groups(source: str) -> tuple[int, dict[str, int]]:
-    """Return how many numbered groups a pattern has, and the numbers of named groups. Raises `InvalidPattern`."""
+def count_groups(source: str) -> tuple[int, set[str]]:
+    """Return how many numbered groups a pattern has, and the names of named groups. Raises `InvalidPattern`."""
     count = 0
-    names: dict[str, int] = {}
+    names: set[str] = set()
     for found in GROUP_OPENING.finditer(source):
         if found[0][0] != "(":
             continue
@@ -253,7 +309,7 @@ def count_groups(source: str) -> tuple[int, dict[str, int]]:
         name, _ = read_group_name(source, found.end())
         if name in names:
             raise InvalidPattern
-        names[name] = count
+        names.add(name)
     return count, names
 
 
