@@ -39,11 +39,15 @@ PLAIN = (
 """What the proxy runs, in one process or several, what is mounted, and what users test with."""
 SCRAPED = ("flagsvc.http.metric_families", "flagsvc.proxy.api.docs", "re2")
 """What a proxy imports late: the metrics, the page of the documentation, regular expressions."""
+COMMANDS = [*(ROOT / "src/flagsvc/cli/batch").glob("*.py"), *(ROOT / "src/flagsvc/cli/moving").glob("*.py")]
+IMPORT = re.compile(r"^ +from (flagsvc\.[\w.]+) import", re.MULTILINE)
 BATCH = (
     "flagsvc.cli.batch.yaml_files",
     "flagsvc.cli.move",
+    *sorted({name for path in COMMANDS for name in IMPORT.findall(path.read_text())}),
     "rich.progress",
 )
+"""What the commands of the extra `cli` import, also those modules that a function imports when it needs them."""
 SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.file", "psycopg", "alembic.command")
 
 

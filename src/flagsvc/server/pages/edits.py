@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -103,7 +104,7 @@ class Rows(NamedTuple):
         action, _, place = button.partition(":")
         at = read_whole(place)
         if action == f"add-{self.thing}" and len(rows) < self.most:
-            rows.append({**self.empty})
+            rows.append(deepcopy(self.empty))
         elif at is None or at >= len(rows):
             return
         elif action == f"remove-{self.thing}":

@@ -10,7 +10,7 @@ from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, require_unchanged
 from flagsvc.server.pages.history import last_change
 from flagsvc.server.pages.page import change, see_other
-from flagsvc.server.pages.resource import NOT_DONE, Resource
+from flagsvc.server.pages.resource import NOT_DONE, Resource, Seen
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import environments
 from flagsvc.server.store.store import Tx
@@ -66,6 +66,12 @@ def body_of(shown: Json, stored: Json | None) -> Json:
     return shown if stored is None else {"type": shown["type"]}
 
 
+def more(seen: Seen) -> Json:
+    """Return the stored environment, and the usual types. The form of a stored environment has only a type."""
+    form = seen.form if seen.stored is None else {**seen.own, "type": seen.form["type"]}
+    return {"environment": seen.stored, "types": TYPES, "form": form}
+
+
 def switch(_call: ApiCall, tx: Tx, name: str, *, enabled: bool) -> None:
     """Switch an environment on or off."""
     environments.switch(tx, name, enabled=enabled)
@@ -85,7 +91,7 @@ ENVIRONMENT = Resource(
     new_form={"name": "", "type": "", "enabled": True},
     read=read,
     body_of=body_of,
-    more=lambda seen: {"environment": seen.stored, "types": TYPES},
+    more=more,
     retyped=lambda typed: f"You typed the type {typed['type']}.",
     place="environment",
     sentence=NOT_DONE,

@@ -33,7 +33,6 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, permission_refusal, refusal_text
-from flagsvc.server.store.patterns import UncheckedNameError
 from flagsvc.server.store.texts import contains
 
 
@@ -119,7 +118,7 @@ def naming_message(checked: CheckedDataSet) -> str:
 
 def unchecked_message(checked: CheckedDataSet) -> str:
     """Return why names were not checked, and what to do; the first such name decides."""
-    why = next(each for each in checked.verdicts.values() if isinstance(each, UncheckedNameError))
+    why = next(each for each in checked.verdicts.values() if not isinstance(each, bool))
     return (
         f'The project\'s feature naming pattern "{checked.project.naming.short_text}" cannot be checked for all features: '
         f"{why.reason}. To import them, {why.remedy}. The following features were not checked:"
@@ -461,7 +460,7 @@ RULES = (
     Rule(
         "unchecked names",
         "errors",
-        lambda it: sort_by_units(name for name, why in it.verdicts.items() if isinstance(why, UncheckedNameError)),
+        lambda it: sort_by_units(name for name, why in it.verdicts.items() if not isinstance(why, bool)),
         unchecked_message,
     ),
     Rule(
