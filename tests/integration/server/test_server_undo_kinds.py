@@ -13,6 +13,8 @@ from sqlalchemy import select
 from flagsvc.server.store.event_kinds import KINDS, ROWS, EventKind, Undo
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.seed.file import parse_seed
+from flagsvc.server.store.seed.wanted import make_wanted
 from flagsvc.server.store.timestamps import format_time
 from support.admin_call_rows import Step, delete, filled, post, put
 from support.flagservers import BACKEND_SECRET, VIEWER_SECRET, AppClient, app_client
@@ -235,6 +237,11 @@ OBSTACLES: Mapping[str, tuple[str, tuple[Step, ...], str]] = {
         "segment-created",
         (post("/api/admin/segments", SEGMENT), post(RULES, USED)),
         "added flexibleRollout",
+    ),
+    "a segment that belongs to all projects since": (
+        "segment-created",
+        (post("/api/admin/segments", SEGMENT | {"project": "default"}), put("/api/admin/segments/4", SEGMENT)),
+        "changed the segment",
     ),
     "a context field in use": (
         "context-field-created",
@@ -482,6 +489,19 @@ def test_the_reason_is_told(scene: Scene) -> None:
     event = scene.newest("user-created")
     answer = scene.client.post(f"{EVENTS}/{event['id']}/undo", None)
     assert (answer.status, answer.json()["message"]) == (409, f"This cannot be undone: {KINDS['user-created'].undo}")
+
+
+def test_undo_of_an_archived_project(scene: Scene) -> None:
+    """A seed can archive a project. The undo revives it with an event, so that the undo can be undone."""
+    before = scene.state()
+    with scene.client.server.store.writing(None, "seed") as tx:
+        make_wanted(tx, parse_seed({"projects": [{"id": "default", "archived": True}]}))
+    after = scene.state()
+    assert before != after
+    action = scene.undo(scene.newest("project-updated")["id"])
+    assert scene.state() == before
+    scene.undo(f"actions/{action}")
+    assert scene.state() == after
 
 
 def test_undo_of_a_role_that_a_seed_gave(scene: Scene) -> None:

@@ -24,7 +24,7 @@ KindOfChange: TypeAlias = Callable[[Json, Json], str]
 """What is before and after a change → the type of its event."""
 
 
-def nowhere(whole: Whole) -> Mapping[str, str | None]:
+def no_place(whole: Whole) -> Mapping[str, str | None]:
     """Return no project and no environment."""
     return {}
 
@@ -38,7 +38,7 @@ def bring_nothing(tx: Tx, which: Sequence[Any]) -> None:
     """Change nothing."""
 
 
-def allow_all(tx: Tx, before: Json | None, whole: Whole) -> None:
+def allow_all(tx: Tx, before: Mapping[Any, Json], wholes: Sequence[Whole]) -> None:
     """Allow any change."""
 
 
@@ -46,7 +46,8 @@ def allow_all(tx: Tx, before: Json | None, whole: Whole) -> None:
 class Writer:
     """The writer of a resource. Its rows have one column as their key, and a whole has a member of that name.
 
-    `show` makes wholes of rows, and `columns` the columns that a change sets. `check` raises CallerError for what no change may do.
+    `show` makes wholes of rows, and `columns` the columns that a change sets. `check` raises CallerError for what no change may do;
+    it gets what is there, by key, and what is to be there.
     `more` returns what belongs to resources and ends with them, by key; `release` ends it where the database does not, and `bring`
     gives it to new resources. `place` says which project and environment an event names, and `tell` makes what it holds. A whole
     has the `optional` members only where they are set. `new` has the members of a new resource that nobody names.
@@ -58,8 +59,8 @@ class Writer:
     created: str
     updated: str | KindOfChange
     deleted: str
-    place: Callable[[Whole], Mapping[str, str | None]] = nowhere
-    check: Callable[[Tx, Json | None, Whole], None] = allow_all
+    place: Callable[[Whole], Mapping[str, str | None]] = no_place
+    check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = allow_all
     more: Callable[[Tx, Sequence[Any]], Mapping[Any, Json]] = nothing_more
     bring: Callable[[Tx, Sequence[Whole]], object] = bring_nothing
     release: Callable[[Tx, Sequence[Any]], object] = bring_nothing
@@ -87,27 +88,30 @@ class Writer:
 
     def read_whole(self, tx: Tx, keys: Sequence[Any]) -> dict[Any, Json]:
         """Return those of the resources that exist, with what belongs to them, by key."""
-        more = self.more(tx, keys)
-        return {key: each | more.get(key, {}) for key, each in self.read(tx, keys).items()}
+        found: dict[Any, Json] = {}
+        for chunk in chunks(dict.fromkeys(keys)):
+            more = self.more(tx, chunk)
+            found |= {key: each | more.get(key, {}) for key, each in self.read(tx, chunk).items()}
+        return found
 
     def put(self, tx: Tx, *wanted: Whole, back: bool = False, tell: Callable[[Json], Any] | None = None) -> list[Json]:
         """Create resources, or change those that exist, and return them. A resource without a key gets one.
 
-        Members that are not given stay, or are those of `new`. The event of a resource that comes `back` holds what belongs to it,
-        too; `tell` makes what other events hold. Raises CallerError.
+        Members that are not given stay, or are those of `new`. The event of a resource that comes `back` holds the whole, and of a
+        new resource what belongs to it, too; `tell` makes what other events hold. Raises CallerError.
         """
         before = self.read(tx, [each[self.key] for each in wanted if self.key in each])
         wholes = [{**before.get(each.get(self.key), self.new), **each} for each in wanted]
-        for each in wholes:
-            self.check(tx, before.get(each.get(self.key)), each)
+        self.check(tx, before, wholes)
         self._change(tx, [each for each in wholes if each.get(self.key) in before])
         made = [each for each in wholes if each.get(self.key) not in before]
         for each, key in zip(made, self._insert(tx, made), strict=True):
             each[self.key] = key
-        self.bring(tx, made)
+        if made:
+            self.bring(tx, made)
         after = self.read(tx, [each[self.key] for each in wholes])
         there = self.read_whole(tx, [each[self.key] for each in made]) if back else {}
-        tell = tell or self.tell
+        tell = dict if back else tell or self.tell
         for key in (each[self.key] for each in wholes):
             place = self.place(after[key])
             if key in before:

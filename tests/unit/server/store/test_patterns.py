@@ -321,7 +321,7 @@ LARGE = [
     "[" + "".join(chr(0x100 + 2 * each) for each in range(9_000)) + "]", "[[\\]" * 2_000, "(?<" * 3_000, "a|" * 4_999, "x?" * 4_999,
     r"(?=a)" + "(?:a{0,99})" * 900, r"(?=a)" + r"\S" * 900, r"(?=a)" + "(a)" * 3_000,
     r"(a)\1" + r"\S" * 900, "".join(rf"(a)\{number}" for number in range(1, 1_500)),
-    "(?=" * 50 + ")*" * 50,
+    "(?=" * 50 + ")*" * 50, "(?!z)(?:" + "|" * 4_000 + "a){4990}",
 ]  # fmt: skip
 """Patterns that are large, or become large when their counts are expanded."""
 

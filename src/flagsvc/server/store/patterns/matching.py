@@ -124,7 +124,7 @@ def count_parts(node: Node, copies: Callable[[Repeat], int]) -> int:
     if isinstance(node, UnitSet):
         return max(1, len(node.ranges))
     if isinstance(node, Sequence | Alternation):
-        return sum(count_parts(each, copies) for each in node.nodes)
+        return max(1, sum(count_parts(each, copies) for each in node.nodes))
     if isinstance(node, Group | LookAround):
         return 1 + count_parts(node.node, copies)
     return count_parts(node.node, copies) * copies(node) if isinstance(node, Repeat) else 1

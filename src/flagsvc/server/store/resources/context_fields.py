@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Text, cast, select
@@ -16,7 +16,7 @@ from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.writer import Writer
+from flagsvc.server.store.writer import Whole, Writer
 
 LONGEST_DESCRIPTION = 250
 LONGEST_VALUE = 100
@@ -183,6 +183,12 @@ def remove(tx: Tx, *names: str) -> None:
     WRITER.remove(tx, *names)
 
 
+def _check_projects(tx: Tx, before: Mapping[str, Json], wholes: Sequence[Whole]) -> None:
+    """Raise CallerError (400) for a project that does not exist."""
+    for project in dict.fromkeys(each.get("project") for each in wholes):
+        check_project_exists(tx, project)
+
+
 COLUMNS = {
     "description": "description",
     "stickiness": "stickiness",
@@ -200,7 +206,7 @@ WRITER = Writer(
     created="context-field-created",
     updated="context-field-updated",
     deleted="context-field-deleted",
-    check=lambda tx, before, whole: check_project_exists(tx, whole.get("project")),
+    check=_check_projects,
     optional=("project",),
     new=NEW,
 )

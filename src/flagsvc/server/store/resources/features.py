@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
@@ -188,8 +188,11 @@ def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     rows = [_columns(tx, {**NEW, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)]
     tx.db.execute(insert(features), rows)
     places: dict[str, list[str]] = defaultdict(list)
-    for project, name in tx.db.execute(select(project_environments.c.project, project_environments.c.environment)):
-        places[project].append(name)
+    link = project_environments.c
+    for chunk in chunks(dict.fromkeys(each["project"] for each in wanted)):
+        query = select(link.project, link.environment).where(link.project.in_(chunk))
+        for project, name in tx.db.execute(query):
+            places[project].append(name)
     states = [
         {"feature": each["name"], "environment": name, **each.get("environments", {}).get(name, OFF)}
         for each in wanted
@@ -213,11 +216,22 @@ def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
 
     Raises CallerError (400) for an unknown type.
     """
-    pairs = list(dict.fromkeys(pair for each in wanted.values() for pair in each))
-    for kind in dict.fromkeys(kind for kind, _ in pairs):
-        if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
-            raise bad_data(f"Tag type '{kind}' does not exist")
-    known = set[tuple[str, str]]()
+    create_tags(tx, [pair for each in wanted.values() for pair in each])
+    now = {"created_at": tx.now, "created_by_id": None if tx.actor is None else tx.actor.id}
+    given = [(name, *pair) for name, each in wanted.items() for pair in each]
+    rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in given]
+    upsert(tx, feature_tags, rows, [])
+
+
+def create_tags(tx: Tx, wanted: Iterable[tuple[str, str]]) -> None:
+    """Create those tags that do not exist: type and value. Raises CallerError (400) for an unknown type."""
+    pairs = list(dict.fromkeys(wanted))
+    kinds, known = set[str](), set[tuple[str, str]]()
+    for chunk in chunks(dict.fromkeys(kind for kind, _ in pairs)):
+        kinds.update(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
+    unknown = next((kind for kind, _ in pairs if kind not in kinds), None)
+    if unknown is not None:
+        raise bad_data(f"Tag type '{unknown}' does not exist")
     for chunk in chunks(dict.fromkeys(value for _, value in pairs)):
         query = select(tags.c.type, tags.c.value).where(tags.c.value.in_(chunk))
         known.update((kind, value) for kind, value in tx.db.execute(query))
@@ -225,10 +239,6 @@ def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     for kind, value in pairs:
         if (kind, value) not in known:
             tx.record_event("tag-created", data={"type": kind, "value": value})
-    now = {"created_at": tx.now, "created_by_id": None if tx.actor is None else tx.actor.id}
-    given = [(name, *pair) for name, each in wanted.items() for pair in each]
-    rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in given]
-    upsert(tx, feature_tags, rows, [])
 
 
 def replace(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:

@@ -134,21 +134,25 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
     members = _checked_members(tx, wanted)
     members |= {"description": wanted["description"]} if "description" in wanted else {}
     find(tx, number)
+    check_users(tx, number, members["project"])
     WRITER.put(tx, {"id": number} | members)
 
 
-def _check(tx: Tx, before: Json | None, whole: Whole) -> None:
-    """Raise CallerError: 409 for a name in use, 400 for a project that does not exist, or whose flags are not all that use it."""
-    if before is None or whole["name"] != before["name"]:
-        check_name_free(tx, whole["name"])
-    check_project_exists(tx, whole.get("project"))
-    if before is not None:
-        check_users(tx, before["id"], whole.get("project"))
+def _check(tx: Tx, before: Mapping[int, Json], wholes: Sequence[Whole]) -> None:
+    """Raise CallerError: 409 for a name in use, 400 for a new project that does not exist, or if others use it."""
+    for whole in wholes:
+        held = before.get(whole.get("id", 0), {})
+        project = whole.get("project")
+        if whole["name"] != held.get("name"):
+            check_name_free(tx, whole["name"])
+        if project != held.get("project"):
+            check_project_exists(tx, project)
+            check_users(tx, held.get("id"), project)
 
 
-def check_users(tx: Tx, number: int, project: str | None) -> None:
-    """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project."""
-    if project is None:
+def check_users(tx: Tx, number: int | None, project: str | None) -> None:
+    """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project; None is a new one."""
+    if project is None or number is None:
         return
     users = list(dict.fromkeys(each["projectId"] for each in strategies_using(tx, number)))
     if any(each != project for each in users):

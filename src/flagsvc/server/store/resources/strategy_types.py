@@ -132,7 +132,7 @@ def _places(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
 
 
 def _kind_of_change(before: Json, after: Json) -> str:
-    if before["deprecated"] == after["deprecated"]:
+    if before["deprecated"] == after["deprecated"] or before | {"deprecated": after["deprecated"]} != after:
         return "strategy-updated"
     return "strategy-deprecated" if after["deprecated"] else "strategy-reactivated"
 

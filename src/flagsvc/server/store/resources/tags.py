@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.resources.features import add_tags
+from flagsvc.server.store.resources.features import add_tags, create_tags
 from flagsvc.server.store.resources.projects import project_of_feature
 from flagsvc.server.store.resources.tag_types import (
     MAX_LENGTH,
@@ -134,8 +134,8 @@ def _project(tx: Tx, feature: str) -> str:
 
 def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, Any]]) -> None:
     """Add tags to features; `projects` maps a feature to its project. Raises CallerError (400) for an unknown type."""
-    check_types_exist(tx, (tag["type"] for tag in added))
     wanted = _distinct(added)
+    create_tags(tx, [(tag["type"], tag["value"]) for tag in wanted])
     if len(projects) * len(wanted) > MOST_ADDED:
         raise bad_data(f"{len(wanted):,} tags for {len(projects):,} features are more than {MOST_ADDED:,} at once")
     before = find_held(tx, projects, wanted)

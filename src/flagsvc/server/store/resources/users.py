@@ -263,5 +263,4 @@ WRITER = Writer(
     created="user-created",
     updated="user-updated",
     deleted="user-deleted",
-    optional=("name", "username", "email"),
 )

@@ -120,9 +120,8 @@ class Section(NamedTuple):
 def _write(tx: Tx, section: str, seed: Seed) -> None:
     """Put the entries of a section. Raises SeedError."""
     writer, whole = WRITTEN[section]
-    for index, each in enumerate(seed[section]):
-        with refused_at(f"{section}[{index}]"):
-            writer.put(tx, whole(tx, each, index + 1), tell=dict)
+    with refused_at(section):
+        writer.put(tx, *(whole(tx, each, place) for place, each in enumerate(seed[section], 1)), tell=dict)
 
 
 def _environment(tx: Tx, each: Entry, place: int) -> Json:

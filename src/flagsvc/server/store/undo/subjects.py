@@ -160,15 +160,17 @@ def written(
     def as_held(whole: Json | None, change: Change, more: Mapping[Any, Json]) -> Side:
         if whole is None or change.after is None:
             return whole
-        now = {name: whole.get(name, value) for name, value in change.after.items()}
+        held = {name: value for name, value in change.after.items() if name not in writer.optional}
+        now = {name: whole.get(name, value) for name, value in held.items()}
         now |= {name: whole[name] for name in writer.optional if name in whole}
         if change.before is None:
             return now | more.get(key_of(change), {})
         return now | {name: change.after[name] for name in aside}
 
     def restore(tx: Tx, changes: Sequence[Change]) -> None:
-        remove(tx, *(key_of(each) for each in changes if each.before is None))
         unset = dict.fromkeys(writer.optional)
+        if made := [key_of(each) for each in changes if each.before is None]:
+            remove(tx, *made)
         writer.put(tx, *({**unset, **each.before} for each in changes if each.before is not None), back=True)
 
     return Subject(word, read, restore, paths or named(word, writer.key), uses, together)
