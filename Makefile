@@ -44,10 +44,10 @@ $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPIL
 	  echo "the build failed ($(LOG)): the engine stays interpreted (about ten times slower)"; \
 	fi
 
-# Most of the time of the whole suite is waiting, so it runs in three times as many processes as cores. The limit is the number of processes
+# Half of the time of the whole suite is waiting, so it runs in twice as many processes as cores. The limit is the number of processes
 # that have ports of their own (tests/support/processes.py). The tests of `make check` do not wait, so it uses one process per core.
 CORES := $(shell nproc 2> /dev/null || echo 2)
-WORKERS ?= $(shell n=$$(( 3 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
+WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages without a compiled module; they
 # run once, interpreted.
