@@ -11,9 +11,8 @@ import flagsvc.server
 from flagsvc.server.store.event_kinds import KINDS, ROWS, EventKind, kind_of, words_of
 
 SOURCES = Path(flagsvc.server.__file__).parent
-TYPE = re.compile(
-    r'"((?:addon|feature|features|tag|tag-type|context-field|segment|strategy|project|environment|api-token|pat|user|setting|backup)-[a-z-]+)"'
-)
+THINGS = sorted({row.type.split("-")[0] for row in ROWS})
+TYPE = re.compile(rf'"((?:{"|".join(THINGS)})-[a-z-]+)"')
 PLACE = {"by": "ada", "feature": "cart", "environment": "production", "project": "shop"}
 
 

@@ -40,8 +40,9 @@ class Rule(NamedTuple):
     """A rule: its name, the list that has its findings, a function that finds them, and the message about them.
 
     Findings are affected items, in order and with repeats; None concerns no item. `refusal` makes the error that an import raises
-    before its first write; without it an import does not check, or checks while it writes. The list `problems` is no part of a
-    validation, and its findings are an `ImportProblem` each. `skipped` tells what is not checked if the fact `needs` is unknown.
+    before its first write; without it an import does not check, or checks while it writes. A row of `problems` is no part of a
+    validation: commands ask it before they send an import to another server, and its findings are an `ImportProblem` each. They ask
+    no other row. If the fact `needs` is unknown, they do not ask the row, and say what `skipped` says.
     """
 
     name: str

@@ -274,13 +274,14 @@ def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
 
 
 def put_back(tx: Tx, wanted: Mapping[str, Mapping[str, Any]]) -> None:
-    """Describe features as events hold them, with the members of `metadata`, by name. Raises CallerError (404)."""
-    there = {row.name: row.project for row in find_all(tx, list(wanted))}
+    """Describe features as events hold them, by name; a member that an old event lacks stays. Raises CallerError (404)."""
+    there = {row.name: row for row in find_all(tx, list(wanted))}
     for name, held in wanted.items():
-        if there.get(name) != held["project"]:
-            raise no_feature(name, held["project"], there.get(name))
+        project = None if name not in there else there[name].project
+        if project != held["project"]:
+            raise no_feature(name, held["project"], project)
     columns = {
-        name: {column: held.get(key) for key, column in DESCRIBED.items()}
+        name: {column: held.get(key, getattr(there[name], column)) for key, column in DESCRIBED.items()}
         | {"archived_at": read_time(held.get("archivedAt"))}
         for name, held in wanted.items()
     }

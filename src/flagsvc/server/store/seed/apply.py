@@ -40,6 +40,8 @@ from flagsvc.server.store.writer import Writer
 
 Entry: TypeAlias = Mapping[str, Any]
 CHANGE_REQUESTS = "changeRequests"
+PLACES = ("environments", "projects")
+"""The sections that all others refer to."""
 SEED = "seed"
 """Who creates what a seed names."""
 
@@ -55,8 +57,8 @@ def apply_seed(tx: Tx, seed: Seed) -> None:
 
 def write_places(tx: Tx, seed: Seed) -> None:
     """Write environments, projects, and the environments of projects. Raises SeedError."""
-    _write(tx, "environments", seed)
-    _write(tx, "projects", seed)
+    for section in PLACES:
+        _write(tx, section, seed)
     for project, name in seed.joins:
         environments.add_to_project(tx, project, name)
     for index, each in enumerate(seed["projects"]):
@@ -77,8 +79,9 @@ def set_environments(tx: Tx, project: str, wanted: Sequence[str]) -> None:
 
 def write_others(tx: Tx, seed: Seed) -> None:
     """Write the entries that are in environments and projects. Raises SeedError."""
-    for section in ("contextFields", "strategyTypes", "tagTypes", "segments", "users"):
-        _write(tx, section, seed)
+    for section in WRITTEN:
+        if section not in PLACES:
+            _write(tx, section, seed)
     numbers = read_user_ids(tx)
     for each in seed["users"]:
         for role in each.get("projectRoles") or []:
@@ -183,7 +186,7 @@ WRITTEN: Mapping[str, Section] = {
     "tagTypes": Section(tag_types.WRITER, _tag_type),
     "users": Section(users.WRITER, _user),
 }
-"""Section of a seed → how its entries are written."""
+"""Section of a seed → how its entries are written, in this order."""
 
 
 def read_user_ids(tx: Tx) -> dict[str, int]:

@@ -291,7 +291,7 @@ IDENTITY = dict.fromkeys(SECTIONS, "name") | {
     "strategies": "",
     "changeRequests": "",
 }
-"""Section → the key that identifies an entry; None if entries may repeat."""
+"""Section → the key that identifies an entry; empty if entries may repeat."""
 
 BUILT_IN = {
     "environments": ("development", "production"),

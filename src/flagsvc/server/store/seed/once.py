@@ -23,7 +23,7 @@ from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
 from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.schema import features, segments, state, tokens, users
-from flagsvc.server.store.seed.apply import apply_seed
+from flagsvc.server.store.seed.apply import WRITTEN, apply_seed
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Store, Tx
@@ -121,12 +121,8 @@ def count_features(store: Store) -> int:
 
 
 COLUMNS: Mapping[str, ColumnElement[Any]] = {
-    "environments": schema.environments.c.name,
-    "projects": schema.projects.c.id,
-    "contextFields": schema.context_fields.c.name,
+    **{section: each.writer.table.c[each.writer.key] for section, each in WRITTEN.items()},
     "segments": schema.segments.c.name,
-    "strategyTypes": schema.strategy_types.c.name,
-    "tagTypes": schema.tag_types.c.name,
     "features": schema.features.c.name,
     "users": SEED_NAME,
     "tokens": schema.tokens.c.hash,

@@ -23,6 +23,7 @@ from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_ma
 from flagsvc.server.store.resources.project_access import NUMBERS, replace
 from flagsvc.server.store.resources.users import ADMINISTRATOR, LAST_ADMINISTRATOR, SEED_NAME
 from flagsvc.server.store.seed.apply import (
+    PLACES,
     WRITTEN,
     Entry,
     read_user_ids,
@@ -39,8 +40,6 @@ from flagsvc.server.store.seed.once import COLUMNS, missing, name_of, remember_s
 from flagsvc.server.store.seed.wanted_flags import change_flags, without_defaults
 from flagsvc.server.store.store import Store, Tx
 
-PLACES = ("environments", "projects")
-"""The sections that all others refer to."""
 MEMBERS = {"archived": "archivedAt"}
 """Key of an entry → the member that it sets, where they have different names."""
 BY = "the seed"
