@@ -1,4 +1,5 @@
-"""What pages are made of: templates, style, scripts, forms, and the headers that keep a page to its own origin.
+"""What pages are made of: templates, style, scripts, forms, cookies, and the headers that keep a page to its own origin.
 
-It knows no flags and no routes. The two products have pages of their own over it.
+`site` makes a page or its data, the page of an error, a redirect and a file. This package knows no flags and no routes: each product
+has its own pages over it, decides who may see them, and calls them (the flag server in threads, the proxy in slices of its loop).
 """

@@ -1,4 +1,4 @@
-"""The headers of pages, and where a change may come from (decision 0053)."""
+"""The headers of pages, their cookies, and where a change may come from (decision 0053)."""
 
 from __future__ import annotations
 
@@ -49,3 +49,18 @@ def is_own_request(fetch_site: bytes | None, origin: bytes | None, host: bytes |
         return False
     _, mark, place = origin.partition(b"://")
     return bool(mark) and place.lower() == host.lower()
+
+
+def make_cookie(
+    name: str, value: str, path: str, seconds: int, same_site: str, *, secure: bool = False
+) -> tuple[bytes, bytes]:
+    """Return the header that sets a cookie for so many seconds; 0 seconds remove it. No script reads it."""
+    text = (
+        f"{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{'; Secure' if secure else ''}"
+    )
+    return b"set-cookie", text.encode()
+
+
+def read_cookie(header: bytes | None, name: str) -> str:
+    """Return the value of a cookie in a Cookie header; empty without one."""
+    return dict(each.strip().partition("=")[::2] for each in (header or b"").decode("latin-1").split(";")).get(name, "")

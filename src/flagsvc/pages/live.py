@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-from flagsvc.http.messages import HEAD, Headers, HttpError, Response
-from flagsvc.http.parts import Parts, PartsResponse
+from flagsvc.http.messages import HttpError
+from flagsvc.http.parts import Parts
 from flagsvc.pages.headers import PAGE_HEADERS
 
 MAX_STREAMS: Final = 256
@@ -23,7 +23,7 @@ BEAT_S: Final = 15.0
 """Seconds between two heartbeats."""
 MERGE_S: Final = 0.25
 """Seconds between announcements that are sent. Of those with the same name meanwhile, the last one counts."""
-HEADERS: Final[Headers] = [*PAGE_HEADERS, (b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
+HEADERS: Final = (*PAGE_HEADERS, (b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"))
 HEARTBEAT: Final = b": heartbeat\n\n"
 BEGIN: Final = b"retry: 5000\n\n"
 """The first part. After a broken stream a browser waits 5000 ms before it asks again."""
@@ -153,13 +153,3 @@ class EventStreams:
 def event(name: str, data: Mapping[str, Any]) -> bytes:
     """Return an event as it is sent."""
     return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
-
-
-def respond_live(method: bytes, streams: EventStreams, may_stay: MayStay, viewer: Hashable = None) -> Response:
-    """Return the answer that is a new stream; for HEAD, a plain one. Raises HttpError (503) if there are too many."""
-    return in_parts(method, HEADERS, streams.make(may_stay, viewer))
-
-
-def in_parts(method: bytes, headers: Headers, parts: Parts) -> Response:
-    """Return the answer whose body are these parts; for HEAD, one without a body."""
-    return Response(200, headers, [], b"") if method == HEAD else PartsResponse(200, headers, [], parts)

@@ -2,8 +2,6 @@
 
 Every value is escaped, and a name that a page does not have is an error. The path of a file has a digest of its content, so that a
 browser keeps the file for ever and still gets a new one.
-
-Every value is escaped, and a name that a page does not have is an error.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ class Templates:
 
     def render(self, name: str, **values: Any) -> bytes:
         """Return a page as HTML. Raises jinja2.UndefinedError for a name that is missing."""
-        return self._environment.get_template(name).render(values).encode()
+        return self._environment.get_template(name).render(values).encode("utf-8", "replace")
 
     def load(self) -> None:
         """Compile every template now, so that no request waits for it: about 7 ms each."""

@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from flagsvc.pages.headers import POLICY
 from flagsvc.server.api.route import Auth
-from flagsvc.server.pages.page import FILES
+from flagsvc.server.pages.page import SITE
 from flagsvc.server.runtime import PAGE_ROUTES
 from flagsvc.server.store.schema import feature_environments as states
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, app_client
@@ -234,7 +234,7 @@ def test_files_last(client: AppClient, visitor: Visitor) -> None:
     """A file has a digest in its path, is immutable, needs no session, and every page names the current one."""
     page = visitor.see("/flags").text
     for name in ("style.css", "pages.js", "htmx-4.0.1.min.js", "symbol.svg"):
-        path = f"/static/{FILES.address(name)}"
+        path = f"/static/{SITE.files.address(name)}"
         assert f"/ui{path}" in page
         answer = Visitor(client, None).see(path)
         assert answer.status == 200 and "immutable" in answer.headers["cache-control"]

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.api.authorization import PLAIN_COOKIE
+from flagsvc.server.api.authorization import SESSION
 from flagsvc.server.api.pipeline import OPEN_BODY_LIMIT
 from flagsvc.server.store import revision_listener
 from flagsvc.server.store.keyring import LINK, MOST_S, KeyRenewal
@@ -86,7 +86,7 @@ def test_a_new_token_is_known_at_once(
 
 def test_a_session_of_another_server_is_known_at_once(client: AppClient) -> None:
     """A person who signs in at a server, and whose next request goes to another server, sees the page."""
-    cookie = {"cookie": f"{PLAIN_COOKIE}={SESSIONS[-1]}"}
+    cookie = {"cookie": f"{SESSION.plain}={SESSIONS[-1]}"}
     assert client.get("/ui/flags", token=None, headers=cookie).status == 200
 
 

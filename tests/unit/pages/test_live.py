@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
-from flagsvc.http.messages import GET, HEAD, HttpError
+from flagsvc.http.answers import Answer, respond
+from flagsvc.http.call import Call
+from flagsvc.http.messages import GET, HEAD, HttpError, Request
 from flagsvc.http.parts import Outlet, Parts, PartsResponse
 from flagsvc.pages import live
-from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_OF_ONE, MAX_STREAMS, EventStream, EventStreams, respond_live
+from flagsvc.pages.live import BEGIN, HEARTBEAT, MAX_OF_ONE, MAX_STREAMS, EventStream, EventStreams
 from support.aio import asynchronous, until
 
 
@@ -130,6 +132,9 @@ def test_after_the_loop_nothing_is_announced() -> None:
 def test_head_gets_a_plain_answer() -> None:
     """HEAD has the same headers, and opens no stream."""
     streams = EventStreams()
-    plain, opened = (respond_live(method, streams, lambda: True) for method in (HEAD, GET))
+    plain, opened = (
+        respond(Call(Request(method, b"/", b"", [])), Answer(headers=live.HEADERS, parts=streams.make(lambda: True)))
+        for method in (HEAD, GET)
+    )
     assert plain.headers() == opened.headers() and (b"content-type", b"text/event-stream") in plain.headers()
     assert isinstance(opened, PartsResponse) and not isinstance(plain, PartsResponse)

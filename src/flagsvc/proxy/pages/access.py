@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from flagsvc.core.clock import Clock
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.keys import SCHEME, KeySet, salted
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import SIGN_IN
 from flagsvc.http.trust import TrustedProxies
+from flagsvc.pages.headers import make_cookie, read_cookie
 from flagsvc.pages.sign_in_tries import SignInTries, describe_wait
-from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Redirect, Shown
+from flagsvc.pages.site import redirect
+from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow
 from flagsvc.settings.network import is_loopback, socket_path, split_address
 
 COOKIE_NAME: Final = "flagsvc-pages"
@@ -91,7 +94,7 @@ class Access:
 
     def session_of(self, call: Call) -> bytes | None:
         """Return the digest of the session in the cookie; None without a present one."""
-        digest = salted(cookie_value(call.other(COOKIE)))
+        digest = salted(read_cookie(call.other(COOKIE), COOKIE_NAME).encode("latin-1"))
         until = self._sessions.get(digest)
         return digest if until is not None and self._clock.monotonic() < until else None
 
@@ -101,34 +104,20 @@ class Access:
             del self._sessions[next(iter(self._sessions))]
         secret = secrets.token_urlsafe(32)
         self._sessions[salted(secret.encode())] = self._clock.monotonic() + SESSION_S
-        return cookie(secret, SESSION_S)
+        return make_cookie(COOKIE_NAME, secret, "/", SESSION_S, "Strict")
 
     def close_session(self, call: Call) -> tuple[bytes, bytes]:
         """End the session of a call. Returns the header that removes its cookie."""
         found = self.session_of(call)
         if found is not None:
             del self._sessions[found]
-        return cookie("", 0)
+        return make_cookie(COOKIE_NAME, "", "/", 0, "Strict")
 
 
 def bare_key(key: bytes | None) -> bytes:
     """Return a key without blanks around it and without `Bearer`; empty without one."""
     sent = (key or b"").strip(b" \t")
     return sent[len(SCHEME) :] if sent[: len(SCHEME)].lower() == SCHEME else sent
-
-
-def cookie(secret: str, seconds: int) -> tuple[bytes, bytes]:
-    """Return the header that sets the cookie for so many seconds."""
-    return b"set-cookie", f"{COOKIE_NAME}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict".encode()
-
-
-def cookie_value(header: bytes | None) -> bytes:
-    """Return the secret in a Cookie header; empty without one."""
-    for pair in (header or b"").split(b";"):
-        name, _, value = pair.strip().partition(b"=")
-        if name == COOKIE_NAME.encode():
-            return value
-    return b""
 
 
 TEMPLATE = "sign_in.html"
@@ -138,16 +127,16 @@ MAX_BODY = 4096
 def sign_in_rows(access: Access) -> tuple[PageRow, ...]:
     """Return the rows of signing in and out."""
 
-    async def show(call: PageCall) -> Shown | Redirect:
-        return Redirect(FIRST) if access.is_local else Shown({"problem": ""})
+    async def show(call: PageCall) -> Answer:
+        return redirect(call.address(FIRST)) if access.is_local else Answer({"problem": ""})
 
-    async def sign_in(call: PageCall) -> Shown | Redirect:
+    async def sign_in(call: PageCall) -> Answer:
         if access.opens(call.head, call.form.text("key").encode("utf-8", "surrogateescape")):
-            return Redirect(FIRST, (access.open_session(),))
-        return Shown({"problem": "This is none of adminPageKeys."}, status=403)
+            return redirect(call.address(FIRST), access.open_session())
+        return Answer({"problem": "This is none of adminPageKeys."}, status=403)
 
-    async def sign_out(call: PageCall) -> Redirect:
-        return Redirect(FIRST, (access.close_session(call.head),))
+    async def sign_out(call: PageCall) -> Answer:
+        return redirect(call.address(FIRST), access.close_session(call.head))
 
     return (
         PageRow("/sign-in", TEMPLATE, show, open=True),

@@ -8,40 +8,29 @@ from typing import Final
 
 from flagsvc.core.log import locate_error
 from flagsvc.http import http_errors
+from flagsvc.http.answers import Answer, respond
 from flagsvc.http.call import FETCH_SITE, KEY, Call, FunctionHandler
 from flagsvc.http.client.addresses import shown
 from flagsvc.http.contract import Contract
 from flagsvc.http.first_page import LONGEST, qualities
-from flagsvc.http.messages import GET, HEAD, POST, Headers, HttpError, Request, Response
+from flagsvc.http.messages import GET, HEAD, POST, HttpError, Request, Response
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import FORM, parse_form
-from flagsvc.pages.headers import PAGE_HEADERS, READ_HEADERS, is_own_request
+from flagsvc.pages.headers import READ_HEADERS, is_own_request
 from flagsvc.pages.sign_in_tries import SignInTries
+from flagsvc.pages.site import redirect
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.generations.feeds import UpstreamSync
 from flagsvc.proxy.generations.generation import Generations
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.pages.access import Access
-from flagsvc.proxy.pages.page import (
-    FILES,
-    PAGES,
-    SEE_OTHER,
-    TEMPLATES,
-    PageCall,
-    PageRow,
-    Redirect,
-    plain,
-    respond,
-    respond_error,
-    respond_file,
-    respond_redirect,
-)
+from flagsvc.proxy.pages.page import PAGES, SITE, PageCall, PageRow, answer_error, render
 from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.proxy.pages.rows import make_rows
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 STATIC: Final = "static"
-ALLOWED: Final[Headers] = [(b"allow", b"GET, HEAD, POST")]
+ALLOWED: Final = (b"allow", b"GET, HEAD, POST")
 
 
 class PagesContract(Contract):
@@ -82,7 +71,7 @@ class PagesContract(Contract):
         path = call.request.path.decode("latin-1").rstrip("/")
         if path not in self.roots or call.request.method not in (GET, HEAD) or not wants_html(call.accept):
             return None
-        return plain(SEE_OTHER, PAGE_HEADERS, b"", [(b"location", f"{path}{PAGES}/".encode())])
+        return respond(call, redirect(f"{path}{PAGES}/"))
 
     def check_page(self, call: PageCall) -> Call | Response:
         """Return the call of a page, or its answer if the head already decides that."""
@@ -100,7 +89,7 @@ class PagesContract(Contract):
             head.handler = FunctionHandler(partial(self.answer_page, call, row))
             return head
         except NeedsKeyError:
-            return self.finish(call, respond_redirect(call, Redirect("/sign-in")))
+            return self.finish(call, redirect(call.address("/sign-in")))
         except HttpError as refused:
             return self.finish(call, refuse(call, refused))
 
@@ -144,23 +133,17 @@ class PagesContract(Contract):
                 if len(body) > head.limit:
                     raise HttpError(413, "the form is too large", [])
                 call.form = parse_form(body)
-            shown = await row.show(call)
-            if isinstance(shown, Response):
-                return self.finish(call, shown)
-            if isinstance(shown, Redirect):
-                return self.finish(call, respond_redirect(call, shown))
-            return self.finish(call, await respond(call, row.template, shown, []))
+            return self.finish(call, await render(call, row.template, await row.show(call)))
         except HttpError as refused:
             return self.finish(call, refuse(call, refused))
         except Exception as error:  # the last resort: every request gets an answer
             self.log.error("an unexpected error", route=f"{PAGES}{row.path}", error=locate_error(error))
             return self.finish(call, refuse(call, http_errors.internal_error()))
 
-    def finish(self, call: PageCall, response: Response) -> Response:
-        """Return a response without its body for HEAD; it closes the connection if a huge body is still coming."""
+    def finish(self, call: PageCall, answer: Answer) -> Response:
+        """Return the response to a call; it closes the connection if a huge body is still coming."""
+        response = respond(call.head, answer)
         response.close = call.head.huge
-        if call.head.request.method == HEAD:
-            response.body = b""
         return response
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
@@ -210,19 +193,16 @@ def check_body(head: Call, limit: int) -> int:
     return limit
 
 
-def refuse(call: PageCall, refused: HttpError) -> Response:
+def refuse(call: PageCall, refused: HttpError) -> Answer:
     """Return the answer to a refused request."""
-    own = list(ALLOWED) if refused.status == 405 else []
+    own = [ALLOWED] if refused.status == 405 else []
     own += [(b"retry-after", b"%d" % refused.retry)] if refused.retry else []
-    return respond_error(call, refused.status, refused.message, own)
+    return answer_error(call, refused.status, refused.message, *own)
 
 
-def find_file(call: PageCall) -> Response:
+def find_file(call: PageCall) -> Answer:
     """Return a file; 404 for an unknown one, or another version of it."""
-    found = FILES.find(call.segments[1], call.segments[2])
-    if found is None:
-        return respond_error(call, 404, "there is no such file", [])
-    return respond_file(call.head, found)
+    return SITE.file(call.segments[1], call.segments[2]) or answer_error(call, 404, "there is no such file")
 
 
 def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
@@ -250,7 +230,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         resolved=setup.resolved,
         started=setup.clock.now(),
     )
-    TEMPLATES.load()
+    SITE.templates.load()
     return PagesContract(service, scene, access, make_rows(scene, access), service.settings.base_path)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.pages.page import PageCall, PageRow, Shown, moment
+from flagsvc.proxy.pages.page import PageCall, PageRow, moment
 from flagsvc.proxy.pages.scene import ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
 from flagsvc.reasons.unfolded import Unfolded, UnfoldedFeature, UnfoldedStrategy
@@ -22,7 +23,7 @@ FACTS: Final = ("type", "project", "description")
 def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
     """Return the rows of the list and of one flag."""
 
-    async def show_list(call: PageCall) -> Shown:
+    async def show_list(call: PageCall) -> Answer:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
         query, number = call.given("q"), read_number(call.given("page"))
@@ -33,7 +34,7 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
             flags.append(describe_flag(kept.unfolded, shown, name))
             await call.slices.rest()
         kept_query = {name: text for name, text in (("q", query), ("environment", shown.name)) if text}
-        return Shown(
+        return Answer(
             {
                 **describe_place(call, shown, kept),
                 "flags": flags,
@@ -45,14 +46,14 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
             }
         )
 
-    async def show_flag(call: PageCall) -> Shown:
+    async def show_flag(call: PageCall) -> Answer:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
         [name] = call.params
         if name not in kept.unfolded.compiled.snapshot.toggles:
             raise HttpError(404, "the served configuration has no such flag", [])
         flag = describe_flag(kept.unfolded, shown, name)
-        return Shown({**describe_place(call, shown, kept), "flag": flag})
+        return Answer({**describe_place(call, shown, kept), "flag": flag})
 
     return (PageRow("/flags", "flags.html", show_list), PageRow("/flags/:name", "flag.html", show_flag))
 

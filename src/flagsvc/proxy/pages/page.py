@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
-from flagsvc.http.compression import Negotiator, gzip
-from flagsvc.http.messages import HTML, JSON, Headers, HttpError, Response
+from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import Form
-from flagsvc.pages.headers import FILE_HEADERS, PAGE_HEADERS
-from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section, StaticFile, StaticFiles, Templates
+from flagsvc.pages.headers import PAGE_HEADERS
+from flagsvc.pages.site import HTML_HEADERS, Site
+from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 PAGES: Final = "/ui"
-FILES: Final = StaticFiles()
-TEMPLATES: Final = Templates(__package__, FILES.address)
-SECTIONS: Final = (
+SITE: Final = Site(
+    __package__,
     Section("Status", "/status"),
     Section("Flags", "/flags"),
     Section("Try", "/try"),
@@ -29,20 +30,11 @@ SECTIONS: Final = (
     Section("Changes", "/changes"),
     Section("Config", "/config"),
 )
-SEE_OTHER: Final = 303
 FIRST: Final = "/status"
 """The first page."""
 
-VARIES: Final = (b"vary", b"Accept-Encoding")
-HTML_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", HTML)]
-JSON_HEADERS: Final[Headers] = [*PAGE_HEADERS, VARIES, (b"content-type", JSON)]
-FIXED_OF_FILES: Final[Headers] = [*FILE_HEADERS, VARIES]
-PACKED: Final = (b"content-encoding", b"gzip")
 ENCODER: Final = json.JSONEncoder(ensure_ascii=False, indent=2, default=str)
 """An enricher may set values that are no JSON."""
-NEGOTIATOR: Final = Negotiator()
-
-Values = dict[str, Any]
 
 
 class PageCall:
@@ -81,10 +73,12 @@ class PageCall:
     @property
     def frame(self) -> Frame:
         """What is around the page."""
-        pages = f"{self.root}{PAGES}"
-        path = f"{pages}/{self.segments[0] if self.segments else ''}"
-        stream = f"{pages}/stream" if self.sees_all else ""
-        return Frame(pages, f"{pages}/static", path, self.who, SECTIONS, stream)
+        path = self.address(f"/{self.segments[0] if self.segments else ''}")
+        return SITE.frame(self.address(""), path, self.who, live=self.sees_all)
+
+    def address(self, path: str) -> str:
+        """Return the address of a page. `path` is below PAGES."""
+        return f"{self.root}{PAGES}{path}"
 
 
 def decode(segment: str) -> str:
@@ -95,22 +89,8 @@ def decode(segment: str) -> str:
         return unquote(segment)
 
 
-class Redirect(NamedTuple):
-    """Another page to go to, and further headers. `path` is below PAGES."""
-
-    path: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-class Shown(NamedTuple):
-    """What a page shows: the data, which is the body with `.json`, and the status."""
-
-    data: Values
-    status: int = 200
-
-
-Show = Callable[[PageCall], Awaitable[Shown | Redirect | Response]]
-"""Makes the data of a page, or its answer. Raises HttpError."""
+Show = Callable[[PageCall], Awaitable[Answer]]
+"""Makes the answer of a page: its values, or another answer. Raises HttpError."""
 
 
 class PageRow(NamedTuple):
@@ -134,13 +114,15 @@ class PageRow(NamedTuple):
         return tuple(given for mine, given in pairs if mine.startswith(":"))
 
 
-async def respond(call: PageCall, template: str, shown: Shown, own: Headers) -> Response:
-    """Return the answer with the data of a page: as JSON, or rendered."""
+async def render(call: PageCall, template: str, answer: Answer) -> Answer:
+    """Return an answer with the page of its values, or with their JSON, in slices. An answer without values stays as it is."""
+    if answer.body is None:
+        return answer
     if call.wants_data:
-        text = await gather(call, ENCODER.iterencode(shown.data))
-        return answer(call.head, shown.status, JSON_HEADERS, text.encode("utf-8", "backslashreplace"), own)
-    text = await gather(call, TEMPLATES.pieces(template, frame=call.frame, **shown.data))
-    return answer(call.head, shown.status, HTML_HEADERS, text.encode("utf-8", "replace"), own)
+        text = await gather(call, ENCODER.iterencode(answer.body))
+        return replace(answer, body=text.encode("utf-8", "backslashreplace"), headers=(*answer.headers, *PAGE_HEADERS))
+    text = await gather(call, SITE.templates.pieces(template, frame=call.frame, **answer.body))
+    return replace(answer, body=text.encode("utf-8", "replace"), headers=(*answer.headers, *HTML_HEADERS))
 
 
 async def gather(call: PageCall, pieces: Iterable[str]) -> str:
@@ -152,41 +134,11 @@ async def gather(call: PageCall, pieces: Iterable[str]) -> str:
     return "".join(found)
 
 
-def respond_error(call: PageCall, status: int, message: str, own: Headers) -> Response:
+def answer_error(call: PageCall, status: int, message: str, *headers: tuple[bytes, bytes]) -> Answer:
     """Return the page of an error, or its data."""
-    values: Mapping[str, Any] = {"status": status, "message": message}
     if call.wants_data:
-        return answer(call.head, status, JSON_HEADERS, json.dumps({"error": message}).encode(), own)
-    body = "".join(TEMPLATES.pieces("error.html", frame=call.frame, **values))
-    return answer(call.head, status, HTML_HEADERS, body.encode("utf-8", "replace"), own)
-
-
-def respond_redirect(call: PageCall, redirect: Redirect) -> Response:
-    """Return the redirect to another page."""
-    address = f"{call.root}{PAGES}{redirect.path}".encode()
-    return answer(call.head, SEE_OTHER, PAGE_HEADERS, b"", [(b"location", address), *redirect.headers])
-
-
-def respond_file(head: Call, file: StaticFile) -> Response:
-    """Return a file; 304 if the caller has it."""
-    own: Headers = [(b"content-type", file.media), (b"etag", file.tag)]
-    if head.if_none_match is not None and file.tag in head.if_none_match:
-        return Response(304, FIXED_OF_FILES, own, b"")
-    if NEGOTIATOR.wants_gzip(head.accept_encoding or b"", len(file.body)):
-        return plain(200, FIXED_OF_FILES, file.gzipped, [*own, PACKED])
-    return plain(200, FIXED_OF_FILES, file.body, own)
-
-
-def answer(head: Call, status: int, fixed: Headers, body: bytes, own: Headers) -> Response:
-    """Return a response, compressed if the caller accepts that and it is worthwhile."""
-    if NEGOTIATOR.wants_gzip(head.accept_encoding or b"", len(body)):
-        return plain(status, fixed, gzip(body), [*own, PACKED])
-    return plain(status, fixed, body, own)
-
-
-def plain(status: int, fixed: Headers, body: bytes, own: Headers) -> Response:
-    """Return a response with the length of its body."""
-    return Response(status, fixed, [*own, (b"content-length", str(len(body)).encode())], body)
+        return Answer({"error": message}, status, (*headers, *PAGE_HEADERS))
+    return SITE.error(call.frame, status, message, headers)
 
 
 def moment(seconds: float) -> str | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from flagsvc.http.messages import HttpError, Response
-from flagsvc.pages.live import EventStreams, event, respond_live
+from flagsvc.http.answers import Answer
+from flagsvc.http.messages import HttpError
+from flagsvc.pages.live import HEADERS, EventStreams, event
 from flagsvc.proxy.pages import status
 from flagsvc.proxy.pages.access import Access, sign_in_rows
 from flagsvc.proxy.pages.flags import flag_rows
-from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
+from flagsvc.proxy.pages.page import PageCall, PageRow
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
@@ -42,17 +43,17 @@ def make_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
     )
 
 
-async def show_config(call: PageCall) -> Shown:
+async def show_config(call: PageCall) -> Answer:
     """Return the options as they were read at the start."""
     resolved = call.scene.resolved
     if resolved is None:
-        return Shown({"read": False, "options": [], "environments": [], "warnings": []})
+        return Answer({"read": False, "options": [], "environments": [], "warnings": []})
     environments = []
     for name, values in resolved.values.get(TABLE, ()):
         part = part_of(resolved, name, values)
         environments.append({"name": name, "options": await describe_options(call, rows_for(name), part)})
     options = await describe_options(call, OPTIONS, resolved)
-    return Shown({"read": True, "options": options, "environments": environments, "warnings": list(resolved.warnings)})
+    return Answer({"read": True, "options": options, "environments": environments, "warnings": list(resolved.warnings)})
 
 
 async def describe_options(call: PageCall, rows: Iterable[Option], resolved: Resolved) -> list[dict[str, Any]]:
@@ -106,10 +107,10 @@ def stream_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
     """Return the row of the stream. It ends with the session or the key that opened it."""
     streams = EventStreams(News(scene).tell, SECOND_S)
 
-    async def show(call: PageCall) -> Response:
+    async def show(call: PageCall) -> Answer:
         if call.wants_data:
             raise HttpError(404, "there is no such page", [])
         head = call.head
-        return respond_live(head.request.method, streams, lambda: access.may_see_all(head), access.viewer_of(head))
+        return Answer(headers=HEADERS, parts=streams.make(lambda: access.may_see_all(head), access.viewer_of(head)))
 
     return (PageRow("/stream", "", show),)

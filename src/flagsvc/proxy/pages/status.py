@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from flagsvc.core.version import version_text
+from flagsvc.http.answers import Answer
+from flagsvc.pages.site import redirect
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import Names, Revision, StateChange
-from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Redirect, Shown, moment
+from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, moment
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 STATES: Final[dict[str, tuple[str, str]]] = {
@@ -34,12 +36,12 @@ OBJECTIONS: Final[dict[str, str]] = {
 WITHOUT_NAMES: Final = "(told with a key)"
 
 
-async def show(call: PageCall) -> Shown:
+async def show(call: PageCall) -> Answer:
     """Return the state of the process and of each environment."""
     scene = call.scene
     now = scene.clock.now()
     environments = scene.list_environments().values()
-    return Shown(
+    return Answer(
         {
             "process": describe_process(scene, now),
             "environments": [describe_environment(scene, each, now, sees_all=call.sees_all) for each in environments],
@@ -93,9 +95,9 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
     }
 
 
-async def home(call: PageCall) -> Redirect:
+async def home(call: PageCall) -> Answer:
     """Go to the first page."""
-    return Redirect(FIRST)
+    return redirect(call.address(FIRST))
 
 
 ROWS = (
@@ -104,7 +106,7 @@ ROWS = (
 )
 
 
-async def show_changes(call: PageCall) -> Shown:
+async def show_changes(call: PageCall) -> Answer:
     """Return the changes of an environment, the last one first."""
     shown = call.environment(call.given("environment"))
     log = shown.changes
@@ -115,7 +117,7 @@ async def show_changes(call: PageCall) -> Shown:
     for each in reversed(found):
         changes.append(describe_revision(each) if isinstance(each, Revision) else describe_state(each))
         await call.slices.rest()
-    return Shown(
+    return Answer(
         {
             "environment": shown.name,
             "environments": [name for name in call.scene.list_environments() if name],

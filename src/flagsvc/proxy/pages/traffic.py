@@ -8,10 +8,11 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from flagsvc.http import reached_limits as limits
+from flagsvc.http.answers import Answer
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
 from flagsvc.pages.templates import line_points
 from flagsvc.proxy.pages.flags import PAGE_SIZE, read_number
-from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
+from flagsvc.proxy.pages.page import PageCall, PageRow
 from flagsvc.proxy.pages.recorder import SECONDS, Figures, Recorder, figures_of
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
@@ -53,11 +54,11 @@ def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
     """Return the row of the page."""
     recorder = Recorder(scene.read_counts, scene.clock, scene.log)
 
-    async def show(call: PageCall) -> Shown:
+    async def show(call: PageCall) -> Answer:
         readings = await recorder.look()
         shown = call.environment(call.given("environment"))
         rates = recorder.rates()
-        return Shown(
+        return Answer(
             {
                 "environment": shown.name,
                 "environments": [name for name in call.scene.list_environments() if name],

@@ -14,6 +14,7 @@ from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.parts import Part
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import Reached
 from flagsvc.proxy.api.context_limits import ContextLimits
@@ -21,7 +22,7 @@ from flagsvc.proxy.api.enrich import CONTEXT, EnricherError, Enrichment
 from flagsvc.proxy.api.evaluation import DEFAULT_ENVIRONMENT
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.pages.flags import describe_place
-from flagsvc.proxy.pages.page import PageCall, PageRow, Shown
+from flagsvc.proxy.pages.page import PageCall, PageRow
 from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
 from flagsvc.reasons.steps import Step, WholeExplanation
@@ -52,13 +53,13 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
     """Return the rows of the form and of its answer."""
     enrichments = Enrichments(scene)
 
-    async def show(call: PageCall) -> Shown:
+    async def show(call: PageCall) -> Answer:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
         form = await describe_form(call, shown, kept, call.given("flag"), {})
-        return Shown(form | {"result": None, "problems": []})
+        return Answer(form | {"result": None, "problems": []})
 
-    async def evaluate(call: PageCall) -> Shown:
+    async def evaluate(call: PageCall) -> Answer:
         shown = call.environment(call.form.text("environment"))
         kept = await configurations.find(shown, call.slices)
         flag, fields = call.form.text("flag"), read_fields(call)
@@ -70,10 +71,10 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
             given = complete(given, scene, shown)
         except HttpError as refused:
             problems = [f"{place.rpartition('/')[2]} {rule}" for place, rule in refused.problems] or [refused.message]
-            return Shown(form | {"result": None, "problems": problems}, status=refused.status)
+            return Answer(form | {"result": None, "problems": problems}, status=refused.status)
         result = await explain(call, kept, context, flag)
         result |= {"context": context.as_dict(), "enriched": context.as_dict() != given.as_dict()}
-        return Shown(form | {"result": result, "problems": []})
+        return Answer(form | {"result": result, "problems": []})
 
     return (
         PageRow("/try", "try.html", show),

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from flagsvc.http.call import COOKIE, Call
 from flagsvc.http.messages import Request
 from flagsvc.http.shapes import Integer, ShapeError, check
+from flagsvc.pages.headers import read_cookie
 from flagsvc.server.api.call import ANONYMOUS, NUL, ApiCall, ApiContext, Caller
 from flagsvc.server.api.errors import (
     forbidden,
@@ -33,7 +35,6 @@ API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", 
 PAGES = "/ui"
 AREAS = (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES)
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
-SECURE_COOKIE, PLAIN_COOKIE = "__Host-flagsvc", "flagsvc"
 """The names of the cookie with a session. The first one is for TLS: browsers bind it to the host and send it with TLS only."""
 PERSONAL = "user:"
 BACKEND = ("client", "backend")
@@ -90,7 +91,7 @@ class Authorization:
 
     def _read_session(self, head: Call) -> str:
         """Return the secret of the session in the cookie; empty without one."""
-        return read_cookie(head.other(COOKIE), secure=is_secure(head.request, self._server.url))
+        return read_cookie(head.other(COOKIE), SESSION.pick(head.request, self._server.url))
 
     def check(self, route: Route, call: ApiCall) -> None:
         """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""
@@ -121,13 +122,18 @@ def api_area(path: str) -> str:
     return next((area for area in AREAS if lower.startswith(f"{area}/")), "")
 
 
-def read_cookie(cookie: bytes | None, *, secure: bool, names: tuple[str, str] = (SECURE_COOKIE, PLAIN_COOKIE)) -> str:
-    """Return the value of a cookie in a Cookie header, by default the secret of a session; empty without one.
+class CookieNames(NamedTuple):
+    """The names of a cookie. With TLS only the cookie for this host counts: another host of the domain could set the plain one."""
 
-    With TLS only the cookie for this host counts: another host of the domain could have set the other one.
-    """
-    pairs = dict(each.strip().partition("=")[::2] for each in (cookie or b"").decode("latin-1").split(";"))
-    return pairs.get(names[0] if secure else names[1], "")
+    secure: str
+    plain: str
+
+    def pick(self, request: Request, url: str) -> str:
+        """Return the name for a request. `url` is the public address of the server."""
+        return self.secure if is_secure(request, url) else self.plain
+
+
+SESSION = CookieNames("__Host-flagsvc", "flagsvc")
 
 
 def is_secure(request: Request, url: str) -> bool:

@@ -1,6 +1,6 @@
-"""The input and the output of the flag server's handlers.
+"""The input of the flag server's handlers.
 
-An input has no NUL characters, which PostgreSQL cannot store in texts (ours: the real server answers 500).
+It has no NUL characters, which PostgreSQL cannot store in texts (ours: the real server answers 500).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from flagsvc.core.log import Logger
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request, below
 from flagsvc.http.openapi import Operation
-from flagsvc.http.parts import Parts
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.pages.forms import Form
@@ -201,22 +200,6 @@ class ApiCall:
         """Return the first value of a parameter of the query string; None without one."""
         values = self.query.get(name)
         return values[0] if values else None
-
-
-@dataclass(frozen=True)
-class ApiAnswer:
-    """A handler's answer: `body` is a JSON value, bytes of JSON, or None for no body.
-
-    `gzipped` is the gzip form of a body of bytes, and `tag` its entity tag, if the handler has them. `parts` are a body that comes
-    over time.
-    """
-
-    body: Any = None
-    status: int = 200
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    gzipped: bytes | None = None
-    tag: bytes | None = None
-    parts: Parts | None = None
 
 
 NUL = "\0"

@@ -14,6 +14,7 @@ from uuid import uuid4
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.http.answers import Answer
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.errors import CallerError
@@ -44,6 +45,10 @@ class ApiError(HttpError):
         super().__init__(status, str(body["message"]), [])
         self.body = body
         self.headers = [] if headers is None else headers
+
+    def answer(self) -> Answer:
+        """Return the answer that tells the error."""
+        return Answer(self.body, self.status, tuple(self.headers))
 
 
 def bare(status: int, message: str, headers: Headers | None = None) -> ApiError:

@@ -8,16 +8,17 @@ from enum import Enum
 from typing import TypeAlias
 from urllib.parse import quote
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.route import RouteRow
 from flagsvc.http.shapes import Integer, Named, Object, String, check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.body import Parsed
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 
-Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
-Render: TypeAlias = Callable[[ApiCall, ApiAnswer], ApiAnswer]
-AtOnce: TypeAlias = Callable[[ApiCall], ApiAnswer | None]
+Handler: TypeAlias = Callable[[ApiCall], Answer]
+Render: TypeAlias = Callable[[ApiCall, Answer], Answer]
+AtOnce: TypeAlias = Callable[[ApiCall], Answer | None]
 ReadForm: TypeAlias = Callable[[Call, Parsed], Form]
 ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 

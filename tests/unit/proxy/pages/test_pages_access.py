@@ -10,7 +10,7 @@ from flagsvc.pages.headers import POLICY
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
 from flagsvc.proxy.pages.access import MAX_SESSIONS, SESSION_S
 from flagsvc.proxy.pages.desk import PagesContract
-from flagsvc.proxy.pages.page import FILES
+from flagsvc.proxy.pages.page import SITE
 from flagsvc.testing import RecordingLog
 from support.aio import asynchronous
 from support.desk_scene import ELSEWHERE, KEY, LOCAL, DeskScene, header
@@ -52,7 +52,7 @@ async def test_odd_addresses_are_no_errors() -> None:
     desk = DeskScene(logger=log)
     assert (await desk.ask("/ui/%FF")).status == 404
     assert (await desk.ask("/ui/status?" + "&".join("a" * 200))).status == 200
-    assert (await desk.ask(f"/ui/static/{FILES.address('style.css')}", "DELETE")).status in (404, 405)
+    assert (await desk.ask(f"/ui/static/{SITE.files.address('style.css')}", "DELETE")).status in (404, 405)
     assert not [line for line in log.lines if "unexpected" in repr(line)]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
@@ -122,49 +123,49 @@ DELIVERIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every webhook, and the provider."""
     with call.store.reading() as tx:
-        return ApiAnswer({"addons": addons.list_addons(tx), "providers": [describe_provider()]})
+        return Answer({"addons": addons.list_addons(tx), "providers": [describe_provider()]})
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one webhook."""
     number = row_id(call)
     with call.store.reading() as tx:
-        return ApiAnswer(addons.find(tx, number))
+        return Answer(addons.find(tx, number))
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a webhook."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(addons.create(tx, call.body), 201)
+        return Answer(addons.create(tx, call.body), 201)
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Replace the settings of a webhook."""
     number = row_id(call)
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(addons.change(tx, number, call.body))
+        return Answer(addons.change(tx, number, call.body))
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a webhook."""
     number = row_id(call)
     with call.store.writing(call.actor) as tx:
         addons.remove(tx, number)
-    return ApiAnswer()
+    return Answer()
 
 
-def test(call: ApiCall) -> ApiAnswer:
+def test(call: ApiCall) -> Answer:
     """Queue a test of a webhook."""
     number = row_id(call)
     with call.store.recording(call.actor) as tx:
         addons.queue_test(tx, number)
-    return ApiAnswer(None, 202)
+    return Answer(None, 202)
 
 
-def show_deliveries(call: ApiCall) -> ApiAnswer:
+def show_deliveries(call: ApiCall) -> Answer:
     """Answer the deliveries of a webhook."""
     if not call.params["id"].isdecimal():
         raise bad_data("Invalid integration configuration id")
@@ -172,7 +173,7 @@ def show_deliveries(call: ApiCall) -> ApiAnswer:
     limit, offset = read_bound(call, "limit", DEFAULT_LIMIT), read_bound(call, "offset", 0)
     with call.store.reading() as tx:
         found = list_deliveries(tx, number, limit if limit <= MOST else DEFAULT_LIMIT, offset)
-    return ApiAnswer({"integrationEvents": found})
+    return Answer({"integrationEvents": found})
 
 
 def read_bound(call: ApiCall, name: str, default: int) -> int:

@@ -5,9 +5,10 @@ At `/api/admin/projects/…/api-tokens` the owners and members of a project mana
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.resources import api_tokens
 from flagsvc.server.store.resources.projects import find as find_project
@@ -68,37 +69,37 @@ PERMISSIONS = {
 """Action on tokens → the permissions, any one of which is enough."""
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer the tokens that the caller may read."""
     with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor)})
+        return Answer({"tokens": api_tokens.list_tokens(tx, call.actor)})
 
 
-def list_named(call: ApiCall) -> ApiAnswer:
+def list_named(call: ApiCall) -> Answer:
     """Answer the tokens with a name."""
     with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])})
+        return Answer({"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a token."""
     with call.store.writing(call.actor) as tx:
         created = api_tokens.create(tx, call.body)
-    return ApiAnswer(created, 201, CREATED_HEADERS)
+    return Answer(created, 201, CREATED_HEADERS)
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change the expiry of a token."""
     with call.store.writing(call.actor) as tx:
         api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a token."""
     with call.store.writing(call.actor) as tx:
         api_tokens.remove(tx, call.params["token"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/api-tokens"
@@ -118,26 +119,26 @@ CREATE_IN_PROJECT = Named(
 )
 
 
-def list_of_project(call: ApiCall) -> ApiAnswer:
+def list_of_project(call: ApiCall) -> Answer:
     """Answer the tokens of a project."""
     with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_for_project(tx, call.params["projectId"])})
+        return Answer({"tokens": api_tokens.list_for_project(tx, call.params["projectId"])})
 
 
-def create_in_project(call: ApiCall) -> ApiAnswer:
+def create_in_project(call: ApiCall) -> Answer:
     """Create a token of a project."""
     project = call.params["projectId"]
     with call.store.writing(call.actor) as tx:
         find_project(tx, project)
         created = api_tokens.create(tx, call.body | {"projects": [project]})
-    return ApiAnswer(created, 201, CREATED_HEADERS)
+    return Answer(created, 201, CREATED_HEADERS)
 
 
-def remove_of_project(call: ApiCall) -> ApiAnswer:
+def remove_of_project(call: ApiCall) -> Answer:
     """Delete a token of a project."""
     with call.store.writing(call.actor) as tx:
         api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
-    return ApiAnswer()
+    return Answer()
 
 
 OF_PROJECT = f"{PROJECT}/api-tokens"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, location_header
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
@@ -41,67 +42,67 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every context field."""
     with call.store.reading() as tx:
-        return ApiAnswer(context_fields.list_fields(tx))
+        return Answer(context_fields.list_fields(tx))
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one context field."""
     try:
         with call.store.reading() as tx:
-            return ApiAnswer(context_fields.find(tx, call.params["contextField"]))
+            return Answer(context_fields.find(tx, call.params["contextField"]))
     except CallerError:
         raise not_found("Could not find context field") from None
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a context field."""
     with call.store.writing(call.actor) as tx:
         created = context_fields.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"context/{created['name']}"))
+    return Answer(created, 201, location_header(f"context/{created['name']}"))
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a context field."""
     with call.store.writing(call.actor) as tx:
         context_fields.change(tx, call.params["contextField"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a context field."""
     with call.store.writing(call.actor) as tx:
         context_fields.remove(tx, call.params["contextField"])
-    return ApiAnswer()
+    return Answer()
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that a name is valid and free."""
     with call.store.reading() as tx:
         context_fields.check_name(tx, call.body["name"])
-    return ApiAnswer()
+    return Answer()
 
 
-def set_legal_value(call: ApiCall) -> ApiAnswer:
+def set_legal_value(call: ApiCall) -> Answer:
     """Add a legal value, or change its description."""
     with call.store.writing(call.actor) as tx:
         context_fields.set_legal_value(tx, call.params["contextField"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove_legal_value(call: ApiCall) -> ApiAnswer:
+def remove_legal_value(call: ApiCall) -> Answer:
     """Remove a legal value."""
     with call.store.writing(call.actor) as tx:
         context_fields.remove_legal_value(tx, call.params["contextField"], call.params["legalValue"])
-    return ApiAnswer()
+    return Answer()
 
 
-def list_strategies(call: ApiCall) -> ApiAnswer:
+def list_strategies(call: ApiCall) -> Answer:
     """Answer the strategies that constrain a context field."""
     with call.store.reading() as tx:
-        return ApiAnswer({"strategies": context_fields.strategies_using(tx, call.params["contextField"])})
+        return Answer({"strategies": context_fields.strategies_using(tx, call.params["contextField"])})
 
 
 PATH = "/api/admin/context"

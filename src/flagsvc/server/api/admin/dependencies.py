@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.resources import dependencies
 
@@ -24,48 +25,48 @@ PARENTS = Named("parentFeatureOptionsSchema", Array(String(), description="Featu
 VARIANTS = Named("parentVariantOptionsSchema", Array(String(), description="Variants that a dependency could name."))
 
 
-def add(call: ApiCall) -> ApiAnswer:
+def add(call: ApiCall) -> Answer:
     """Make a feature depend on a parent."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
         dependencies.add(tx, project, child, call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Remove a dependency of a feature."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
         dependencies.check_owner(tx, project, child)
         dependencies.remove(tx, project, child, call.params["parent"])
-    return ApiAnswer()
+    return Answer()
 
 
-def remove_all(call: ApiCall) -> ApiAnswer:
+def remove_all(call: ApiCall) -> Answer:
     """Remove all dependencies of a feature."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
         dependencies.check_owner(tx, project, child)
         dependencies.remove_dependencies(tx, project, [child])
-    return ApiAnswer()
+    return Answer()
 
 
-def list_parents(call: ApiCall) -> ApiAnswer:
+def list_parents(call: ApiCall) -> Answer:
     """Answer the features that could be the parent of a feature."""
     with call.store.reading() as tx:
-        return ApiAnswer(dependencies.possible_parents(tx, call.params["child"]))
+        return Answer(dependencies.possible_parents(tx, call.params["child"]))
 
 
-def list_variants(call: ApiCall) -> ApiAnswer:
+def list_variants(call: ApiCall) -> Answer:
     """Answer the variants of a parent."""
     with call.store.reading() as tx:
-        return ApiAnswer(dependencies.variants_of(tx, call.params["parent"]))
+        return Answer(dependencies.variants_of(tx, call.params["parent"]))
 
 
-def have_dependencies(call: ApiCall) -> ApiAnswer:
+def have_dependencies(call: ApiCall) -> Answer:
     """Answer whether any dependency exists."""
     with call.store.reading() as tx:
-        return ApiAnswer(dependencies.any_dependencies(tx))
+        return Answer(dependencies.any_dependencies(tx))
 
 
 FEATURES = f"{PROJECT}/features"

@@ -6,9 +6,10 @@ bodies of its other editions (decision 0055).
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Handler, Route, location_header
 from flagsvc.server.shapes.feature_bodies import CREATE_STRATEGY
 from flagsvc.server.store.resources import environments
@@ -76,54 +77,54 @@ ADD = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every environment."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "environments": environments.list_all(tx)})
+        return Answer({"version": 1, "environments": environments.list_all(tx)})
 
 
-def get(call: ApiCall) -> ApiAnswer:
+def get(call: ApiCall) -> Answer:
     """Answer an environment."""
     with call.store.reading() as tx:
-        return ApiAnswer(environments.get(tx, call.params["name"]))
+        return Answer(environments.get(tx, call.params["name"]))
 
 
-def list_for_project(call: ApiCall) -> ApiAnswer:
+def list_for_project(call: ApiCall) -> Answer:
     """Answer every environment, with its numbers for a project."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])})
+        return Answer({"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])})
 
 
-def sort(call: ApiCall) -> ApiAnswer:
+def sort(call: ApiCall) -> Answer:
     """Set the sort order of environments."""
     with call.store.writing(call.actor) as tx:
         environments.sort(tx, call.body)
-    return ApiAnswer()
+    return Answer()
 
 
 def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches an environment on or off."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         with call.store.writing(call.actor) as tx:
             environments.switch(tx, call.params["name"], enabled=enabled)
-        return ApiAnswer()
+        return Answer()
 
     return handler
 
 
-def add(call: ApiCall) -> ApiAnswer:
+def add(call: ApiCall) -> Answer:
     """Add an environment to a project."""
     with call.store.writing(call.actor) as tx:
         environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Remove an environment from a project."""
     with call.store.writing(call.actor) as tx:
         environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/environments"
@@ -165,31 +166,31 @@ UPDATE = Named(
 )
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create an environment."""
     with call.store.writing(call.actor) as tx:
         created = environments.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"environments/{created['name']}"))
+    return Answer(created, 201, location_header(f"environments/{created['name']}"))
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that a name is valid and free."""
     with call.store.reading() as tx:
         environments.check_new_name(tx, call.body["name"])
-    return ApiAnswer()
+    return Answer()
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change an environment."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(environments.change(tx, call.params["name"], call.body))
+        return Answer(environments.change(tx, call.params["name"], call.body))
 
 
-def delete(call: ApiCall) -> ApiAnswer:
+def delete(call: ApiCall) -> Answer:
     """Delete an environment."""
     with call.store.writing(call.actor) as tx:
         environments.remove(tx, call.params["name"])
-    return ApiAnswer()
+    return Answer()
 
 
 ROUTES = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Shape, check
 from flagsvc.http.shapes.containers import Array, Object
 from flagsvc.http.shapes.scalars import Enum, Integer, String
 from flagsvc.http.shapes.shape import Named, Nullable
 from flagsvc.server.api.authorization import read_number
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.features import MOMENT
@@ -90,23 +91,23 @@ CREATORS = Named(
 )
 
 
-def list_events(call: ApiCall) -> ApiAnswer:
+def list_events(call: ApiCall) -> Answer:
     """Answer the last events, of the server or of one project."""
     project = _read(call, "project", String())
     with call.store.reading() as tx:
         found, total = events.list_last(tx, project=project)
-    return ApiAnswer({"version": 1, "events": found, "totalEvents": total})
+    return Answer({"version": 1, "events": found, "totalEvents": total})
 
 
-def list_events_of_feature(call: ApiCall) -> ApiAnswer:
+def list_events_of_feature(call: ApiCall) -> Answer:
     """Answer the last events of a feature, also of one that is deleted."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
         found, total = events.list_last(tx, feature=name)
-    return ApiAnswer({"version": 1, "toggleName": name, "events": found, "totalEvents": total})
+    return Answer({"version": 1, "toggleName": name, "events": found, "totalEvents": total})
 
 
-def search(call: ApiCall) -> ApiAnswer:
+def search(call: ApiCall) -> Answer:
     """Answer a page of events. Without the permission ADMIN, only events of projects are found."""
     wanted = EventSearch(
         text=_read(call, "query", String()) or "",
@@ -119,13 +120,13 @@ def search(call: ApiCall) -> ApiAnswer:
     )
     with call.store.reading() as tx:
         found, total = events.search(tx, wanted)
-    return ApiAnswer({"events": found, "total": total})
+    return Answer({"events": found, "total": total})
 
 
-def list_creators(call: ApiCall) -> ApiAnswer:
+def list_creators(call: ApiCall) -> Answer:
     """Answer the authors of events."""
     with call.store.reading() as tx:
-        return ApiAnswer(events.list_creators(tx))
+        return Answer(events.list_creators(tx))
 
 
 def _read(call: ApiCall, name: str, shape: Shape) -> str | None:
@@ -200,24 +201,24 @@ def read_event_id(call: ApiCall) -> int:
     return read_number(call, "id")
 
 
-def undo_one(call: ApiCall) -> ApiAnswer:
+def undo_one(call: ApiCall) -> Answer:
     """Undo an event."""
     with call.store.writing(call.actor) as tx:
         undo_event(tx, read_event_id(call))
     return answer(tx)
 
 
-def undo_together(call: ApiCall) -> ApiAnswer:
+def undo_together(call: ApiCall) -> Answer:
     """Undo all events of an action."""
     with call.store.writing(call.actor) as tx:
         undo_action(tx, call.params["groupId"])
     return answer(tx)
 
 
-def answer(tx: Tx) -> ApiAnswer:
+def answer(tx: Tx) -> Answer:
     """Return what an undo did."""
     kinds = [each["type"] for each in tx.pending_events]
-    return ApiAnswer({"groupId": tx.action, "events": len(kinds), "types": list(dict.fromkeys(kinds))})
+    return Answer({"groupId": tx.action, "events": len(kinds), "types": list(dict.fromkeys(kinds))})
 
 
 ROUTES = (

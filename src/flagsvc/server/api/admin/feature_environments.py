@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
 from flagsvc.server.api.admin.strategies import read_place
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
@@ -18,16 +19,16 @@ ACTIVATE = Parameter("shouldActivateDisabledStrategies", "`true`: enable disable
 VARIANTS_PERMISSION = "UPDATE_FEATURE_ENVIRONMENT_VARIANTS"
 
 
-def get(call: ApiCall) -> ApiAnswer:
+def get(call: ApiCall) -> Answer:
     """Answer whether a feature is on in an environment, and its strategies there."""
     with call.store.reading() as tx:
-        return ApiAnswer(feature_environments.get(tx, read_place(call)))
+        return Answer(feature_environments.get(tx, read_place(call)))
 
 
 def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches a feature on or off in an environment."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         return _switch(call, [call.params["featureName"]], enabled=enabled)
 
     return handler
@@ -36,41 +37,41 @@ def switch(*, enabled: bool) -> Handler:
 def switch_all(*, enabled: bool) -> Handler:
     """Return a handler that switches several features on or off in an environment."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         return _switch(call, list(dict.fromkeys(call.body["features"])), enabled=enabled)
 
     return handler
 
 
-def _switch(call: ApiCall, names: Sequence[str], *, enabled: bool) -> ApiAnswer:
+def _switch(call: ApiCall, names: Sequence[str], *, enabled: bool) -> Answer:
     project, environment = call.params["projectId"], call.params["environment"]
     activate = call.first_value(ACTIVATE.name) == TRUE
     with call.store.writing(call.actor) as tx:
         feature_environments.switch(tx, project, environment, names, enabled=enabled, activate=activate)
-    return ApiAnswer()
+    return Answer()
 
 
-def list_variants(call: ApiCall) -> ApiAnswer:
+def list_variants(call: ApiCall) -> Answer:
     """Answer the variants of a feature in an environment."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "variants": feature_environments.list_variants(tx, read_place(call))})
+        return Answer({"version": 1, "variants": feature_environments.list_variants(tx, read_place(call))})
 
 
-def replace_variants(call: ApiCall) -> ApiAnswer:
+def replace_variants(call: ApiCall) -> Answer:
     """Replace the variants of a feature in an environment."""
     with call.store.writing(call.actor) as tx:
         found = feature_environments.replace_variants(tx, read_place(call), call.body)
-    return ApiAnswer({"version": 1, "variants": found})
+    return Answer({"version": 1, "variants": found})
 
 
-def patch_variants(call: ApiCall) -> ApiAnswer:
+def patch_variants(call: ApiCall) -> Answer:
     """Change the variants of a feature in an environment."""
     with call.store.writing(call.actor) as tx:
         found = feature_environments.patch_variants(tx, read_place(call), call.body)
-    return ApiAnswer({"version": 1, "variants": found})
+    return Answer({"version": 1, "variants": found})
 
 
-def push_variants(call: ApiCall) -> ApiAnswer:
+def push_variants(call: ApiCall) -> Answer:
     """Replace the variants of a feature in several environments."""
     project, name = call.params["projectId"], call.params["featureName"]
     places = feature_environments.check_environments(call.body.get("environments"))
@@ -78,7 +79,7 @@ def push_variants(call: ApiCall) -> ApiAnswer:
         _check_permission(call, project, place)
     with call.store.writing(call.actor) as tx:
         found = feature_environments.push_variants(tx, project, name, places, call.body.get("variants") or [])
-    return ApiAnswer({"version": 1, "variants": found})
+    return Answer({"version": 1, "variants": found})
 
 
 def _check_permission(call: ApiCall, project: str, environment: str) -> None:

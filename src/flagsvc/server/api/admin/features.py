@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes import feature_bodies as shapes
@@ -20,14 +21,14 @@ TRUE = "true"
 TAGGED = re.compile(r"\w:.", re.ASCII)
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer the active features of a project."""
     tags = [_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
     with call.store.reading() as tx:
         found = feature_views.list_in_project(
             tx, call.params["projectId"], tags=tags, prefix=call.first_value("namePrefix")
         )
-    return ApiAnswer({"version": 2, "features": found})
+    return Answer({"version": 2, "features": found})
 
 
 def _parse_tag(text: str, place: int) -> tuple[str, str]:
@@ -38,59 +39,59 @@ def _parse_tag(text: str, place: int) -> tuple[str, str]:
     return kind, value
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a feature."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.create(tx, call.params["projectId"], call.body), 201)
+        return Answer(features.create(tx, call.params["projectId"], call.body), 201)
 
 
-def get(call: ApiCall) -> ApiAnswer:
+def get(call: ApiCall) -> Answer:
     """Answer a feature."""
     project, name = call.params["projectId"], call.params["featureName"]
     with_variants = call.first_value("variantEnvironments") == TRUE
     with call.store.reading() as tx:
-        return ApiAnswer(feature_views.get(tx, project, name, with_variants=with_variants))
+        return Answer(feature_views.get(tx, project, name, with_variants=with_variants))
 
 
-def replace(call: ApiCall) -> ApiAnswer:
+def replace(call: ApiCall) -> Answer:
     """Replace the description of a feature."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
+        return Answer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
 
 
-def patch(call: ApiCall) -> ApiAnswer:
+def patch(call: ApiCall) -> Answer:
     """Change the description of a feature."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
+        return Answer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
 
 
-def archive(call: ApiCall) -> ApiAnswer:
+def archive(call: ApiCall) -> Answer:
     """Archive a feature."""
     with call.store.writing(call.actor) as tx:
         feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
-    return ApiAnswer()
+    return Answer()
 
 
-def clone(call: ApiCall) -> ApiAnswer:
+def clone(call: ApiCall) -> Answer:
     """Clone a feature."""
     project, name = call.params["projectId"], call.params["featureName"]
     replace_group = call.body.get("replaceGroupId", True)
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
+        return Answer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
 
 
-def set_stale(call: ApiCall) -> ApiAnswer:
+def set_stale(call: ApiCall) -> Answer:
     """Mark features as stale or not."""
     with call.store.writing(call.actor) as tx:
         features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
-    return ApiAnswer()
+    return Answer()
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check a name for a new feature."""
     with call.store.reading() as tx:
         features.check_new_name(tx, call.body["name"], call.body.get("projectId"))
-    return ApiAnswer()
+    return Answer()
 
 
 PROJECT = "/api/admin/projects/:projectId"
@@ -110,19 +111,19 @@ TYPES: tuple[tuple[str, str, str, int | None], ...] = (
 FIELDS = ("id", "name", "description", "lifetimeDays")
 
 
-def list_types(call: ApiCall) -> ApiAnswer:
+def list_types(call: ApiCall) -> Answer:
     """Answer every feature type."""
     found: list[dict[str, Any]] = [dict(zip(FIELDS, row, strict=True)) for row in TYPES]
-    return ApiAnswer({"version": 1, "types": found})
+    return Answer({"version": 1, "types": found})
 
 
 def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
     """Return a handler that calls `act` for the features in the body."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         with call.store.writing(call.actor) as tx:
             act(tx, call.params["projectId"], call.body["features"])
-        return ApiAnswer()
+        return Answer()
 
     return handler
 
@@ -130,22 +131,22 @@ def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
 def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
     """Return a handler that calls `act` for the feature in the path; it checks the permission in the feature's project."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         name = call.params["featureName"]
         with call.store.writing(call.actor) as tx:
             row = find(tx, name)
             if not call.actor.may(permission, None if row is None else row.project):
                 raise forbidden((permission,))
             act(tx, name)
-        return ApiAnswer()
+        return Answer()
 
     return handler
 
 
-def validate_archive(call: ApiCall) -> ApiAnswer:
+def validate_archive(call: ApiCall) -> Answer:
     """Answer how archiving features would affect dependencies."""
     with call.store.reading() as tx:
-        return ApiAnswer(feature_archive.validate_archiving(tx, call.body["features"]))
+        return Answer(feature_archive.validate_archiving(tx, call.body["features"]))
 
 
 ARCHIVE = "Archive"

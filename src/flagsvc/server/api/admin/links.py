@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.features import ONE, TAG
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.resources import links
@@ -11,25 +12,25 @@ from flagsvc.server.store.resources import links
 PERMISSION = "UPDATE_FEATURE"
 
 
-def add(call: ApiCall) -> ApiAnswer:
+def add(call: ApiCall) -> Answer:
     """Add a link to a feature."""
     with call.store.writing(call.actor) as tx:
         links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
-    return ApiAnswer(status=204)
+    return Answer(status=204)
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a link of a feature."""
     with call.store.writing(call.actor) as tx:
         links.change(tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body)
-    return ApiAnswer(status=204)
+    return Answer(status=204)
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Remove a link of a feature."""
     with call.store.writing(call.actor) as tx:
         links.remove(tx, call.params["projectId"], call.params["featureName"], call.params["linkId"])
-    return ApiAnswer(status=204)
+    return Answer(status=204)
 
 
 PATH = f"{ONE}/link"

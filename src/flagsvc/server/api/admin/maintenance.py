@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Boolean, Named, Object
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 
@@ -13,17 +14,17 @@ SWITCH = Named("toggleMaintenanceSchema", Object({"enabled": Boolean()}, require
 PERMISSION = ("ADMIN", "UPDATE_MAINTENANCE_MODE")
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return whether maintenance mode is on."""
     with call.store.reading() as tx:
-        return ApiAnswer({"enabled": is_in_maintenance(tx)})
+        return Answer({"enabled": is_in_maintenance(tx)})
 
 
-def switch(call: ApiCall) -> ApiAnswer:
+def switch(call: ApiCall) -> Answer:
     """Switch maintenance mode on or off."""
     with call.store.writing(call.actor) as tx:
         set_maintenance(tx, call.body["enabled"])
-    return ApiAnswer()
+    return Answer()
 
 
 ROUTES = (

@@ -6,9 +6,10 @@ The open-source edition of the real server cannot do that. These routes of ours 
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.store.resources import project_access
 
@@ -58,33 +59,33 @@ ACCESS = Named(
 )
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer the users with a role in a project."""
     with call.store.reading() as tx:
-        return ApiAnswer(project_access.list_access(tx, call.params["projectId"]))
+        return Answer(project_access.list_access(tx, call.params["projectId"]))
 
 
-def add(call: ApiCall) -> ApiAnswer:
+def add(call: ApiCall) -> Answer:
     """Give roles to users."""
     with call.store.writing(call.actor) as tx:
         project_access.add(
             tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
         )
-    return ApiAnswer()
+    return Answer()
 
 
-def replace(call: ApiCall) -> ApiAnswer:
+def replace(call: ApiCall) -> Answer:
     """Set the roles of a user."""
     with call.store.writing(call.actor) as tx:
         project_access.replace(tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"])
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Take all roles of a user away."""
     with call.store.writing(call.actor) as tx:
         project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = f"{PROJECT}/access"

@@ -6,10 +6,11 @@ other editions (decision 0055).
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
@@ -84,24 +85,22 @@ REPORT = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer the active projects, or the archived ones."""
     with call.store.reading() as tx:
-        return ApiAnswer(
-            {"version": 1, "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE)}
-        )
+        return Answer({"version": 1, "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE)})
 
 
-def overview(call: ApiCall) -> ApiAnswer:
+def overview(call: ApiCall) -> Answer:
     """Answer a project."""
     with call.store.reading() as tx:
-        return ApiAnswer(projects.get_overview(tx, call.params["projectId"]))
+        return Answer(projects.get_overview(tx, call.params["projectId"]))
 
 
-def health_report(call: ApiCall) -> ApiAnswer:
+def health_report(call: ApiCall) -> Answer:
     """Answer a project with its features."""
     with call.store.reading() as tx:
-        return ApiAnswer(projects.get_health_report(tx, call.params["projectId"]))
+        return Answer(projects.get_health_report(tx, call.params["projectId"]))
 
 
 TAG = "Projects"
@@ -162,39 +161,39 @@ RESULT = Named(
 )
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a project."""
     with call.store.writing(call.actor) as tx:
         created = project_changes.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"projects/{created['id']}"))
+    return Answer(created, 201, location_header(f"projects/{created['id']}"))
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that an id is valid and free."""
     with call.store.reading() as tx:
         project_changes.check_new_id(tx, call.body["id"])
-    return ApiAnswer()
+    return Answer()
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a project."""
     with call.store.writing(call.actor) as tx:
         project_changes.change(tx, call.params["projectId"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def update_settings(call: ApiCall) -> ApiAnswer:
+def update_settings(call: ApiCall) -> Answer:
     """Change the mode and the naming pattern of a project."""
     with call.store.writing(call.actor) as tx:
         project_changes.change_settings(tx, call.params["projectId"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def delete(call: ApiCall) -> ApiAnswer:
+def delete(call: ApiCall) -> Answer:
     """Delete a project."""
     with call.store.writing(call.actor) as tx:
         project_changes.remove(tx, call.params["projectId"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/projects"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import (
     MAX_ID,
@@ -10,7 +11,7 @@ from flagsvc.server.api.authorization import (
     segment_project,
     written_segment_project,
 )
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import NAME_BODY, Route, location_header
 from flagsvc.server.shapes.strategies import CONSTRAINT
 from flagsvc.server.store.resources import segments
@@ -90,72 +91,72 @@ def _read_id(call: ApiCall) -> int:
     return number
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every segment."""
     with call.store.reading() as tx:
-        return ApiAnswer({"segments": segments.list_segments(tx)})
+        return Answer({"segments": segments.list_segments(tx)})
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one segment."""
     number = _read_id(call)
     with call.store.reading() as tx:
-        return ApiAnswer(segments.find(tx, number))
+        return Answer(segments.find(tx, number))
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a segment."""
     with call.store.writing(call.actor) as tx:
         created = segments.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"segments/{created['id']}"))
+    return Answer(created, 201, location_header(f"segments/{created['id']}"))
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a segment."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         segments.change(tx, number, call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a segment that no strategy uses."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         removed = segments.remove(tx, number)
-    return ApiAnswer(status=204 if removed else 409)
+    return Answer(status=204 if removed else 409)
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that a name is free."""
     with call.store.reading() as tx:
         segments.check_name(tx, call.body["name"])
-    return ApiAnswer()
+    return Answer()
 
 
-def list_for_strategy(call: ApiCall) -> ApiAnswer:
+def list_for_strategy(call: ApiCall) -> Answer:
     """Answer the segments of a strategy."""
     with call.store.reading() as tx:
-        return ApiAnswer({"segments": segments.segments_of(tx, call.params["strategyId"])})
+        return Answer({"segments": segments.segments_of(tx, call.params["strategyId"])})
 
 
-def set_for_strategy(call: ApiCall) -> ApiAnswer:
+def set_for_strategy(call: ApiCall) -> Answer:
     """Set the segments of a strategy."""
     body = call.body
     place = {"project": body["projectId"], "environment": body["environmentId"]}
     if not call.actor.may("UPDATE_FEATURE_STRATEGY", **place):
-        return ApiAnswer(status=403)
+        return Answer(status=403)
     with call.store.writing(call.actor) as tx:
         segments.set_segments(tx, body["strategyId"], body["segmentIds"], **place)
-    return ApiAnswer(body, 201, location_header(f"strategies/{body['strategyId']}"))
+    return Answer(body, 201, location_header(f"strategies/{body['strategyId']}"))
 
 
-def list_strategies(call: ApiCall) -> ApiAnswer:
+def list_strategies(call: ApiCall) -> Answer:
     """Answer the strategies that use a segment."""
     number = _read_id(call)
     with call.store.reading() as tx:
         segments.find(tx, number)
-        return ApiAnswer({"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []})
+        return Answer({"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []})
 
 
 PATH = "/api/admin/segments"

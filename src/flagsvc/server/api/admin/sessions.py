@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin import user, users
 from flagsvc.server.api.authorization import PAGES
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.store.resources import sessions
 from flagsvc.server.store.resources.personal_tokens import user_of
@@ -38,40 +39,40 @@ LINK = Named(
 )
 
 
-def list_own(call: ApiCall) -> ApiAnswer:
+def list_own(call: ApiCall) -> Answer:
     """Answer the caller's sessions."""
     with call.store.reading() as tx:
-        return ApiAnswer({"sessions": sessions.list_sessions(tx, user_of(call.actor))})
+        return Answer({"sessions": sessions.list_sessions(tx, user_of(call.actor))})
 
 
-def end_own(call: ApiCall) -> ApiAnswer:
+def end_own(call: ApiCall) -> Answer:
     """End the caller's sessions, or the one in the path."""
     number = row_id(call) if "id" in call.params else None
     with call.store.writing(call.actor) as tx:
         sessions.end_sessions(tx, user_of(call.actor), number)
-    return ApiAnswer()
+    return Answer()
 
 
-def list_of_user(call: ApiCall) -> ApiAnswer:
+def list_of_user(call: ApiCall) -> Answer:
     """Answer the sessions of a user."""
     with call.store.reading() as tx:
-        return ApiAnswer({"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)})
+        return Answer({"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)})
 
 
-def end_of_user(call: ApiCall) -> ApiAnswer:
+def end_of_user(call: ApiCall) -> Answer:
     """End the sessions of a user, or the one in the path."""
     number = row_id(call, "sessionId") if "sessionId" in call.params else None
     with call.store.writing(call.actor) as tx:
         sessions.end_sessions(tx, row_id(call), number)
-    return ApiAnswer()
+    return Answer()
 
 
-def invite(call: ApiCall) -> ApiAnswer:
+def invite(call: ApiCall) -> Answer:
     """Create a sign-in link of a user."""
     with call.store.writing(call.actor) as tx:
         made = sessions.invite(tx, row_id(call))
     path = f"{call.root}{link_path(made['code'])}"
-    return ApiAnswer({"path": path, "expiresAt": made["expiresAt"]}, 201, ((b"cache-control", b"no-store"),))
+    return Answer({"path": path, "expiresAt": made["expiresAt"]}, 201, ((b"cache-control", b"no-store"),))
 
 
 def link_path(code: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, ShapeError, check
 from flagsvc.server.api.admin.features import ONE, TAG
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.strategies import CONSTRAINT, FEATURE_STRATEGY
@@ -20,31 +21,31 @@ def read_place(call: ApiCall) -> StrategyPlace:
     return StrategyPlace(call.params["projectId"], call.params["featureName"], call.params["environment"])
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer the strategies of a feature in an environment."""
     with call.store.reading() as tx:
-        return ApiAnswer(strategies.list_all(tx, call.params["featureName"], call.params["environment"]))
+        return Answer(strategies.list_all(tx, call.params["featureName"], call.params["environment"]))
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Add a strategy."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.create(tx, read_place(call), call.body))
+        return Answer(strategies.create(tx, read_place(call), call.body))
 
 
-def get(call: ApiCall) -> ApiAnswer:
+def get(call: ApiCall) -> Answer:
     """Answer a strategy."""
     with call.store.reading() as tx:
-        return ApiAnswer(strategies.get(tx, call.params["strategyId"]))
+        return Answer(strategies.get(tx, call.params["strategyId"]))
 
 
-def change(call: ApiCall) -> ApiAnswer:
+def change(call: ApiCall) -> Answer:
     """Change a strategy."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.change(tx, read_place(call), call.params["strategyId"], call.body))
+        return Answer(strategies.change(tx, read_place(call), call.params["strategyId"], call.body))
 
 
-def patch(call: ApiCall) -> ApiAnswer:
+def patch(call: ApiCall) -> Answer:
     """Change a strategy by a JSON Patch."""
     strategy = call.params["strategyId"]
     with call.store.writing(call.actor) as tx:
@@ -54,32 +55,32 @@ def patch(call: ApiCall) -> ApiAnswer:
         except ShapeError as error:
             raise invalid(*error.details) from None
         assert isinstance(checked, dict)
-        return ApiAnswer(strategies.change(tx, read_place(call), strategy, checked))
+        return Answer(strategies.change(tx, read_place(call), strategy, checked))
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a strategy."""
     with call.store.writing(call.actor) as tx:
         strategies.remove(tx, read_place(call), call.params["strategyId"])
-    return ApiAnswer()
+    return Answer()
 
 
-def sort(call: ApiCall) -> ApiAnswer:
+def sort(call: ApiCall) -> Answer:
     """Set the sort order of strategies."""
     with call.store.writing(call.actor) as tx:
         strategies.sort(tx, read_place(call), call.body)
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = f"{ONE}/environments/:environment/strategies"
 ONE_STRATEGY = f"{PATH}/:strategyId"
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check a constraint."""
     with call.store.reading() as tx:
         check_constraint(call.body, read_legal_values(tx, [call.body["contextName"]]))
-    return ApiAnswer()
+    return Answer()
 
 
 ROUTES = (

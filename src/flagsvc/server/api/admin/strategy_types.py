@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.store.resources import strategy_types
 
@@ -80,51 +81,51 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every strategy type."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "strategies": strategy_types.list_types(tx)})
+        return Answer({"version": 1, "strategies": strategy_types.list_types(tx)})
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one strategy type."""
     with call.store.reading() as tx:
-        return ApiAnswer(strategy_types.find(tx, call.params["name"]))
+        return Answer(strategy_types.find(tx, call.params["name"]))
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a strategy type."""
     with call.store.writing(call.actor) as tx:
         created = strategy_types.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"strategies/{created['name']}"))
+    return Answer(created, 201, location_header(f"strategies/{created['name']}"))
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a strategy type."""
     with call.store.writing(call.actor) as tx:
         strategy_types.change(tx, call.params["name"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a strategy type."""
     with call.store.writing(call.actor) as tx:
         strategy_types.remove(tx, call.params["name"])
-    return ApiAnswer()
+    return Answer()
 
 
-def deprecate(call: ApiCall) -> ApiAnswer:
+def deprecate(call: ApiCall) -> Answer:
     """Mark a strategy type as deprecated."""
     with call.store.writing(call.actor) as tx:
         strategy_types.deprecate(tx, call.params["strategyName"])
-    return ApiAnswer()
+    return Answer()
 
 
-def reactivate(call: ApiCall) -> ApiAnswer:
+def reactivate(call: ApiCall) -> Answer:
     """Mark a strategy type as not deprecated."""
     with call.store.writing(call.actor) as tx:
         strategy_types.reactivate(tx, call.params["strategyName"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/strategies"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
@@ -46,44 +47,44 @@ VALID = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every tag type."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tagTypes": tag_types.list_types(tx)})
+        return Answer({"version": 1, "tagTypes": tag_types.list_types(tx)})
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one tag type."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tagType": tag_types.find(tx, call.params["name"])})
+        return Answer({"version": 1, "tagType": tag_types.find(tx, call.params["name"])})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a tag type."""
     with call.store.writing(call.actor) as tx:
         created = tag_types.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"tag-types/{created['name']}"))
+    return Answer(created, 201, location_header(f"tag-types/{created['name']}"))
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that a tag type can be created."""
     with call.store.reading() as tx:
         tag_types.check_new_name(tx, call.body["name"])
-    return ApiAnswer({"valid": True, "tagType": call.body})
+    return Answer({"valid": True, "tagType": call.body})
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a tag type."""
     with call.store.writing(call.actor) as tx:
         tag_types.change(tx, call.params["name"], call.body)
-    return ApiAnswer()
+    return Answer()
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a tag type."""
     with call.store.writing(call.actor) as tx:
         tag_types.remove(tx, call.params["name"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/tag-types"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import feature_project
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, location_header
 from flagsvc.server.shapes.features import TAG
 from flagsvc.server.store.resources import tags
@@ -62,67 +63,67 @@ ONE = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer all tags, or those of one type."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
+        return Answer({"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one tag."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])})
+        return Answer({"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a tag."""
     with call.store.writing(call.actor) as tx:
         created = tags.create(tx, call.body)
-    return ApiAnswer({"version": 1, "tag": created}, 201, location_header(f"tags/{created['type']}/{created['value']}"))
+    return Answer({"version": 1, "tag": created}, 201, location_header(f"tags/{created['type']}/{created['value']}"))
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a tag."""
     with call.store.writing(call.actor) as tx:
         tags.remove(tx, call.params["type"], call.params["value"])
-    return ApiAnswer()
+    return Answer()
 
 
-def list_for_feature(call: ApiCall) -> ApiAnswer:
+def list_for_feature(call: ApiCall) -> Answer:
     """Answer the tags of a feature."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])})
+        return Answer({"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])})
 
 
-def add_to_feature(call: ApiCall) -> ApiAnswer:
+def add_to_feature(call: ApiCall) -> Answer:
     """Add a tag to a feature."""
     name = call.params["featureName"]
     with call.store.writing(call.actor) as tx:
         added = tags.add_to_feature(tx, name, call.body)
-    return ApiAnswer(added, 201, location_header(f"{name}/tags"))
+    return Answer(added, 201, location_header(f"{name}/tags"))
 
 
-def change_for_feature(call: ApiCall) -> ApiAnswer:
+def change_for_feature(call: ApiCall) -> Answer:
     """Add tags to a feature, and remove tags."""
     body = call.body
     with call.store.writing(call.actor) as tx:
         found = tags.change_tags_of_feature(tx, call.params["featureName"], body["addedTags"], body["removedTags"])
-    return ApiAnswer({"version": 1, "tags": found})
+    return Answer({"version": 1, "tags": found})
 
 
-def remove_from_feature(call: ApiCall) -> ApiAnswer:
+def remove_from_feature(call: ApiCall) -> Answer:
     """Remove a tag from a feature."""
     with call.store.writing(call.actor) as tx:
         tags.remove_from_feature(tx, call.params["featureName"], call.params["type"], call.params["value"])
-    return ApiAnswer()
+    return Answer()
 
 
-def change_for_features(call: ApiCall) -> ApiAnswer:
+def change_for_features(call: ApiCall) -> Answer:
     """Add tags to features of a project, and remove tags."""
     names, changes = call.body["features"], call.body["tags"]
     with call.store.writing(call.actor) as tx:
         tags.change_tags_of_features(tx, call.params["projectId"], names, changes["addedTags"], changes["removedTags"])
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/tags"

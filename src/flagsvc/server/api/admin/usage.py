@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
@@ -67,7 +68,7 @@ INSTANCES = Named(
 )
 
 
-def get_applications(call: ApiCall) -> ApiAnswer:
+def get_applications(call: ApiCall) -> Answer:
     """Return a page of the applications, sorted by name."""
     limit, offset = read_integer(call, "limit"), read_integer(call, "offset")
     with call.store.reading() as tx:
@@ -78,7 +79,7 @@ def get_applications(call: ApiCall) -> ApiAnswer:
             offset=min(max(offset, 0), MAX_OFFSET),
             descending=call.first_value("sortOrder") == "desc",
         )
-    return ApiAnswer(found)
+    return Answer(found)
 
 
 def read_integer(call: ApiCall, name: str) -> int:
@@ -87,32 +88,32 @@ def read_integer(call: ApiCall, name: str) -> int:
     return int(min(max(value, 0), MAX_OFFSET)) if value == value else 0
 
 
-def show_application(call: ApiCall) -> ApiAnswer:
+def show_application(call: ApiCall) -> Answer:
     """Return one application. Raises `CallerError` (404)."""
     with call.store.reading() as tx:
-        return ApiAnswer(get(tx, call.params["appName"]))
+        return Answer(get(tx, call.params["appName"]))
 
 
-def create_application(call: ApiCall) -> ApiAnswer:
+def create_application(call: ApiCall) -> Answer:
     """Create an application, or change its description."""
     values = {name: call.body[name] for name in FIELDS if name in call.body}
     with call.store.recording() as tx:
         create(tx, call.params["appName"], values)
-    return ApiAnswer(None, 202)
+    return Answer(None, 202)
 
 
-def delete_application(call: ApiCall) -> ApiAnswer:
+def delete_application(call: ApiCall) -> Answer:
     """Delete an application; a missing one is not an error."""
     with call.store.recording() as tx:
         remove(tx, call.params["appName"])
-    return ApiAnswer(None)
+    return Answer(None)
 
 
-def list_instances(call: ApiCall) -> ApiAnswer:
+def list_instances(call: ApiCall) -> Answer:
     """Return the instances of an application in an environment that reported within a day."""
     with call.store.reading() as tx:
         found = instances_of(tx, call.params["appName"], call.params["environment"])
-    return ApiAnswer({"instances": [{name: each[name] for name in INSTANCE_FIELDS} for each in found]})
+    return Answer({"instances": [{name: each[name] for name in INSTANCE_FIELDS} for each in found]})
 
 
 ABOUT = {"version": 1, "maturity": "stable"}
@@ -148,16 +149,16 @@ HOURS = Named(
 )
 
 
-def get_summary(call: ApiCall) -> ApiAnswer:
+def get_summary(call: ApiCall) -> Answer:
     """Return a feature's counts in the last hour; none for an unknown feature."""
     with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | summarize(tx, call.params["name"]))
+        return Answer(ABOUT | summarize(tx, call.params["name"]))
 
 
-def get_hours(call: ApiCall) -> ApiAnswer:
+def get_hours(call: ApiCall) -> Answer:
     """Return a feature's counts by hour, for the requested hours."""
     with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))})
+        return Answer(ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))})
 
 
 def hours_of(call: ApiCall) -> float:

@@ -5,8 +5,9 @@ Administrators manage those of others at `/api/admin/user-admin/…/tokens`, whi
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, row_id
 from flagsvc.server.store.resources import personal_tokens, users
 from flagsvc.server.store.resources.personal_tokens import user_of
@@ -61,55 +62,55 @@ ME = Named(
 )
 
 
-def get_me(call: ApiCall) -> ApiAnswer:
+def get_me(call: ApiCall) -> Answer:
     """Answer the caller."""
     with call.store.reading() as tx:
-        return ApiAnswer(personal_tokens.describe(tx, call.actor), headers=((b"cache-control", b"no-store"),))
+        return Answer(personal_tokens.describe(tx, call.actor), headers=((b"cache-control", b"no-store"),))
 
 
-def list_own(call: ApiCall) -> ApiAnswer:
+def list_own(call: ApiCall) -> Answer:
     """Answer the user's tokens."""
     with call.store.reading() as tx:
-        return ApiAnswer({"pats": personal_tokens.list_tokens(tx, user_of(call.actor))})
+        return Answer({"pats": personal_tokens.list_tokens(tx, user_of(call.actor))})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a personal token."""
     with call.store.writing(call.actor) as tx:
         created = personal_tokens.create(tx, user_of(call.actor), call.body)
-    return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
+    return Answer(created, 201, ((b"cache-control", b"no-store"),))
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a personal token."""
     number = row_id(call)
     with call.store.writing(call.actor) as tx:
         personal_tokens.remove(tx, user_of(call.actor), number)
-    return ApiAnswer()
+    return Answer()
 
 
 PATH = "/api/admin/user"
 TAG = "Personal access tokens"
 
 
-def list_of_user(call: ApiCall) -> ApiAnswer:
+def list_of_user(call: ApiCall) -> Answer:
     """Answer the personal tokens of a user."""
     with call.store.reading() as tx:
-        return ApiAnswer({"pats": personal_tokens.list_tokens(tx, users.get(tx, row_id(call))["id"])})
+        return Answer({"pats": personal_tokens.list_tokens(tx, users.get(tx, row_id(call))["id"])})
 
 
-def create_of_user(call: ApiCall) -> ApiAnswer:
+def create_of_user(call: ApiCall) -> Answer:
     """Create a personal token of a user."""
     with call.store.writing(call.actor) as tx:
         created = personal_tokens.create(tx, users.get(tx, row_id(call))["id"], call.body)
-    return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
+    return Answer(created, 201, ((b"cache-control", b"no-store"),))
 
 
-def remove_of_user(call: ApiCall) -> ApiAnswer:
+def remove_of_user(call: ApiCall) -> Answer:
     """Delete a personal token of a user."""
     with call.store.writing(call.actor) as tx:
         personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))
-    return ApiAnswer()
+    return Answer()
 
 
 OF_USER = "/api/admin/user-admin/:id/tokens"

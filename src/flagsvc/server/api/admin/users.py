@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, location_header, row_id
 from flagsvc.server.store.resources import identities, users
 
@@ -117,48 +118,48 @@ COUNTS = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Answer every user."""
     with call.store.reading() as tx:
-        return ApiAnswer(users.list_users(tx))
+        return Answer(users.list_users(tx))
 
 
-def list_names(call: ApiCall) -> ApiAnswer:
+def list_names(call: ApiCall) -> Answer:
     """Answer the names of every user."""
     with call.store.reading() as tx:
-        return ApiAnswer({"users": users.list_names(tx), "groups": []})
+        return Answer({"users": users.list_names(tx), "groups": []})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a user."""
     with call.store.writing(call.actor) as tx:
         created = users.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(str(created["id"])))
+    return Answer(created, 201, location_header(str(created["id"])))
 
 
-def get(call: ApiCall) -> ApiAnswer:
+def get(call: ApiCall) -> Answer:
     """Answer a user."""
     with call.store.reading() as tx:
-        return ApiAnswer(users.get(tx, row_id(call)))
+        return Answer(users.get(tx, row_id(call)))
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change a user."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(users.change(tx, row_id(call), call.body))
+        return Answer(users.change(tx, row_id(call), call.body))
 
 
-def delete(call: ApiCall) -> ApiAnswer:
+def delete(call: ApiCall) -> Answer:
     """Delete a user."""
     with call.store.writing(call.actor) as tx:
         users.remove(tx, row_id(call))
-    return ApiAnswer()
+    return Answer()
 
 
-def count_administrators(call: ApiCall) -> ApiAnswer:
+def count_administrators(call: ApiCall) -> Answer:
     """Answer how many administrators there are."""
     with call.store.reading() as tx:
-        return ApiAnswer({"password": 0, "noPassword": users.count_administrators(tx), "service": 0})
+        return Answer({"password": 0, "noPassword": users.count_administrators(tx), "service": 0})
 
 
 PATH = "/api/admin/user-admin"
@@ -177,17 +178,17 @@ ACCOUNT = Object(
 ACCOUNTS = Named("accountsSchema", Object({"accounts": Array(ACCOUNT)}, required=("accounts",)))
 
 
-def list_accounts(call: ApiCall) -> ApiAnswer:
+def list_accounts(call: ApiCall) -> Answer:
     """Answer the accounts of a user."""
     with call.store.reading() as tx:
-        return ApiAnswer({"accounts": identities.list_accounts(tx, row_id(call))})
+        return Answer({"accounts": identities.list_accounts(tx, row_id(call))})
 
 
-def unlink(call: ApiCall) -> ApiAnswer:
+def unlink(call: ApiCall) -> Answer:
     """Unlink a user from the account in the path."""
     with call.store.writing(call.actor) as tx:
         identities.unlink(tx, row_id(call), call.params["accountId"])
-    return ApiAnswer()
+    return Answer()
 
 
 ACCOUNTS_PATH = f"{PATH}/:id/accounts"
