@@ -18,9 +18,13 @@ HTML_HEADERS: Final = (*PAGE_HEADERS, (b"content-type", HTML))
 
 
 class Site:
-    """The templates of a package over the shared ones, the files, and the sections of the navigation."""
+    """The templates of a package over the shared ones, the files, and the sections of the navigation.
 
-    def __init__(self, package: str, *sections: Section) -> None:
+    `home` is where the page of an error leads to.
+    """
+
+    def __init__(self, package: str, home: Section, *sections: Section) -> None:
+        self.home = home
         self.files = StaticFiles()
         self.templates = Templates(package, self.files.address)
         self.sections = sections
@@ -40,7 +44,13 @@ class Site:
         permissions: Sequence[str] = (),
     ) -> Answer:
         """Return the page of an error. `permissions` are those of which the caller needs one."""
-        values: dict[str, Any] = {"status": status, "message": message, "details": details, "permissions": permissions}
+        values: dict[str, Any] = {
+            "home": self.home,
+            "status": status,
+            "message": message,
+            "details": details,
+            "permissions": permissions,
+        }
         return Answer(self.templates.render("error.html", frame=frame, **values), status, (*headers, *HTML_HEADERS))
 
     def file(self, digest: str, name: str) -> Answer | None:

@@ -24,6 +24,7 @@ PAGES: Final = "/ui"
 SITE: Final = Site(
     __package__,
     Section("Status", "/status"),
+    Section("Status", "/status"),
     Section("Flags", "/flags"),
     Section("Try", "/try"),
     Section("Traffic", "/traffic"),

@@ -33,6 +33,7 @@ from flagsvc.server.store.store import Tx
 SIGN_IN_BY_HEADER = "/sign-in/header"
 SITE = Site(
     __package__,
+    Section("All flags", ""),
     Section("Flags", "/flags"),
     Section("Try", "/try"),
     Section("History", "/history"),
