@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
-from flagsvc.proxy.configuration.stores.provider import read_record, write_record
-from flagsvc.proxy.redis.client import Access, Client
-from flagsvc.proxy.redis.stores import RedisStore
+from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider, read_record, write_record
+from flagsvc.proxy.redis import Access, Client, RedisStore
 from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous

@@ -18,8 +18,7 @@ from random import Random
 
 import pytest
 
-from flagsvc.proxy.configuration.stores import FileStore
-from flagsvc.proxy.configuration.stores.file import frame
+from flagsvc.proxy.configuration.stores import FileStore, frame
 from support import storage_writer
 from support.fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, clean_environment, our_proxy

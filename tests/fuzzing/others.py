@@ -14,8 +14,8 @@ from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
 from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
-from flagsvc.proxy.usage.record import pack, unpack
-from flagsvc.proxy.usage.sender import metrics_body
+from flagsvc.proxy.usage.reporter import metrics_body
+from flagsvc.proxy.usage.unsent import pack, unpack
 from fuzzing import words
 from fuzzing.rows import Row
 

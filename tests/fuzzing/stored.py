@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from flagsvc.core.errors import DocumentError, StoreError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.document import EVENTS, DocumentBuilder
-from flagsvc.proxy.configuration.stores import FileStore
-from flagsvc.proxy.configuration.stores.file import frame
+from flagsvc.proxy.configuration.stores import FileStore, frame
 from fuzzing import words
 from fuzzing.documents import EDGES, VALID, assert_evaluates, patched
 from fuzzing.rows import Row

@@ -82,7 +82,7 @@ def test_every_extra_has_a_row() -> None:
         ((), SCRAPED),
         ((), commands()),
         (("cli",), BATCH),
-        (("redis",), ("flagsvc.proxy.redis.stores",)),
+        (("redis",), ("flagsvc.proxy.redis",)),
         (("server",), SERVER),
     ],
     ids=["proxy", "late", "commands", "batch", "storage", "server"],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.usage.record import unpack
+from flagsvc.proxy.usage.unsent import unpack
 from fuzzing.others import ROWS
 from fuzzing.rows import Row, run
 from fuzzing.stored import DELTAS, FILES

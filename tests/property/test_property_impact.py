@@ -23,7 +23,7 @@ from flagsvc.engine.parse import parse_strategy
 from flagsvc.http.reports import GAUGE
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.impact import combine
-from flagsvc.proxy.usage.record import from_wire, pack, to_wire, unpack
+from flagsvc.proxy.usage.unsent import from_wire, pack, to_wire, unpack
 from flagsvc.reasons.impact import impact_of, share_impact
 from flagsvc.reasons.variant_impact import Draw, variant_impact
 from flagsvc.reasons.words import Rollout

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
-from flagsvc.proxy.usage.record import unpack
-from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, RecordingUpstream
 
 NAMES = ("a", "b", "c")

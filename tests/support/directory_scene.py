@@ -11,7 +11,7 @@ from flagsvc.proxy.generations.admission import Admission, TokenDirectory
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope, UnavailableError
-from flagsvc.proxy.tokens.bounds import answer_deadline
+from flagsvc.proxy.tokens.lookup import answer_deadline
 from flagsvc.settings.upstreams import upstream_of_options
 from flagsvc.testing import FakeClock, RecordingLog
 

@@ -23,8 +23,8 @@ from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.application import PAGE_ROUTES, announce_news, load_keyring
 from flagsvc.server.pages.page import error_page
-from flagsvc.server.runtime import PAGE_ROUTES, announce_news, load_keyring
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.first_start import FirstSecrets

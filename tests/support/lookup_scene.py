@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.tokens import Budget, TokenGrant, TokenLookup, TokenScope, UnavailableError, WaitingPlaces
-from flagsvc.proxy.tokens.bounds import answer_deadline
-from flagsvc.proxy.tokens.lookup import MAX_ASKED
+from flagsvc.proxy.tokens.lookup import MAX_ASKED, answer_deadline
 from flagsvc.proxy.upstream import Upstream
 from flagsvc.testing import FakeClock, RecordingLog, turns
 

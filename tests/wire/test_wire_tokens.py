@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.tokens.bounds import MAX_WAITING
+from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.fake_upstream import FakeUpstream, granted

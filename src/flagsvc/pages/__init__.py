@@ -1,5 +1,5 @@
 """What pages are made of: templates, style, scripts, forms, cookies, and the headers that keep a page to its own origin.
 
-`site` makes a page or its data, the page of an error, a redirect and a file. This package knows no flags and no routes: each product
-has its own pages over it, decides who may see them, and calls them (the flag server in threads, the proxy in slices of its loop).
+`site` makes a page or its data, the page of an error, a redirect and a file. This package knows no flags and no routes. Each
+product has its own pages over it, decides who may see them, and calls them: the flag server in threads, the proxy in slices.
 """

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Executor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from flagsvc.core.clock import SystemClock
+from flagsvc.core.clock import Clock, SystemClock
 from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.core.log import Logger, build_logger
 from flagsvc.core.notices import Notice
@@ -22,11 +29,186 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import HEAD, JSON, TEXT, Response
 from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.server.api.operations import BAD
-from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT
-from flagsvc.server.runtime import MakeFrontend, ServerRuntime, open_runtime
+from flagsvc.http.trust import TrustedProxies
+from flagsvc.server import pages
+from flagsvc.server.api.asgi import FlagServerContract
+from flagsvc.server.api.call import ApiContext
+from flagsvc.server.api.operations import ADMIN, BAD
+from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT, Pipeline
+from flagsvc.server.api.routes import ROUTES, find_routes
+from flagsvc.server.pages.page import error_page
+from flagsvc.server.sign_in.ways import make_ways
+from flagsvc.server.start import initialize, new_database_notices
+from flagsvc.server.store.cleanup import Cleanup
+from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.engines import database_url
+from flagsvc.server.store.keyring import Keyring
+from flagsvc.server.store.seed.file import read_seed
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.writability import WritabilityThread
+from flagsvc.server.webhooks.reach import Reach
+from flagsvc.server.webhooks.sender import Sender
 from flagsvc.settings.server import ServerOptions
+
+PAGE_ROUTES = find_routes(pages)
+"""Every route of the pages. `ROUTES` has all others."""
+HOUSEKEEPING_INTERVAL_S = 60.0
+"""Seconds between two writes of the last use of tokens, and between two checks for old data."""
+
+
+@dataclass
+class ServerRuntime:
+    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token.
+
+    `contract` answers callers, and `operators` answers at adminAddress.
+    """
+
+    server: ApiContext
+    contract: FlagServerContract
+    operators: FlagServerContract
+    notices: list[Notice] = field(repr=False)
+    resources: ExitStack
+
+    def take_notices(self) -> list[Notice]:
+        """Return the startup notices. Further calls return only the first one, without the token."""
+        notices, self.notices = self.notices, self.notices[:1]
+        return notices
+
+    def close(self) -> None:
+        """Wait for running work and close everything, in reverse order of opening."""
+        self.resources.close()
+
+
+class HousekeepingThread:
+    """A thread that regularly stores the last use of tokens and deletes old data. It stores once more at the end."""
+
+    def __init__(self, keyring: Keyring, cleanup: Cleanup) -> None:
+        self._keyring = keyring
+        self._cleanup = cleanup
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="flagsvc tokens seen", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closing.wait(HOUSEKEEPING_INTERVAL_S):
+            self._keyring.save_seen_times()
+            self._cleanup.run_due_tasks()
+
+    def close(self) -> None:
+        """End the thread, and store the last use of tokens once more."""
+        self._closing.set()
+        self._thread.join()
+        self._keyring.save_seen_times()
+
+
+MakeFrontend = Callable[[ApiContext, ServerOptions, Executor, Executor], Contract]
+"""Makes the contract of the frontend API. It gets the threads for reads and for reports."""
+
+
+def open_runtime(
+    options: ServerOptions,
+    clock: Clock,
+    log: Logger,
+    url: str = "",
+    make_frontend: MakeFrontend | None = None,
+    *,
+    metrics_apart: bool = False,
+) -> ServerRuntime:
+    """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
+
+    `make_frontend` makes the frontend API; without it there is none. `metrics_apart` tells that operators have an address of their
+    own, so that callers get no metrics.
+
+    Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
+    """
+    with ExitStack() as resources:
+        seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
+        made = prepare_folder(options.database)
+        store = open_store(options.database, clock, log, options.database_listen_url)
+        resources.callback(store.close)
+        store.writability.announce(log)
+        store.probe(commit=True)
+        notices = [*initialize(store, options, url, seed, log), *new_database_notices(made, os.environ)]
+        documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
+        keyring = load_keyring(store, clock, log)
+        trust = TrustedProxies(options.trust_proxy)
+        server = ApiContext(
+            store,
+            documents,
+            keyring,
+            clock,
+            log,
+            url,
+            options.base_path,
+            trust=trust,
+            ways=make_ways(options, clock),
+            metrics_apart=metrics_apart,
+        )
+        resources.callback(server.renewal.close)
+        announce_news(server)
+        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log, options.event_days)).close)
+        resources.callback(start_sender(server, Reach(options.webhook_networks)).close)
+        resources.callback(WritabilityThread(store.look, store.probe, store.writability).close)
+        pipeline = Pipeline(
+            (*ROUTES, *PAGE_ROUTES),
+            server,
+            body_limit=options.body_limit,
+            header_limit=options.header_limit,
+            error_page=partial(error_page, options.base_path),
+        )
+        frontend = None if make_frontend is None else partial(make_frontend, server, options)
+        contract = FlagServerContract(pipeline, frontend)
+        resources.callback(contract.close)
+        operators = FlagServerContract(
+            Pipeline(ADMIN, server, body_limit=options.body_limit, header_limit=options.header_limit)
+        )
+        resources.callback(operators.close)
+        return ServerRuntime(server, contract, operators, notices, resources.pop_all())
+
+
+def announce_news(server: ApiContext) -> None:
+    """Announce each revision, and that one has arrived at an instance, to the open pages."""
+    server.store.watch(lambda number: server.streams.announce("revision", {"revision": number}))
+    server.pollers.on_news = lambda: server.streams.announce("arrived", {})
+
+
+def start_sender(server: ApiContext, reach: Reach) -> Sender:
+    """Start to send what webhooks have to send, to the addresses that they may reach; each change wakes it."""
+    sender = Sender(server.store, server.clock, server.log, server.attempts, reach)
+    server.store.watch(lambda _: sender.wake())
+    sender.start()
+    return sender
+
+
+def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
+    """Return the loaded keyring of a database; it stays up to date."""
+    keyring = Keyring(store, clock, log)
+    store.watch(keyring.load)
+    keyring.load()
+    return keyring
+
+
+def prepare_folder(database: str) -> Path | None:
+    """Create the folder of an SQLite file and an empty file, readable only by this user, where they do not exist.
+
+    Return the path of a new file. Raises DatabaseError if the folder cannot be created. If the file cannot be, SQLite reports
+    that later.
+    """
+    url = database_url(database)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    folder = Path(url.database).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else "it is in the way"
+        raise DatabaseError(f"the folder `{folder}` of the database cannot be made: {reason}") from None
+    if not url.database.startswith("file:"):
+        with suppress(OSError):
+            os.close(os.open(url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return Path(url.database)
+    return None
+
 
 LIVEZ, ALIVE = b"/livez", b"ok"
 RETRY_S = 1.0

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.runtime import PAGE_ROUTES
+from flagsvc.server.application import PAGE_ROUTES
 from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient
 

@@ -10,8 +10,8 @@ from sqlalchemy import update
 
 from flagsvc.pages.headers import POLICY
 from flagsvc.server.api.route import Auth
+from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.pages.page import SITE
-from flagsvc.server.runtime import PAGE_ROUTES
 from flagsvc.server.store.schema import feature_environments as states
 from support.flagservers import USER_SECRET, VIEWER_SECRET, AppClient, app_client
 from support.page_scene import SAME_ORIGIN, Visitor

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from flagsvc.pages.sign_in_tries import NETWORK_TRIES
-from flagsvc.server.runtime import PAGE_ROUTES
+from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.store.keyring import IDLE_S
 from flagsvc.server.store.resources import sessions
 from flagsvc.testing import FakeClock

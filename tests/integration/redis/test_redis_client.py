@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.redis.client import LARGE_BYTES, Access, Client, off_loop, reason
+from flagsvc.proxy.redis import LARGE_BYTES, Access, Client, off_loop, reason
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.pki import Authority

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.generations.feeds import make_storage
-from flagsvc.proxy.redis.stores import RedisStore, make_tls_context
+from flagsvc.proxy.redis import RedisStore, make_tls_context
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous, until

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
-from flagsvc.proxy.redis.client import Access, Client
-from flagsvc.proxy.redis.stores import RedisRecordStore
+from flagsvc.proxy.configuration.stores import MAX_RECORDS
+from flagsvc.proxy.redis import Access, Client, RedisRecordStore
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.redis.client import Access, Client
-from flagsvc.proxy.redis.stores import RedisStore
+from flagsvc.proxy.redis import Access, Client, RedisStore
 from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
-from flagsvc.server.runtime import load_keyring
+from flagsvc.server.application import load_keyring
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.migrate import VERSION_TABLE
 from flagsvc.server.store.resources.identities import Person, find_user

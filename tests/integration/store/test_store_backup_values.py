@@ -20,7 +20,7 @@ from flagsvc.core.errors import BackupError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.runtime import PAGE_ROUTES
+from flagsvc.server.application import PAGE_ROUTES
 from flagsvc.server.store import schema
 from flagsvc.server.store.backup.lines import HEAVIEST, MIB, weight_of
 from flagsvc.server.store.backup.restoring import check_backup

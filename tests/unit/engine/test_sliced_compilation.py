@@ -16,8 +16,7 @@ from flagsvc.engine.compile import Compilation, Compiled, CompileOptions, Compil
 from flagsvc.engine.context import Context
 from flagsvc.engine.digest import digest
 from flagsvc.engine.explain import explain
-from flagsvc.engine.sliced_compilation import LARGE
-from flagsvc.engine.sliced_decoding import STEP, PieceReading
+from flagsvc.engine.sliced_compilation import LARGE, STEP, PieceReading
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import Unusual
 from support.evaluating import constraint, feature, rollout, strategy

@@ -17,8 +17,7 @@ from flagsvc.core.errors import ConfigurationError, DatabaseError
 from flagsvc.core.notices import Notice
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
-from flagsvc.server.application import FlagServer, create_flag_server, secrets_of
-from flagsvc.server.runtime import ServerRuntime
+from flagsvc.server.application import FlagServer, ServerRuntime, create_flag_server, secrets_of
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
 from support.tracebacks import leaks

@@ -13,7 +13,7 @@ import pytest
 
 from flagsvc.core.errors import SeedError
 from flagsvc.core.notices import Notice
-from flagsvc.server.runtime import open_runtime, prepare_folder
+from flagsvc.server.application import open_runtime, prepare_folder
 from flagsvc.server.start import (
     describe_location,
     format_counts,

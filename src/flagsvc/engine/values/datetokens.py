@@ -1,6 +1,6 @@
 """The tokens of a written date: numbers, signs, words with and without a meaning, and blanks.
 
-`new Date(text)` of V8 sees a text as these tokens. `datereader` gives them a meaning.
+`new Date(text)` of V8 sees a text as these tokens. `jsdate` gives them a meaning.
 """
 
 from __future__ import annotations

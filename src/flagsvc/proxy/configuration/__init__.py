@@ -7,8 +7,7 @@
 from flagsvc.proxy.configuration.holder import ConfigurationDocument, Holder
 from flagsvc.proxy.configuration.lifecycle import State
 from flagsvc.proxy.configuration.locations import file_path, is_file_url
-from flagsvc.proxy.configuration.poller import Poller
-from flagsvc.proxy.configuration.ports import Source
+from flagsvc.proxy.configuration.poller import Poller, Source
 from flagsvc.proxy.configuration.prepare import Preparer
 
 __all__ = [

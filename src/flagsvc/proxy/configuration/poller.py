@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
@@ -27,13 +28,44 @@ from flagsvc.proxy.configuration.lifecycle import (
     classify_document,
     classify_error,
 )
-from flagsvc.proxy.configuration.poll_notes import LONGEST_NAME, NAMED_PROBLEMS, PollNotes
-from flagsvc.proxy.configuration.ports import Source
 from flagsvc.proxy.configuration.prepare import PreparedDocument, Preparer
 from flagsvc.proxy.configuration.sources import HttpSource
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.settings.kinds import printable
+
+NAMED_PROBLEMS = 20
+"""Malformed parts of a document that are named, and as many odd ones; of others only the number is told."""
+LONGEST_NAME = 255
+"""The characters of a name or a path that are told: a document can have names of a megabyte."""
+
+
+@dataclass
+class PollNotes:
+    """Moments are in seconds since the epoch; `failed_at` and `next_at` are None for none.
+
+    The present state began `since`. `error` is the last failure in words; it is empty after a poll that succeeded. `left_out` are
+    the first malformed parts of the served document, in words, and `odd` the first odd ones.
+    """
+
+    since: float
+    error: str = ""
+    failed_at: float | None = None
+    next_at: float | None = None
+    left_out: Sequence[str] = ()
+    odd: Sequence[str] = ()
+
+
+class Source(Protocol):
+    """A source of configuration documents. `flagsvc.testing.FakeSource` is the public fake."""
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds between two fetches, if a fetch costs almost nothing; None for the refresh interval."""
+
+    async def fetch(self, etag: str | None) -> Fetched:
+        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
+
 
 WITHOUT_INTERVAL_S = 5.0
 """Seconds between attempts before the first success, if refreshInterval is 0."""

@@ -26,7 +26,7 @@ from flagsvc.proxy.tokens import (
     exact_scope_of_text,
     scope_of_text,
 )
-from flagsvc.proxy.tokens.bounds import RETRY_S, answer_deadline
+from flagsvc.proxy.tokens.lookup import RETRY_S, answer_deadline
 from flagsvc.settings.tokens import EVERY_PROJECT
 
 REMEDY = "set flagsvcApiToken to one backend token that has all of these projects, without projectName"

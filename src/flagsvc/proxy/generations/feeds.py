@@ -25,10 +25,10 @@ from flagsvc.proxy.configuration.stores import (
     SingleRecordStore,
     StorageProvider,
     StorageServer,
+    run_in_thread,
     storage_at,
     storage_key,
 )
-from flagsvc.proxy.configuration.stores.provider import run_in_thread
 from flagsvc.proxy.generations.setup import ProxySetup, make_trust
 from flagsvc.proxy.tokens import TokenLookup
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
@@ -352,7 +352,7 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
     server = server_at(options.storage)
     if server is None:
         return storage_at(options.storage)
-    from flagsvc.proxy.redis.stores import make_store
+    from flagsvc.proxy.redis import make_store
 
     return make_store(options, server)
 

@@ -17,8 +17,7 @@ from flagsvc.core.errors import DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.configuration import is_file_url
-from flagsvc.proxy.configuration.stores import StorageProvider
-from flagsvc.proxy.configuration.stores.provider import read_record, write_record
+from flagsvc.proxy.configuration.stores import StorageProvider, read_record, write_record
 from flagsvc.proxy.generations.feeds import make_storage, make_upstream_settings
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import Budget, TokenLookup, WaitingPlaces
@@ -121,7 +120,7 @@ def make_token_store(setup: ProxySetup) -> ProviderTokenStore:
     server = server_at(options.storage)
     if options.storage_provider is not None or server is None:
         return ProviderTokenStore(make_storage(options), key, setup.log)
-    from flagsvc.proxy.redis.stores import make_store
+    from flagsvc.proxy.redis import make_store
 
     store = make_store(options, server)
     return ProviderTokenStore(store, key, setup.log, store.aclose)

@@ -24,10 +24,9 @@ from flagsvc.proxy.generations.feeds import UpstreamSync
 from flagsvc.proxy.generations.generation import Generations
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.pages.access import Access
-from flagsvc.proxy.pages.page import PAGES, SITE, PageCall, PageRow, answer_error, render
+from flagsvc.proxy.pages.page import PAGES, SITE, PageCall, PageRow, Scene, ShownEnvironment, answer_error, render
 from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.proxy.pages.rows import make_rows
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 STATIC: Final = "static"
 ALLOWED: Final = (b"allow", b"GET, HEAD, POST")

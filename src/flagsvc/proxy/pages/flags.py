@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.pages.page import PageCall, PageRow, moment
-from flagsvc.proxy.pages.scene import ShownEnvironment
+from flagsvc.proxy.pages.page import PageCall, PageRow, ShownEnvironment, moment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
 from flagsvc.reasons.unfolded import Unfolded, UnfoldedFeature, UnfoldedStrategy
 from flagsvc.reasons.words import DEFAULT, ROLLOUTS, dependency_words, rollout_of, strategy_words, variants_words

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
+from flagsvc.core.clock import Clock
+from flagsvc.core.log import Logger, Secrets
+from flagsvc.engine.compile import CompileOptions
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.messages import HttpError
@@ -18,7 +21,47 @@ from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.site import HTML_HEADERS, Site
 from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.sources import WorkerProcesses
+from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.change_log import ChangeLog
+from flagsvc.proxy.configuration.poller import PollNotes
+from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.settings.places import Resolved
+
+
+class ShownEnvironment(NamedTuple):
+    """One environment. `name` is empty if the process has a single one; `upstream` is its address without credentials."""
+
+    name: str
+    upstream: str
+    holder: Holder
+    notes: PollNotes
+    asked: UsageCounters
+    changes: ChangeLog
+    settings: ServiceSettings
+    compile_options: CompileOptions
+    enrichers: Sequence[ContextEnricher]
+
+
+class Scene(NamedTuple):
+    """One process. `resolved` are its options as they were read at the start, if it read any; `started` is in epoch seconds."""
+
+    read_identity: Callable[[], Identity]
+    clock: Clock
+    log: Logger
+    secrets: Secrets
+    readiness: Readiness
+    workers: WorkerProcesses
+    list_environments: Callable[[], Mapping[str, ShownEnvironment]]
+    read_counts: ReadCounts
+    resolved: Resolved | None
+    started: float
+
 
 PAGES: Final = "/ui"
 SITE: Final = Site(

@@ -15,8 +15,7 @@ from flagsvc.pages.live import HEADERS, EventStreams, event
 from flagsvc.proxy.pages import status
 from flagsvc.proxy.pages.access import Access, sign_in_rows
 from flagsvc.proxy.pages.flags import flag_rows
-from flagsvc.proxy.pages.page import PageCall, PageRow
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment
 from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations

@@ -13,8 +13,7 @@ from flagsvc.pages.site import redirect
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import Names, Revision, StateChange
-from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, moment
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+from flagsvc.proxy.pages.page import FIRST, PageCall, PageRow, Scene, ShownEnvironment, moment
 
 STATES: Final[dict[str, tuple[str, str]]] = {
     State.COLD: ("no configuration yet", "Callers get 503 Not Ready."),

@@ -12,9 +12,8 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
 from flagsvc.pages.templates import line_points
 from flagsvc.proxy.pages.flags import PAGE_SIZE, read_number
-from flagsvc.proxy.pages.page import PageCall, PageRow
+from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment
 from flagsvc.proxy.pages.recorder import SECONDS, Figures, Recorder, figures_of
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
 
 HEIGHT: Final = 20
 """The height of the line, in units of its drawing. Its width is a unit for each second."""

@@ -22,8 +22,7 @@ from flagsvc.proxy.api.enrich import CONTEXT, EnricherError, Enrichment
 from flagsvc.proxy.api.evaluation import DEFAULT_ENVIRONMENT
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.pages.flags import describe_place
-from flagsvc.proxy.pages.page import PageCall, PageRow
-from flagsvc.proxy.pages.scene import Scene, ShownEnvironment
+from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
 from flagsvc.reasons.steps import Step, WholeExplanation
 from flagsvc.reasons.telling import tell

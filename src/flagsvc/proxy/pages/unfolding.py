@@ -9,8 +9,7 @@ from flagsvc.engine.compile import Compiled
 from flagsvc.engine.source import DocumentParts
 from flagsvc.http.http_errors import not_ready
 from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, release_in_slices, retire
-from flagsvc.proxy.pages.page import Slices
-from flagsvc.proxy.pages.scene import ShownEnvironment
+from flagsvc.proxy.pages.page import ShownEnvironment, Slices
 from flagsvc.reasons.unfolded import Unfolded
 
 KEEP_S: Final = 60.0

@@ -3,25 +3,161 @@
     callers ─→ find ─→ book ─ known? grant ─ unknown? none
                         └→ waiting ─→ one request for many tokens, at most `rate` a second ─→ upstream
 
-A refusal or an outage of the upstream is never an answer about a token.
+A refusal or an outage of the upstream is never an answer about a token. The secrets of this process are shown to no other upstream.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import Protocol
 
 from flagsvc.core.background import SupervisedTask, wait_for_first
 from flagsvc.core.backoff import delay_after_failure
 from flagsvc.core.clock import Clock
-from flagsvc.core.errors import StoreError, UpstreamError
+from flagsvc.core.errors import FlagsvcError, StoreError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog
-from flagsvc.proxy.tokens.book import KnownToken, TokenBook, unpack
-from flagsvc.proxy.tokens.bounds import RETRY_S, Budget, UnavailableError, WaitingPlaces
-from flagsvc.proxy.tokens.grants import TokenGrant, is_plausible, read_grant
+from flagsvc.http.keys import salted
+from flagsvc.proxy.tokens.book import KnownToken, TokenBook, TokenGrant, is_plausible, read_grant, unpack
 from flagsvc.proxy.upstream import Upstream
+from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.tokens import read_scope
+from flagsvc.settings.upstreams import upstream_of_options
+
+MAX_WAITING = 1000
+"""The most tokens that wait for an answer, and the most requests that wait for them. Further ones are turned away for a moment."""
+LEFT_FREE = 5
+"""How many places a network leaves free for each further place that it takes, up to the half of all."""
+WAIT_S = 5.0
+"""Seconds that a request waits for the answer about its tokens."""
+RETRY_S = 1.0
+"""Seconds after which one that is turned away may try again."""
+
+
+def answer_deadline() -> float:
+    """Return the moment of the running event loop until which a request waits that comes now."""
+    return asyncio.get_running_loop().time() + WAIT_S
+
+
+class UnavailableError(FlagsvcError):
+    """A token cannot be looked up now. `seconds` is when to try again."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("the token cannot be looked up now")
+        self.seconds = seconds
+
+
+class Budget:
+    """The requests about tokens that one process may send, to all upstreams together.
+
+    They are `rate` a second, and as many at once as one second allows. `sent` counts those that were sent. `draw` returns random
+    numbers in [0, 1).
+    """
+
+    def __init__(self, rate: float, clock: Clock, draw: Callable[[], float]) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._draw = draw
+        self._left = rate
+        self._at = clock.monotonic()
+        self.sent = 0
+
+    async def take(self) -> None:
+        """Wait until the next request is allowed.
+
+        A part of the wait is random. Otherwise a caller that tries again every second would always find the same state: the places
+        that the request before has freed are taken again.
+        """
+        now = self._clock.monotonic()
+        self._left = min(self._rate, self._left + (now - self._at) * self._rate) - 1.0
+        self._at = now
+        if self._left < 0.0:
+            await self._clock.sleep((self._draw() - self._left) / self._rate)
+
+
+class Places:
+    """How many of something wait, in all and of each network. An empty network has no share of its own, only a part of all.
+
+    The more places a network has, the more it leaves free for others. So it can use half of all while no other network does, and a
+    caller with a single token gets in beside any number of callers with many.
+    """
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self._networks: dict[bytes, int] = {}
+
+    def check(self, network: bytes, number: int) -> None:
+        """Raise UnavailableError if there are too few places. One who needs none is never turned away."""
+        further = self._networks.get(network, 0) + number - 1
+        left_free = min(LEFT_FREE * further, MAX_WAITING // 2)
+        if number and self.taken + number + left_free > MAX_WAITING:
+            raise UnavailableError(RETRY_S)
+
+    def take(self, network: bytes, number: int) -> None:
+        """Take places. Raises UnavailableError if there are too few, and takes none then."""
+        self.check(network, number)
+        self.taken += number
+        if network:
+            self._networks[network] = self._networks.get(network, 0) + number
+
+    def give_back(self, network: bytes, number: int) -> None:
+        """Give places back."""
+        self.taken -= number
+        left = self._networks.pop(network, number) - number
+        if left:
+            self._networks[network] = left
+
+    @contextmanager
+    def hold(self, network: bytes) -> Iterator[None]:
+        """Hold one place while the block runs. Raises UnavailableError if there is none."""
+        self.take(network, 1)
+        try:
+            yield
+        finally:
+            self.give_back(network, 1)
+
+
+class WaitingPlaces:
+    """The places of one process: of tokens that wait, and of the requests that wait for them."""
+
+    def __init__(self) -> None:
+        self.tokens = Places()
+        self.requests = Places()
+
+
+class OwnSecrets:
+    """The secrets that the options have, and those that they had since the start. Only digests are kept."""
+
+    def __init__(self, options: ProxyOptions) -> None:
+        self._upstreams: dict[bytes, set[str]] = {}
+        self.add(options)
+
+    def add(self, options: ProxyOptions) -> None:
+        """Know the secrets of these options, too, and of their environments."""
+        for secret in secrets_of(options):
+            self._upstreams.setdefault(digest_of(secret), set())
+        for part in (options, *(each.options for each in options.environments)):
+            upstream = upstream_of_options(part)
+            keys = (*part.client_keys, *part.exp_server_side_sdk_config_tokens)
+            for made in (part.flagsvc_api_token, *(key for key in keys if read_scope(key) is not None)):
+                self._upstreams.setdefault(digest_of(made), set()).add(upstream)
+
+    def may_be_sent(self, token: str, upstream: str) -> bool:
+        """Return whether an upstream may be asked about a token of a caller, by the identity of the upstream.
+
+        A secret goes only to the upstream of its environment, and only if that has made it: its token, and keys in the form of a
+        token. So a token may be listed first and looked up later.
+        """
+        upstreams = self._upstreams.get(digest_of(token))
+        return upstreams is None or upstream in upstreams
+
+
+def digest_of(secret: str) -> bytes:
+    """Return the digest of a secret, as it comes in a header."""
+    return salted(secret.encode("utf-8", "surrogateescape"))
+
 
 MAX_ASKED = 100
 """The most tokens in one request."""

@@ -11,7 +11,7 @@ import msgspec
 
 from flagsvc.http.metrics import Key
 from flagsvc.proxy.usage import UsageCounters
-from flagsvc.proxy.usage.record import UsageWindow, to_wire
+from flagsvc.proxy.usage.unsent import UsageWindow, to_wire
 from flagsvc.proxy.workers.framing import frame
 
 KEPT_DOCUMENTS = 3

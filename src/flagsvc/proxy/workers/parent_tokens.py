@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
 from flagsvc.proxy.tokens import TokenBook, UnavailableError, WaitingPlaces
-from flagsvc.proxy.tokens.book import MAX_KNOWN, digest_of
-from flagsvc.proxy.tokens.bounds import RETRY_S
-from flagsvc.proxy.tokens.grants import is_plausible
+from flagsvc.proxy.tokens.book import MAX_KNOWN, digest_of, is_plausible
+from flagsvc.proxy.tokens.lookup import RETRY_S
 from flagsvc.proxy.workers import messages
 
 LATE_S = 1.0

@@ -16,7 +16,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
 from flagsvc.proxy.usage import UsageCounters, UsageSource
-from flagsvc.proxy.usage.record import from_wire
+from flagsvc.proxy.usage.unsent import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution

@@ -15,8 +15,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.proxy.configuration import Holder, Poller, file_path, is_file_url
-from flagsvc.proxy.configuration.sources import FileSource, HttpSource
-from flagsvc.proxy.configuration.sources.file import signature
+from flagsvc.proxy.configuration.sources import FileSource, HttpSource, signature
 from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore, NoStore, storage_at
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeClock, RecordingLog, RecordingUpstream, turns
@@ -107,7 +106,7 @@ async def test_a_file_that_changes_while_it_is_read_is_not_taken(
             write(path, b"three")
         return real(descriptor)
 
-    monkeypatch.setattr("flagsvc.proxy.configuration.sources.file.os.fstat", fstat)
+    monkeypatch.setattr("flagsvc.proxy.configuration.sources.os.fstat", fstat)
     with pytest.raises(UpstreamError, match="changed while it was read") as caught:
         await FileSource(path, clock=FakeClock(), refresh_ms=0).fetch(None)
     assert caught.value.kind == "document"

@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
-from flagsvc.proxy.configuration.stores import file as module
-from flagsvc.proxy.configuration.stores.file import ABANDONED_S, MAX_BYTES, frame, read_file, unframe
+from flagsvc.proxy.configuration import stores as module
+from flagsvc.proxy.configuration.stores import (
+    ABANDONED_S,
+    MAX_BYTES,
+    FileStore,
+    StoredDocument,
+    frame,
+    read_file,
+    unframe,
+)
 from flagsvc.proxy.upstream import Limits
 
 KEY = "0123abc"

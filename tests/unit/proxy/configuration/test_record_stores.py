@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, SingleRecordStore
-from flagsvc.proxy.configuration.stores.file import ABANDONED_S, frame
-from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
+from flagsvc.proxy.configuration.stores import (
+    ABANDONED_S,
+    MAX_RECORDS,
+    FileRecordStore,
+    FileStore,
+    SingleRecordStore,
+    frame,
+)
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.proxy.tokens import book as module
-from flagsvc.proxy.tokens.book import UNKNOWN_S, KnownToken, TokenBook, digest_of, unpack
-from flagsvc.proxy.tokens.grants import TokenGrant, TokenScope
+from flagsvc.proxy.tokens.book import UNKNOWN_S, KnownToken, TokenBook, TokenGrant, TokenScope, digest_of, unpack
 
 GRANT = TokenGrant(False, TokenScope("production", None))
 OTHER = TokenGrant(True, TokenScope("production", frozenset("ab")))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.proxy.tokens import UnavailableError
-from flagsvc.proxy.tokens.bounds import MAX_WAITING, RETRY_S, Places
+from flagsvc.proxy.tokens.lookup import MAX_WAITING, RETRY_S, Places
 
 HALF = MAX_WAITING // 2
 

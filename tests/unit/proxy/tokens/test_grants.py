@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.tokens.grants import (
+from flagsvc.proxy.tokens.book import (
     KINDS,
     LONGEST,
     TokenGrant,

@@ -8,8 +8,7 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.tokens import Budget, UnavailableError
-from flagsvc.proxy.tokens.bounds import MAX_WAITING, answer_deadline
-from flagsvc.proxy.tokens.lookup import MAX_ASKED
+from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING, answer_deadline
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
 from support.lookup_scene import FRONTEND, INTERVAL_S, RATE, SERVER, lookup_scene

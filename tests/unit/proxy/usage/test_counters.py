@@ -13,8 +13,8 @@ from flagsvc.http.reports import MAX_COUNT
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.counters import MAX_REGISTRATIONS, MAX_SOURCES
-from flagsvc.proxy.usage.record import make_counts
-from flagsvc.proxy.usage.sender import metrics_body
+from flagsvc.proxy.usage.reporter import metrics_body
+from flagsvc.proxy.usage.unsent import make_counts
 
 KNOWN = {"plain": frozenset({"disabled"}), "varied": frozenset({"disabled", "red", "blue"})}
 

@@ -11,7 +11,7 @@ from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.counters import MAX_SOURCES
 from flagsvc.proxy.usage.impact import MAX_BOUNDS, MAX_LABEL_SETS, MAX_LABELS, MAX_NUMBER, MAX_TEXT, combine
-from flagsvc.proxy.usage.sender import metrics_body
+from flagsvc.proxy.usage.reporter import metrics_body
 
 SALES = ImpactKey("sales", "counter", ())
 LOAD = ImpactKey("load", "gauge", ())

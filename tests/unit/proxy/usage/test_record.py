@@ -7,7 +7,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
-from flagsvc.proxy.usage.record import PIECE_ENTRIES, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
+from flagsvc.proxy.usage.unsent import PIECE_ENTRIES, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
 
 
 def bucket(start: float = 5.0) -> UsageBucket:

@@ -10,8 +10,7 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageSource, reporter
-from flagsvc.proxy.usage.record import UnsentRecord, unpack
-from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, UnsentRecord, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from support.aio import asynchronous
 from support.usage_scene import DOWN, HangingUpstream, ReporterScene, running, tally

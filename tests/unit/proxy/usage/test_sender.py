@@ -15,8 +15,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
 from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
-from flagsvc.proxy.usage.record import make_counts
-from flagsvc.proxy.usage.sender import (
+from flagsvc.proxy.usage.reporter import (
     MAX_POSTS,
     UsageSender,
     first_batch,
@@ -25,6 +24,7 @@ from flagsvc.proxy.usage.sender import (
     registration_body,
     remove_batch,
 )
+from flagsvc.proxy.usage.unsent import make_counts
 from flagsvc.testing import RecordingUpstream
 from support.aio import asynchronous
 

@@ -9,8 +9,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage import UnsentUsage, UsageBucket
-from flagsvc.proxy.usage.record import make_counts, unpack
-from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS, make_counts, unpack
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, turns
 from support.aio import asynchronous
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
-from flagsvc.proxy.usage.record import ImpactWindow, UsageWindow, from_wire
+from flagsvc.proxy.usage.unsent import ImpactWindow, UsageWindow, from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
 

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.proxy.tokens import UnavailableError
 from flagsvc.proxy.tokens.book import digest_of
-from flagsvc.proxy.tokens.bounds import MAX_WAITING
+from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers import parent_tokens as module
 from flagsvc.proxy.workers.parent_tokens import UNKNOWN_S, ParentTokens

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flagsvc.proxy.usage import UsageCounters
-from flagsvc.proxy.usage.record import UsageWindow
+from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
 from support.aio import asynchronous

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flagsvc.proxy.tokens import TokenScope, UnavailableError
-from flagsvc.proxy.usage.record import UsageWindow
+from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from support.aio import asynchronous
 from support.worker_pool_scene import SHORT, PoolScene, pool_scene, served
