@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo check test test-interpreted test-long lint types docs screenshots lock wheel bench soak instructions clean
+.PHONY: help install compile demo check peers test test-interpreted test-long lint types docs screenshots lock wheel bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the
 # Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
 test: install test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
 	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(INTERPRETED_ONLY)) $(ARGS)
+
+peers: $(VENV)/.installed ## fetch the npm packages that tests run beside ours, so that no test waits for them
+	@PYTHONPATH=tests $(BIN)/python -m support.peers
 
 # The programs that tests start write no bytecode, nor do the tests whose coverage is counted: it would be made at each start (0.5 CPU s).
 test-interpreted: $(VENV)/.installed ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor

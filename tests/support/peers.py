@@ -144,3 +144,9 @@ def _locked(folder: str) -> Iterator[None]:
     with (FOLDER / f"{folder}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+if __name__ == "__main__":
+    for row in PACKAGES:
+        if why := _obtain(row):
+            print(f"{_titles(row)}: {why}")
