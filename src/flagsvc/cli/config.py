@@ -11,9 +11,16 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 
-from flagsvc.cli.checks import check_certificates, check_extensions, check_storage
 from flagsvc.cli.parser import add_config_argument, explain_environments
-from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, read_flags
+from flagsvc.cli.programs import (
+    add_server_argument,
+    add_server_flags,
+    check_certificates,
+    check_database,
+    check_extensions,
+    check_storage,
+    read_flags,
+)
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import resolve
 from flagsvc.settings.load_environments import check_everywhere

@@ -31,8 +31,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
-from flagsvc.reasons.steps import Step, WholeExplanation
-from flagsvc.reasons.telling import tell
+from flagsvc.reasons.steps import Step, WholeExplanation, tell
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.reasons.words import plain

@@ -14,9 +14,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from flagsvc.cli.checks import TLS
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import add_server_argument, add_server_flags, read_flags
+from flagsvc.cli.programs import TLS, add_server_argument, add_server_flags, read_flags
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, resolve
 from flagsvc.settings.network import socket_path, split_address, url_at

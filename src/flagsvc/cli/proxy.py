@@ -14,8 +14,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from functools import partial
 
-from flagsvc.cli.checks import check_certificates, check_extensions, check_storage, log_warnings, report_errors_as_json
 from flagsvc.cli.parser import add_config_argument, explain_environments
+from flagsvc.cli.programs import (
+    check_certificates,
+    check_extensions,
+    check_storage,
+    log_warnings,
+    report_errors_as_json,
+)
 from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.load_environments import check_everywhere
 from flagsvc.settings.places import Resolved

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
-from flagsvc.cli.checks import log_warnings, report_errors_as_json
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import check_database
+from flagsvc.cli.programs import check_database, log_warnings, report_errors_as_json
 from flagsvc.core.notices import Notice
-from flagsvc.settings.adopt import adopted_text
 from flagsvc.settings.places import Resolved
+from flagsvc.settings.real_server import adopted_text
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.table import SERVER_OPTIONS

@@ -236,12 +236,6 @@ def rule_words(spec: StrategySpec, custom: Container[str] | None = None) -> str:
     return f"nobody: unknown strategy {show(spec.name)}"
 
 
-def summary(raw: object, segments: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy as a sentence, as a document or the admin API has it. Raises DocumentError if it is malformed."""
-    strategy = as_object(raw, "strategy")
-    return strategy_words(parse_strategy(strategy, "strategy"), segments, disabled=is_disabled(strategy))
-
-
 def is_disabled(strategy: dict[str, object]) -> bool:
     """Return whether a strategy says that it is disabled. Flag servers leave such strategies out of what they send."""
     return strategy.get("disabled") is True
@@ -298,8 +292,9 @@ def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
 
 
 def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy in words."""
-    return summary(dict(strategy), known)
+    """Return a strategy in words. Raises DocumentError if it is malformed."""
+    given = as_object(dict(strategy), "strategy")
+    return strategy_words(parse_strategy(given, "strategy"), known, disabled=is_disabled(given))
 
 
 def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:

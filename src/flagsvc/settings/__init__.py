@@ -15,5 +15,5 @@
     adopt.py     what the flag server takes from them, also one URL of the pieces of a database
 
 A new option needs a row, and the code that reads it. This package reads the files that options name (configuration, secrets). It
-also reads what defaults depend on (defaults.py, processors.py). It uses no network and no global state.
+also reads what defaults depend on (defaults.py, core/control_groups.py). It uses no network and no global state.
 """

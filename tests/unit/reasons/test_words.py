@@ -19,7 +19,6 @@ from flagsvc.reasons.words import (
     show,
     show_moment,
     strategy_words,
-    summary,
     variants_words,
     whole_words,
     words_of,
@@ -203,9 +202,9 @@ def test_a_whole_strategy_as_a_sentence() -> None:
 
 def test_the_summary_of_a_strategy_as_it_is_stored() -> None:
     """It is that of the parsed strategy, and says that it is disabled; what is no object is an error."""
-    assert summary(strategy("userWithId", parameters={"userIds": "7"}, disabled=True), {}) == "userId is 7 (disabled)"
-    assert summary(strategy(segments=[1]), {"1": beta()}) == "in segment beta: everyone"
-    assert summary({"name": "default", "constraints": 7}, {}) == "never: a constraint that is no object"
+    assert words_of(strategy("userWithId", parameters={"userIds": "7"}, disabled=True), {}) == "userId is 7 (disabled)"
+    assert words_of(strategy(segments=[1]), {"1": beta()}) == "in segment beta: everyone"
+    assert words_of({"name": "default", "constraints": 7}, {}) == "never: a constraint that is no object"
 
 
 def test_variants_as_a_sentence() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flagsvc.settings.json_text import read_json, repeated_keys
+from flagsvc.settings.kinds import read_json, repeated_keys
 
 
 @pytest.mark.parametrize(

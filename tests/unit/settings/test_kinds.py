@@ -60,14 +60,14 @@ def test_integers(value: object, expected: int) -> None:
 @pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
 def test_integers_or_none(value: object, expected: int) -> None:
     """0 means none, although it is below the minimum."""
-    assert of.integer_or_none(5, 9).parse(value) == expected
+    assert of.integer(5, 9, or_none=True).parse(value) == expected
 
 
 @pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
 def test_neither_integers_nor_none(value: object) -> None:
     """Values outside the bounds, other than 0, are refused."""
     with pytest.raises(RefusedError):
-        of.integer_or_none(5, 9).parse(value)
+        of.integer(5, 9, or_none=True).parse(value)
 
 
 @pytest.mark.parametrize(

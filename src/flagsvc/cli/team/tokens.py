@@ -10,7 +10,7 @@ from typing import Any
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.export import parse_names
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.opening import NOTES, add_database_arguments, command_actor, open_database
+from flagsvc.cli.team.database import NOTES, add_database_arguments, command_actor, open_database
 from flagsvc.cli.terminal import day_and_minute, print_columns, print_json
 
 PERSONAL = "personal"

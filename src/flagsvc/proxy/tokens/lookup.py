@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Protocol
 
-from flagsvc.core.background import SupervisedTask, wait_for_first
-from flagsvc.core.backoff import delay_after_failure
+from flagsvc.core.background import SupervisedTask, delay_after_failure, wait_for_first
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog

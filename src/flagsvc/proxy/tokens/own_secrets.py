@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flagsvc.http.keys import salted
+from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.options import ProxyOptions, secrets_of
 from flagsvc.settings.tokens import read_scope
-from flagsvc.settings.upstreams import upstream_of_options
 
 
 class OwnSecrets:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from flagsvc.core.background import SupervisedTask
-from flagsvc.core.backoff import delay_after_failure, delay_while_refused
+from flagsvc.core.background import SupervisedTask, delay_after_failure, delay_while_refused
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import Logger, OutageLog

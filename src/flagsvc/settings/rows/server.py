@@ -7,8 +7,7 @@ import os
 from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Origins, Size, Texts, Trusted
+from flagsvc.settings.base import Options, Origins, Size, Texts, Trusted
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.rows.callers import CallerOptions

@@ -5,8 +5,7 @@ from __future__ import annotations
 from flagsvc.settings import headers, roles
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Roles, Texts
+from flagsvc.settings.base import Options, Roles, Texts
 from flagsvc.settings.option import Section, option
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
-from flagsvc.cli.migrating.migration import About, Migration, Peer
-from flagsvc.cli.migrating.writing import as_tree, write_json, write_toml, write_variables
+from flagsvc.cli.migrating.migration import About, Migration, Peer, as_tree, write_json, write_toml, write_variables
 
 ODD = 'quote " backslash \\ umlaut ü delete \x7f'
 
