@@ -30,8 +30,8 @@ class Subcommand:
 
 
 COMMANDS = (
-    Command("proxy", "flagsvc.cli.proxy", "run the proxy"),
-    Command("server", "flagsvc.cli.server", "run the flag server"),
+    Command("proxy", "flagsvc.cli.programs:PROXY", "run the proxy"),
+    Command("server", "flagsvc.cli.programs:SERVER", "run the flag server"),
     Command("server token create", "flagsvc.cli.team.tokens:CREATE", "create a token on the flag server's database"),
     Command("server token list", "flagsvc.cli.team.tokens:LIST", "list the tokens, without their secrets"),
     Command("server token revoke", "flagsvc.cli.team.tokens:REVOKE", "delete tokens; they end at once"),

@@ -28,6 +28,10 @@ examples
 
 exit code: 0; 1 the file cannot be written, or a flag of --features does not exist; 2 a request to the server failed
 """
+ORDER_WARNING = (
+    "flagsvc export: warning: the server does not tell the order of strategies of {}, and the file does not hold it: "
+    "the first strategy that matches decides the variant"
+)
 
 
 def parse_names(text: str) -> list[str]:
@@ -69,7 +73,8 @@ def run(args: Namespace) -> int:
     kind = args.format or files.FORMATS.get(Path(path or "").suffix.lower(), "json")
     files.write_output(files.encode_file(data, kind), path, force=args.force)
     if unknown:
-        print(f"flagsvc export: warning: {order_warning(unknown)}", file=sys.stderr)
+        flags = tables.format_count(unknown, "flag")
+        print(ORDER_WARNING.format(flags), file=sys.stderr)
     print(f"flagsvc export: {format_summary(data, path)}", file=sys.stderr)
     return 0
 
@@ -81,15 +86,6 @@ def export_flags(client: AdminClient, args: Namespace) -> OrderedExport:
     chosen = {"project": args.project, "features": args.features, "tag": args.tag}
     query = {key: value for key, value in chosen.items() if value is not None}
     return export_in_order(client, {"environment": args.environment, **query})
-
-
-def order_warning(count: int) -> str:
-    """Return the warning about flags whose strategies have no order in the file."""
-    flags = tables.format_count(count, "flag")
-    return (
-        f"the server does not tell the order of strategies of {flags}, and the file does not hold it: "
-        "the first strategy that matches decides the variant"
-    )
 
 
 def format_summary(data: dict[str, Any], path: str | None) -> str:

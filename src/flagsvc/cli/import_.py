@@ -124,13 +124,11 @@ def compare_with_target(client: AdminClient, request: dict[str, Any]) -> ImportC
     names = list(read_flags(data))
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, export_from_target(client, query, data) if names else {}, **known)
-
-
-def export_from_target(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the export of the target, with the order of strategies if the data set has one."""
-    ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
-    return export_in_order(client, query).data if ordered else client.export(query)
+    there: dict[str, Any] = {}
+    if names:
+        ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
+        there = export_in_order(client, query).data if ordered else client.export(query)
+    return compare(data, there, **known)
 
 
 def format_counts(found: ImportChanges) -> str:

@@ -1,7 +1,12 @@
-"""Shared by commands for both programs: the flags of both, and the check of the flag server's database."""
+"""`flagsvc proxy` and `flagsvc server`, and what other commands for both programs share with them.
+
+That is the flags of both, and checks of what options name (certificates, extensions, the storage, the database) before a start,
+so that all problems are listed together.
+"""
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,16 +14,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.cli import JsonError
-from flagsvc.cli.parser import UsageError
+from flagsvc.cli.commands import Subcommand
+from flagsvc.cli.parser import UsageError, add_config_argument, explain_environments
 from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError
 from flagsvc.core.extras import missing_extra, require
 from flagsvc.core.log import build_logger
+from flagsvc.core.notices import Notice
 from flagsvc.core.version import INTERPRETED, INTERPRETED_WARNING, engine_form
+from flagsvc.settings.load import accepted, resolve
+from flagsvc.settings.load_environments import check_everywhere
 from flagsvc.settings.names import settable
 from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.places import Resolved
-from flagsvc.settings.render import add_group, given_flags
+from flagsvc.settings.real_server import adopted_text
+from flagsvc.settings.render import add_group, add_options, given_flags
+from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
@@ -164,3 +175,72 @@ def report_errors_as_json(wanted: bool) -> Iterator[None]:
         if not wanted:
             raise
         raise JsonError(error) from error
+
+
+PROXY_TEXT = """Run the proxy: evaluates flags of the upstream server for the applications that hold a client key.
+
+An option comes from its flag, else from its variable, else from the file of --config, else it has its default. Every
+variable that starts with FLAGSVC_ also answers with UNLEASH_ in its place.
+
+Several environments are tables [environments.NAME] in that file. Or FLAGSVC_ENVIRONMENTS names them, and the variables of each have
+its name in them, such as FLAGSVC_PRODUCTION_API_TOKEN. No flag sets them: there is no --environments.
+"""
+SERVER_TEXT = """Run the flag server: it holds feature flags in a database and serves them to proxies and server-side SDKs.
+
+An option comes from its flag, else from its variable, else from the table [server] of the file of --config, else it has its
+default. Every variable that starts with FLAGSVC_ also answers with UNLEASH_ in its place.
+"""
+
+
+def add_proxy_arguments(parser: ArgumentParser) -> None:
+    """Add `--config` and the flag of every option."""
+    add_config_argument(parser)
+    explain_environments(parser)
+    add_options(parser)
+
+
+def run_proxy(args: Namespace) -> int:
+    """Load the options, log warnings about them, serve until stopped, and return the exit code.
+
+    Raises `ConfigurationError` with every problem at once (behaviour: Odd values).
+    """
+    read = partial(resolve, os.environ, args.config, given_flags(vars(args)))
+    resolved = read()
+    with report_errors_as_json(bool(resolved.values["useJsonLogger"])):
+        if resolved.problems:  # without problems the files are loaded once, where they are used
+            check_everywhere(resolved, check_extensions)
+            check_everywhere(resolved, check_certificates)
+            check_storage(resolved)
+        log_warnings(resolved)
+        loaded = accepted(resolved)
+        from flagsvc.process.reload import ConfigurationFiles
+        from flagsvc.process.serve import serve
+
+        return serve(loaded.options, ConfigurationFiles(read, loaded.files, resolved))
+
+
+def add_server_program_arguments(parser: ArgumentParser) -> None:
+    """Add `--config` and the flag of every option."""
+    add_config_argument(parser)
+    add_options(parser, rows=SERVER_OPTIONS)
+
+
+def run_server(args: Namespace) -> int:
+    """Load the options, log warnings about them, serve until stopped, and return the exit code.
+
+    Raises `ConfigurationError` with every problem at once.
+    """
+    resolved = resolve_server(os.environ, args.config, given_flags(vars(args), SERVER_OPTIONS))
+    with report_errors_as_json(bool(resolved.values["useJsonLogger"])):
+        check_database(resolved)
+        log_warnings(resolved)
+        loaded = accepted_server(resolved)
+        from flagsvc.process.serve_flags import serve_flags
+
+        taken = adopted_text(loaded.sources)
+        notices = [Notice(f"flagsvc takes variables of a real server: {taken}", {"taken": taken})] if taken else []
+        return serve_flags(loaded.options, notices)
+
+
+PROXY = Subcommand(PROXY_TEXT, add_proxy_arguments, run_proxy)
+SERVER = Subcommand(SERVER_TEXT, add_server_program_arguments, run_server)

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Iterable
 from email.utils import formatdate
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from uvicorn.server import ServerState
 
@@ -41,7 +41,7 @@ class AdminAddressServer:
         """Open the sockets; `mode` is that of a Unix socket's file. Raises ListenError."""
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
-        self._state = ServerState()
+        self._state: Any = ServerState()  # its types name the protocols of uvicorn alone
         self._make_protocol = ConnectionFactory(
             get_service, ConnectionLimits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS)
         )

@@ -122,12 +122,7 @@ def segment_words(segment: SegmentSpec | None, identity: str) -> str:
     if segment is None:
         return f"in segment {show(identity)}, which is missing"
     holds = " and ".join([constraint_words(each) for each in segment.constraints]) or EVERYONE
-    return f"in segment {segment_name(segment)}: {holds}"
-
-
-def segment_name(segment: SegmentSpec) -> str:
-    """Return what people call a segment: its name, or its id."""
-    return show(segment.name or segment.identity)
+    return f"in segment {show(segment.name or segment.identity)}: {holds}"
 
 
 DEFAULT: Final = "default"

@@ -238,14 +238,9 @@ Timeouts, and the names in the headers, which differ from replica to replica, do
 
 def upstream_of(values: Mapping[str, Any]) -> str:
     """Return the identity of the upstream of an environment with these values, by option name. No secret can be read from it."""
-    return digest([values.get(name) for name in DECIDING])
+    return hashlib.sha256(repr([values.get(name) for name in DECIDING]).encode()).hexdigest()
 
 
 def upstream_of_options(options: ProxyRows) -> str:
     """Return the identity of the upstream of these options."""
-    return digest([getattr(options, BY_NAME[name].field) for name in DECIDING])
-
-
-def digest(values: list[Any]) -> str:
-    """Return a digest of values."""
-    return hashlib.sha256(repr(values).encode()).hexdigest()
+    return upstream_of({name: getattr(options, BY_NAME[name].field) for name in DECIDING})

@@ -106,7 +106,8 @@ def resolve(
     resolved = Resolved({}, {}, _unknown_flags(flags, rows), [], {})
     tables = _tables(environment, file, resolved, program)
     given = {}
-    meant = not_injected(environment)
+    # without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…
+    meant = {name: value for name, value in environment.items() if not is_injected(name, value)}
     for option in rows:
         entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
@@ -204,8 +205,3 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
     known = set(settable(rows))
     unknown = [name for name in flags if name not in known]
     return {f"<flag {name}>": f"unknown option {quoted(name)} (flag)" for name in unknown}
-
-
-def not_injected(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…."""
-    return {name: value for name, value in environment.items() if not is_injected(name, value)}

@@ -87,11 +87,6 @@ def check_target_exists(client: AdminClient, request: dict[str, Any]) -> None:
     client.check_exists(**{key: request[key] for key in ("project", "environment") if isinstance(request[key], str)})
 
 
-def is_rejected(lists: dict[str, list[dict[str, Any]]]) -> bool:
-    """Return whether an import would fail: for errors, and for missing permissions."""
-    return bool(lists["errors"] or lists["permissions"])
-
-
 def count_flags(request: dict[str, Any]) -> str:
     """Return the number of flags in a request, as text."""
     return tables.format_count(len(request["data"].get("features", ())), "flag")

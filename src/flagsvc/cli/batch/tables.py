@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
-from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
+from flagsvc.cli.batch.changes import KINDS, ImportChanges
 from flagsvc.cli.batch.server_errors import FileViolation
 from flagsvc.server.store.batch.facts import ImportProblem
 from flagsvc.settings.kinds import printable
@@ -62,15 +62,13 @@ def show_violations(found: Iterable[FileViolation]) -> None:
 def show_changes(found: ImportChanges) -> None:
     """Show the changes of an import, without unchanged flags."""
     changed = [change for change in found.flags if change.kind != "same"]
-    rows = [(COLOURS[change.kind], *change_cells(change)) for change in changed]
+    rows = [
+        (COLOURS[kind], f"{SIGNS[kind]} {kind}", printable(name, 300), format_items(details))
+        for name, kind, details in changed
+    ]
     print_rows(
         ("", "Flag", "What changes"), [*rows, *(("green", "+ new", printable(text, 300), ()) for text in found.others)]
     )
-
-
-def change_cells(change: Change) -> tuple[str, str, Sequence[str]]:
-    """Return the cells of a change: sign and kind, name, and details."""
-    return f"{SIGNS[change.kind]} {change.kind}", printable(change.name, 300), format_items(change.details)
 
 
 def format_message(message: object) -> str:

@@ -266,21 +266,13 @@ def _report_absent(row: EdgeVariable, text: str, migration: Migration) -> None:
         migration.note(About.ABSENT, row.name, row.here)
 
 
-def _report_needless(row: EdgeVariable, text: str, migration: Migration) -> None:
-    migration.note(About.IGNORED, row.name, row.here)
-
-
-def _pass(row: EdgeVariable, text: str, migration: Migration) -> None:
-    """Do nothing: a function below reads the variable together with others."""
-
-
 TRANSLATIONS: dict[Fate, Callable[[EdgeVariable, str, Migration], None]] = {
     Fate.SAME: _take,
     Fate.MILLISECONDS: _multiply,
     Fate.REVERSED: _reverse,
-    Fate.COMBINED: _pass,
+    Fate.COMBINED: lambda row, text, migration: None,  # a function below reads the variable together with others
     Fate.ABSENT: _report_absent,
-    Fate.NEEDLESS: _report_needless,
+    Fate.NEEDLESS: lambda row, text, migration: migration.note(About.IGNORED, row.name, row.here),
 }
 
 

@@ -32,7 +32,6 @@ from flagsvc.settings.table import SERVER_OPTIONS
 
 if TYPE_CHECKING:
     from flagsvc.server.store.actors import Actor
-    from flagsvc.server.store.errors import CallerError
     from flagsvc.server.store.seed.wanted import Change
     from flagsvc.server.store.store import Store
 
@@ -96,15 +95,10 @@ def clear_errors() -> Iterator[None]:
     try:
         yield
     except CallerError as error:
-        raise UsageError(message_of(error)) from None
+        raise UsageError("; ".join(each["message"].rstrip(".") for each in error.details)) from None
     except DatabaseError as error:
         hint = ": another program holds its lock; try again" if LOCKED in str(error) else ""
         raise DatabaseError(f"{error}{hint}") from error
-
-
-def message_of(error: CallerError) -> str:
-    """Return the reasons of a refusal in one line."""
-    return "; ".join(each["message"].rstrip(".") for each in error.details)
 
 
 def command_actor() -> Actor:
