@@ -51,7 +51,7 @@ COMMANDS = (
     Command(
         "server seed apply", "flagsvc.cli.team.database:APPLY", "make the database what a seed file says, or plan it"
     ),
-    Command("config", "flagsvc.cli.config", "show what is set, where each value came from, and what is odd"),
+    Command("config", "flagsvc.cli.programs:CONFIG", "show what is set, where each value came from, and what is odd"),
     Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
     Command("validate", "flagsvc.cli.import_:VALIDATE", "ask a flag server whether a file of flags can be imported"),
     Command("import", "flagsvc.cli.import_:IMPORT", "import a file of flags into a flag server"),

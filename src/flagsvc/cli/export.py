@@ -111,7 +111,11 @@ class OrderedExport(NamedTuple):
 
 
 def export_in_order(client: AdminClient, query: Mapping[str, Any]) -> OrderedExport:
-    """Return the export of a server, with the order of strategies. Raises AdminApiError."""
+    """Return the export of a server, with the order of strategies. Raises AdminApiError.
+
+    A server's export does not contain it, and the first matching strategy decides the variant. One request per flag reads it. It is
+    written as `sortOrder`, from 0 for each flag, so that an import restores it.
+    """
     data = client.export(query)
     by_flag: dict[str, list[Json]] = {}
     for item in data.get("featureStrategies") or ():

@@ -13,10 +13,10 @@ from flagsvc.cli.batch.checking import Findings, check_import, coerce_request, s
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm
 from flagsvc.cli.batch.target import NOTES
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.export import export_in_order
-from flagsvc.cli.terminal import confirm
 
 ABOUT_FILE = """\
 FILE is a data set, as `flagsvc export` writes it, or a whole request with `project`, `environment` and `data`; JSON or YAML, -

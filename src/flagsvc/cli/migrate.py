@@ -36,6 +36,8 @@ from flagsvc.settings.option import ALIAS, PREFIX
 from flagsvc.settings.table import OPTIONS
 from flagsvc.settings.unread import unread
 
+# ---- the variables of the reference proxy, npm `@unleash/proxy`: each means the same here (behaviour: Drop-in)
+
 APP_NAME = "UNLEASH_APP_NAME"
 AUTHORITIES = "NODE_EXTRA_CA_CERTS"
 UNVERIFIED = "NODE_TLS_REJECT_UNAUTHORIZED"
@@ -104,6 +106,8 @@ def _note_differences(given: Mapping[str, str], migration: Migration) -> None:
         name, _, rest = text.removeprefix(ENVIRONMENT).partition(": ")
         migration.note(About.IGNORED, name, rest)
 
+
+# ---- the command
 
 FORMATS: dict[str, Callable[[Migration], str]] = {"toml": write_toml, "variables": write_variables}
 JSON = "json"

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm
 from flagsvc.cli.batch.target import (
     ABOUT_CONNECTIONS,
     ABOUT_TOKENS,
@@ -38,7 +39,6 @@ from flagsvc.cli.moving.planning import (
     without_flags,
 )
 from flagsvc.cli.moving.resources import AdminRequest, MoveStep
-from flagsvc.cli.terminal import confirm
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.server.store.batch.facts import ImportProblem
 from flagsvc.settings.kinds import printable

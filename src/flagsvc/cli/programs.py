@@ -1,4 +1,4 @@
-"""`flagsvc proxy` and `flagsvc server`, and what other commands for both programs share with them.
+"""`flagsvc proxy`, `server` and `config`, and what other commands for both programs share with them.
 
 That is the flags of both, and checks of what options name (certificates, extensions, the storage, the database) before a start,
 so that all problems are listed together.
@@ -7,6 +7,8 @@ so that all problems are listed together.
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,8 +30,17 @@ from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.real_server import adopted_text
-from flagsvc.settings.render import add_group, add_options, given_flags
-from flagsvc.settings.server import accepted_server, resolve_server
+from flagsvc.settings.render import (
+    add_group,
+    add_options,
+    as_json,
+    folded,
+    given_flags,
+    in_effect,
+    reference,
+    what_is_set,
+)
+from flagsvc.settings.server import accepted_server, resolve_server, server_reference
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
@@ -244,3 +255,65 @@ def run_server(args: Namespace) -> int:
 
 PROXY = Subcommand(PROXY_TEXT, add_proxy_arguments, run_proxy)
 SERVER = Subcommand(SERVER_TEXT, add_server_program_arguments, run_server)
+
+
+CONFIG_TEXT = """\
+Show the configuration in effect: what is set, where it came from, and its warnings and problems. Secrets are masked.
+
+Takes the same options as `flagsvc proxy`, with --server those of `flagsvc server`. With problems, it lists all of them and exits
+with 2.
+"""
+
+
+def add_config_arguments(parser: ArgumentParser) -> None:
+    """Add the choice of program and output, `--config` and the flag of every option."""
+    add_server_argument(parser)
+    parser.add_argument("--all", action="store_true", help="show every option, also those at their defaults")
+    parser.add_argument("--docs", action="store_true", help="print the reference page of the options (Markdown)")
+    parser.add_argument("--json", action="store_true", help="print every option as JSON")
+    add_config_argument(parser)
+    explain_environments(parser)
+    add_options(parser)
+    add_server_flags(parser)
+
+
+def show_configuration(args: Namespace) -> int:
+    """Print the configuration in effect and return 0; raises `ConfigurationError` with all problems."""
+    if args.docs:
+        print(server_reference() if args.server else reference(), end="")
+        return 0
+    resolved = resolve_options(args)
+    print_configuration(args, resolved)
+    if resolved.problems:
+        sys.stdout.flush()
+        raise ConfigurationError(tuple(resolved.problems.values()))
+    return 0
+
+
+def resolve_options(args: Namespace) -> Resolved:
+    """Return the configuration of the chosen program, with its files checked."""
+    flags = read_flags(args)
+    if args.server:
+        resolved = resolve_server(os.environ, args.config, flags)
+        check_database(resolved)
+    else:
+        resolved = resolve(os.environ, args.config, flags)
+        check_everywhere(resolved, check_extensions)
+        check_storage(resolved)
+    check_everywhere(resolved, check_certificates)
+    return resolved
+
+
+def print_configuration(args: Namespace, resolved: Resolved) -> None:
+    """Print a configuration in the chosen form."""
+    rows = SERVER_OPTIONS if args.server else OPTIONS
+    if args.json:
+        print(as_json(resolved, rows))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    print((in_effect if args.all else what_is_set)(resolved, rows, width))
+    if resolved.warnings:
+        print("", *(folded(f"warning: {text}", width) for text in resolved.warnings), sep="\n")
+
+
+CONFIG = Subcommand(CONFIG_TEXT, add_config_arguments, show_configuration)

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 Parser: TypeAlias = Callable[[object], Any]
@@ -187,16 +188,8 @@ def parse_workers(value: object) -> int:
 UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
-def parse_size(value: object) -> int:
-    """Return a number of bytes, at least one, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
-    number = parse_size_or_none(value)
-    if number == 0:
-        raise RefusedError
-    return number
-
-
-def parse_size_or_none(value: object) -> int:
-    """Return a number of bytes as `parse_size` does, or 0."""
+def parse_size(value: object, least: int = 1) -> int:
+    """Return a number of bytes, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
     if not isinstance(value, str):
         number = whole_number(value)
     else:
@@ -204,7 +197,7 @@ def parse_size_or_none(value: object) -> int:
         if not found or found[2].lower() not in UNITS:
             raise RefusedError
         number = int(found[1]) * UNITS[found[2].lower()]
-    if not 0 <= number <= LARGEST:
+    if not least <= number <= LARGEST:
         raise RefusedError
     return number
 
@@ -372,7 +365,9 @@ TEXT = Kind("a text", "TEXT", parse_text)
 ENVIRONMENT = TEXT._replace(parse=parse_environment)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
-SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
+SIZE_OR_NONE = Kind(
+    "a number of bytes from 0, such as 65536 or 64 kB", "SIZE", partial(parse_size, least=0), show=show_size
+)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
 WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))

@@ -45,12 +45,6 @@ def test_a_trailing_comma(text: str) -> None:
     assert (line, column) in (first, (first[0], first[1] + 1))
 
 
-def test_values() -> None:
-    """A value is read as it is; of a key that comes twice the last one counts."""
-    assert read_json('{"a": [1, {"b": null}], "c": {}}') == {"a": [1, {"b": None}], "c": {}}
-    assert read_json('{"a": 1, "a": 2}') == {"a": 2}
-
-
 def test_keys_that_come_twice() -> None:
     """They are found in every object, each once, with the keys that lead there. The same key in two objects is none."""
     text = '{"a": {"k": 1, "l": {"m": 1, "m": 2}, "k": 3, "k": 4}, "b": [{"k": 1}, {"k": 1, "k": 2}], "a2": 1, "a2": 2}'

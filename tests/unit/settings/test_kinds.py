@@ -109,11 +109,11 @@ def test_no_sizes(value: object) -> None:
 
 
 def test_a_size_or_none() -> None:
-    """`parse_size_or_none` also accepts 0."""
-    assert [of.parse_size_or_none(value) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
+    """With `least=0`, 0 is accepted."""
+    assert [of.parse_size(value, least=0) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
     for value in (-1, "1GB", True, 2**31, None):
         with pytest.raises(RefusedError):
-            of.parse_size_or_none(value)
+            of.parse_size(value, least=0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """From the variables of Unleash Edge to options. `settings/edge.py` has the rows; what they call COMBINED is here and beside.
 
-The first functions read where Edge listens, whom it trusts and what it logs.
+The first functions read where Edge keeps what it knows, where it listens, whom it trusts and what it logs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The result of a translation: options, environments, and notes on what is different. A note never holds a secret."""
+"""The result of a translation: options, environments, and notes on what is different. A note never holds a secret.
+
+It is written as TOML, as an env file or as JSON. All of them hold secrets: it is a configuration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Makes the plan of a move. It reads both servers and changes nothing."""
+"""Makes the plan of a move. It reads both servers and changes nothing.
+
+Flags are moved in pieces: requests that are each below the server's body limit, parents before their children.
+"""
 
 from __future__ import annotations
 

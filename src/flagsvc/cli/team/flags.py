@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm, day_and_minute, print_columns, print_json
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.cli.commands import Subcommand
-from flagsvc.cli.terminal import confirm, day_and_minute, print_columns, print_json
 from flagsvc.engine.parse import parse_dependency
 from flagsvc.reasons.words import EVERYONE, dependency_words, read_segments, whole_words, words_of_variants
 from flagsvc.settings.kinds import printable
