@@ -158,11 +158,12 @@ def test_docs(flagsvc: Flagsvc) -> None:
     assert flagsvc("config", "--docs") == (0, reference(), "")
 
 
+@pytest.mark.parametrize("command", ["config", "proxy"])
 @pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
-def test_files_of_code_are_tried(variable: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+def test_files_of_code_are_tried(command: str, variable: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
     """A file of strategies or enrichers that does not load is a problem like any other."""
-    called = flagsvc("config", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
-    assert called.code == 2 and called.err.splitlines()[0] == "flagsvc config: 2 problems"
+    called = flagsvc(command, env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
+    assert called.code == 2 and called.err.splitlines()[0] == f"flagsvc {command}: 2 problems"
     assert f"(environment {variable})" in called.err and "does not exist" in called.err
 
 
