@@ -158,6 +158,12 @@ def test_help() -> None:
     assert "[FLAGSVC_ENVIRONMENT]" in text
 
 
+def test_help_of_some() -> None:
+    """A command may have only some options. Sections without options are left out."""
+    text = parser("port", "host").format_help()
+    assert "--port" in text and "--cors-origin" not in text and "cors:" not in text
+
+
 def test_default_texts() -> None:
     """The text of a default is the same on every machine."""
     assert default_text(BY_NAME["storage"]).startswith("the user's state folder")
