@@ -146,7 +146,7 @@ def test_commands_are_understood(
         assert printed.out.rstrip() == shown.output.rstrip()
         assert printed.err in blocks(page, "text"), "the page shows every line"
         return
-    monkeypatch.setattr("flagsvc.cli.config.check_certificates", id)  # pages name files that their readers have
+    monkeypatch.setattr("flagsvc.cli.programs.check_certificates", id)  # pages name files that their readers have
     command = "evaluate" if shown.words[0] == "evaluate" else "config"
     code = main([command, *shown.words[1:]])
     printed = capsys.readouterr()

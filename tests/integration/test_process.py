@@ -303,7 +303,7 @@ def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None
 
 SERVE = """
 import asyncio, os, sys
-import flagsvc.cli.proxy, flagsvc.process.serve
+import flagsvc.cli.programs, flagsvc.process.serve
 from flagsvc import create_app
 from flagsvc.settings.load import load
 

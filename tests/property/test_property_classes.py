@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flagsvc.cli.batch.client import encode_json
-from flagsvc.cli.batch.pieces import FLAG_FIELDS, MAX_FLAGS, TooLargeError, parents_first, split_request
+from flagsvc.cli.moving.planning import FLAG_FIELDS, MAX_FLAGS, TooLargeError, parents_first, split_request
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN

@@ -24,8 +24,7 @@ from flagsvc.http.reports import GAUGE
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageBucket, UsageCounters, UsageSource
 from flagsvc.proxy.usage.impact import combine
 from flagsvc.proxy.usage.unsent import from_wire, pack, to_wire, unpack
-from flagsvc.reasons.impact import impact_of, share_impact
-from flagsvc.reasons.variant_impact import Draw, variant_impact
+from flagsvc.reasons.impact import Draw, impact_of, share_impact, variant_impact
 from flagsvc.reasons.words import Rollout
 
 COUNTER_KEY = ImpactKey("sales", "counter", ())

@@ -12,7 +12,7 @@ from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.lookup import answer_deadline
-from flagsvc.settings.upstreams import upstream_of_options
+from flagsvc.settings.environments import upstream_of_options
 from flagsvc.testing import FakeClock, RecordingLog
 
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from flagsvc import ConfigurationError, ProxyOptions
-from flagsvc.cli.proxy import add_arguments
+from flagsvc.cli.programs import add_proxy_arguments
 from flagsvc.settings.load import load
 from flagsvc.settings.render import given_flags
 from flagsvc.settings.table import BY_NAME, OPTIONS
@@ -129,7 +129,7 @@ def flags(row: Row, way: str, text: str, scene: Scene) -> dict[str, str]:
     flag = BY_NAME[row.name].flag
     words = [f"{flag}={text}"] if way == FLAG else [f"{flag}-file", secret_file(scene, text)]
     parser = ArgumentParser()
-    add_arguments(parser)
+    add_proxy_arguments(parser)
     return given_flags(vars(parser.parse_args(words)))
 
 

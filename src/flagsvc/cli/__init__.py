@@ -12,11 +12,10 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, PREFIXES, Command
-from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json, wants_json
 from flagsvc.cli.parser import ELSEWHERE, UsageError, find_command, format_overview, open_command, split_command
 from flagsvc.core.errors import (
     BackupError,
@@ -27,6 +26,7 @@ from flagsvc.core.errors import (
     SeedError,
 )
 from flagsvc.core.version import version_text
+from flagsvc.settings.kinds import BOOLEANS
 
 __all__ = ["main", "process"]
 
@@ -133,3 +133,39 @@ def _escape_unencodable_characters() -> None:
 def _discard_output() -> None:
     """Discard further output, so that Python does not report a closed pipe at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+SERVING = ("flagsvc proxy", "flagsvc server")
+"""The programs that log, and may log JSON."""
+VARIABLE = "JSON_LOGGER"
+
+
+class JsonError(FlagsvcError):
+    """Wraps an error that must be printed as lines of JSON."""
+
+    def __init__(self, cause: FlagsvcError) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+def wants_json(program: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a program logs JSON by its environment variable, the only source before its command line is parsed."""
+    return program in SERVING and BOOLEANS.get(environment.get(VARIABLE, "").strip().lower(), False)
+
+
+def print_problems(program: str, problems: Sequence[str]) -> None:
+    """Print problems: a single one as a line, several as a list."""
+    if len(problems) == 1:
+        print(f"{program}: {problems[0]}", file=sys.stderr)
+    else:
+        lines = [f"{program}: {len(problems)} problems", *(f"  - {problem}" for problem in problems)]
+        print("\n".join(lines), file=sys.stderr)
+
+
+def print_problems_as_json(program: str, problems: Sequence[str]) -> None:
+    """Print one line of JSON for each problem."""
+    from flagsvc.core.log import build_logger
+
+    logger = build_logger(as_json=True)
+    for problem in problems:
+        logger.fatal(f"{program}: {problem}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
-from types import TracebackType
+from typing import Self
 
 from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.errors import ConfigurationError, UnreachableError, UpstreamError
@@ -75,12 +75,10 @@ class Client:
         self._thread = threading.Thread(target=self._run, name="flagsvc client", daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def send(self, method: str, url: str, headers: Sequence[Header] = (), content: bytes | None = None) -> Answer:

@@ -30,8 +30,8 @@ class Subcommand:
 
 
 COMMANDS = (
-    Command("proxy", "flagsvc.cli.proxy", "run the proxy"),
-    Command("server", "flagsvc.cli.server", "run the flag server"),
+    Command("proxy", "flagsvc.cli.programs:PROXY", "run the proxy"),
+    Command("server", "flagsvc.cli.programs:SERVER", "run the flag server"),
     Command("server token create", "flagsvc.cli.team.tokens:CREATE", "create a token on the flag server's database"),
     Command("server token list", "flagsvc.cli.team.tokens:LIST", "list the tokens, without their secrets"),
     Command("server token revoke", "flagsvc.cli.team.tokens:REVOKE", "delete tokens; they end at once"),
@@ -46,13 +46,15 @@ COMMANDS = (
         "flagsvc.cli.team.users:SIGN_IN_LINK",
         "print a link that signs a user in at the pages, once",
     ),
-    Command("server backup", "flagsvc.cli.team.backups:BACKUP", "write the flag server's database into a file"),
-    Command("server restore", "flagsvc.cli.team.backups:RESTORE", "make a database what it was at a backup"),
-    Command("server seed apply", "flagsvc.cli.team.seeds:APPLY", "make the database what a seed file says, or plan it"),
-    Command("config", "flagsvc.cli.config", "show what is set, where each value came from, and what is odd"),
+    Command("server backup", "flagsvc.cli.team.database:BACKUP", "write the flag server's database into a file"),
+    Command("server restore", "flagsvc.cli.team.database:RESTORE", "make a database what it was at a backup"),
+    Command(
+        "server seed apply", "flagsvc.cli.team.database:APPLY", "make the database what a seed file says, or plan it"
+    ),
+    Command("config", "flagsvc.cli.programs:CONFIG", "show what is set, where each value came from, and what is odd"),
     Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
-    Command("validate", "flagsvc.cli.validate", "ask a flag server whether a file of flags can be imported"),
-    Command("import", "flagsvc.cli.import_", "import a file of flags into a flag server"),
+    Command("validate", "flagsvc.cli.import_:VALIDATE", "ask a flag server whether a file of flags can be imported"),
+    Command("import", "flagsvc.cli.import_:IMPORT", "import a file of flags into a flag server"),
     Command("export", "flagsvc.cli.export", "write flags of a flag server into a file"),
     Command("move", "flagsvc.cli.move", "move the flags of a flag server to another, with all that they need"),
     Command("flags list", "flagsvc.cli.team.flags:LIST", "list the flags of a flag server with their states"),
@@ -62,7 +64,7 @@ COMMANDS = (
     Command("migrate", "flagsvc.cli.migrate", "print our configuration for that of Unleash Edge or @unleash/proxy"),
     Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy, or the flag server, is ready"),
     Command("completion", "flagsvc.cli.completion", "print the completion script for bash, zsh or fish"),
-    Command("help", "flagsvc.cli.help", "show the options of a command"),
+    Command("help", "flagsvc.cli.parser:HELP", "show the options of a command"),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}

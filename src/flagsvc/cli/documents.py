@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import unquote
 
 from flagsvc.core import files
@@ -97,16 +98,27 @@ def fetch(url: str, token: str, header: str) -> bytes:
 
 def decode_document(content: bytes, where: str) -> object:
     """Return the JSON value of `content`. Raises ConfigurationError."""
+    if content.lstrip()[:1] == b"<":
+        raise ConfigurationError([f"`{where}` is a web page, not a document; {ENDPOINTS} give one"])
+    return load_json(content, where)
+
+
+class NumberError(ValueError):
+    """A number is not JSON; the message says why."""
+
+
+def load_json(content: str | bytes, where: str, parse_number: Callable[[str], float] = float) -> Any:
+    """Return a JSON value. `parse_number` reads numbers with a fraction or exponent, and NaN. Raises ConfigurationError."""
     try:
-        return json.loads(content)
+        return json.loads(content, parse_constant=parse_number, parse_float=parse_number)
     except json.JSONDecodeError as error:
-        if content.lstrip()[:1] == b"<":
-            raise ConfigurationError([f"`{where}` is a web page, not a document; {ENDPOINTS} give one"]) from None
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ConfigurationError([f"`{where}` is not JSON: {error.msg.lower()} at {place}"]) from None
+        reason = f"{error.msg.lower()} at line {error.lineno}, column {error.colno}"
     except UnicodeDecodeError:
-        raise ConfigurationError([f"`{where}` is not JSON: not UTF-8"]) from None
+        reason = "not UTF-8"
+    except NumberError as error:
+        reason = str(error)
     except ValueError:
-        raise ConfigurationError([f"`{where}` is not JSON: a number has too many digits"]) from None
+        reason = "a number has too many digits"
     except RecursionError:
-        raise ConfigurationError([f"`{where}` is not JSON: nested too deeply"]) from None
+        reason = "nested too deeply"
+    raise ConfigurationError([f"`{where}` is not JSON: {reason}"])

@@ -25,21 +25,19 @@ from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionErro
 from flagsvc.core.state_export import about_state_export
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.context import FIELDS, Context
-from flagsvc.engine.explain import explain
+from flagsvc.engine.explain import Explanation, explain
 from flagsvc.engine.run import STRATEGY, TOGGLE
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
-from flagsvc.reasons.steps import Step, WholeExplanation
-from flagsvc.reasons.telling import tell
+from flagsvc.reasons.steps import Step, WholeExplanation, tell
 from flagsvc.reasons.unfolded import Unfolded
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.reasons.words import plain
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.kinds import MOST_HINTS, printable
 from flagsvc.settings.load import resolve
-from flagsvc.settings.places import Resolved
 from flagsvc.settings.table import BY_NAME
 
 LONGEST_WARNING = 600
@@ -103,9 +101,9 @@ def run(args: argparse.Namespace) -> int:
     snapshot = unfolded.compiled.snapshot
     names = check_toggles(args.toggle, snapshot)
     if args.whole:
-        print(format_whole(unfolded, context, names, args))
+        print(format_explanations(explain_whole(unfolded, context, names), as_json=args.json))
     elif args.explain:
-        print(format_explanations(snapshot, context, names, args))
+        print(format_explanations(explain(snapshot, context, names), as_json=args.json))
     else:
         print(format_toggles(snapshot, context, names, args))
     for fault in snapshot.take_faults():
@@ -133,15 +131,11 @@ def read_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the proxy that affect an evaluation, from flags and environment."""
     flags = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
     resolved = resolve(os.environ, None, flags)
-    wrong = [resolved.problems[name] for name in OPTIONS if name in resolved.problems and is_set(name, resolved)]
+    is_set = [name for name in OPTIONS if resolved.sources[name] != "default"]  # here none is required
+    wrong = [resolved.problems[name] for name in is_set if name in resolved.problems]
     if wrong:
         raise ConfigurationError(wrong)
     return {name: resolved.values[name] for name in OPTIONS}
-
-
-def is_set(name: str, resolved: Resolved) -> bool:
-    """Return whether an option is set; here none is required."""
-    return resolved.sources[name] != "default"
 
 
 def open_document(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Unfolded:
@@ -218,21 +212,13 @@ def check_toggles(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
     return list(names) or None
 
 
-def format_explanations(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
-    """Return the explanation of each toggle's result, as text or as JSON."""
-    explanations = explain(snapshot, context, names)
-    if args.json:
-        return format_json({"toggles": [explanation.to_json() for explanation in explanations]})
-    return "\n\n".join(explanation.to_text() for explanation in explanations)
-
-
-def format_whole(unfolded: Unfolded, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
-    """Return the whole explanation of each toggle's result, as trees or as JSON."""
-    explanations = explain_whole(unfolded, context, names)
-    if args.json:
-        return format_json({"toggles": [explanation.to_json() for explanation in explanations]})
+def format_explanations(found: Sequence[Explanation | WholeExplanation], *, as_json: bool) -> str:
+    """Return the explanation of each toggle's result, as JSON or as text: a whole one as a tree."""
+    if as_json:
+        return format_json({"toggles": [each.to_json() for each in found]})
     marks = MARKS if is_utf8() else PLAIN_MARKS
-    return "\n\n".join(format_tree(explanation, marks) for explanation in explanations)
+    texts = (format_tree(each, marks) if isinstance(each, WholeExplanation) else each.to_text() for each in found)
+    return "\n\n".join(texts)
 
 
 def format_toggles(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:

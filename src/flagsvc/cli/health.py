@@ -10,13 +10,13 @@ import contextlib
 import os
 import socket
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from flagsvc.cli.checks import TLS
-from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import add_server_argument, add_server_flags, read_flags
+from flagsvc.cli.parser import add_config_argument, parse_seconds
+from flagsvc.cli.programs import TLS, add_server_argument, add_server_flags, read_flags
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, resolve
 from flagsvc.settings.network import socket_path, split_address, url_at
@@ -35,21 +35,12 @@ PROBE_TIMEOUT_S = 3.0
 """Seconds that one probe waits for its answer."""
 
 
-def parse_seconds(text: str) -> float:
-    """Return a number of seconds from 0 to a day."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number <= 86_400:
-        raise ArgumentTypeError("expected a number of seconds from 0 to 86400")
-    return number
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Add `--wait`, `--server`, `--config` and the flags of the options that say where the program listens."""
     text = "ask again for up to this time until it is ready [default: ask once]"
-    parser.add_argument("--wait", metavar="SECONDS", type=parse_seconds, default=0.0, help=text)
+    parser.add_argument(
+        "--wait", metavar="SECONDS", type=partial(parse_seconds, what="from 0", zero=True), default=0.0, help=text
+    )
     add_server_argument(parser, NEEDED_BY_SERVER)
     add_config_argument(parser)
     add_options(parser, NEEDED)
@@ -61,31 +52,24 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` where the configuration does not say where the program listens.
     """
-    place = _server(args) if args.server else _proxy(args)
+    flags = read_flags(args)
+    if args.server:
+        place = _find_target(resolve_server(os.environ, args.config, flags), NEEDED_BY_SERVER, "basePath", "/ready")
+    else:
+        place = _find_target(resolve(os.environ, args.config, flags), NEEDED, "proxyBasePath", "/proxy/health")
     ready, answer = _probe_until_ready(args.wait, place)
     print(f"ready: {place.url}" if ready else f"not ready: {place.url}: {answer}")
     return 0 if ready else 1
 
 
-def _proxy(args: Namespace) -> ProbeTarget:
-    """Return the address to probe of the proxy."""
-    resolved = resolve(os.environ, args.config, read_flags(args))
-    return _find_target(resolved, NEEDED, "proxyBasePath", "/proxy/health")
-
-
-def _server(args: Namespace) -> ProbeTarget:
-    """Return the address to probe of the flag server."""
-    resolved = resolve_server(os.environ, args.config, read_flags(args))
-    return _find_target(resolved, NEEDED_BY_SERVER, "basePath", "/ready")
-
-
 def _find_target(resolved: Resolved, needed: Sequence[str], base: str, path: str) -> ProbeTarget:
-    """Return the operators' address if there is one, because it needs no certificate, else the callers'."""
+    """Return the local address of a program: that of operators if there is one, because it needs no certificate."""
     admin = resolved.values["adminAddress"]
     host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
     _check(resolved, needed, "port" if admin is None else "adminAddress", host, port)
+    own = _read_certificate(resolved) if admin is None else None
     whole = f"{resolved.values[base]}{path}"
-    return _probe_target(host, port, whole, _read_certificate(resolved) if admin is None else None)
+    return ProbeTarget(LOOPBACK.get(host, host or ""), port, whole, tls=own is not None, own=own)
 
 
 def _check(resolved: Resolved, needed: Sequence[str], name: str, host: str | None, port: int) -> None:
@@ -95,11 +79,6 @@ def _check(resolved: Resolved, needed: Sequence[str], name: str, host: str | Non
         problems = [f"{name} ({resolved.sources[name]}): 0 is any free port, so nothing says which one to ask"]
     if problems:
         raise ConfigurationError(problems)
-
-
-def _probe_target(host: str | None, port: int, path: str, own: CertificateFiles | None) -> ProbeTarget:
-    """Return the local address of a program that listens on `host`."""
-    return ProbeTarget(LOOPBACK.get(host, host or ""), port, path, tls=own is not None, own=own)
 
 
 def _read_certificate(resolved: Resolved) -> CertificateFiles | None:

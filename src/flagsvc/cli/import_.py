@@ -1,28 +1,53 @@
-"""Import a file of flags into a project and environment of a flag server, after it shows the changes.
-
-FILE is a data set, as `flagsvc export` writes it, or a whole request with `project`, `environment` and `data`; JSON or YAML, -
-for standard input. --project and --environment take precedence over the file.
-
-The server validates the file first. The command also checks what only the import would reject, like `flagsvc validate`. With
-errors or missing permissions nothing is imported. An import is one transaction: all of it or nothing.
-"""
+"""`flagsvc validate` and `import`: a file of flags, which a flag server checks, and imports after the command shows the changes."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from flagsvc.cli.batch import session, strategy_order, tables
-from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, list_flags
-from flagsvc.cli.batch.checking import check_import, coerce_request, show
+from flagsvc.cli.batch import session, tables
+from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, read_flags
+from flagsvc.cli.batch.checking import Findings, check_import, coerce_request, show
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm
 from flagsvc.cli.batch.target import NOTES
-from flagsvc.cli.terminal import confirm
+from flagsvc.cli.commands import Subcommand
+from flagsvc.cli.export import export_in_order
 
-EPILOG = f"""\
+ABOUT_FILE = """\
+FILE is a data set, as `flagsvc export` writes it, or a whole request with `project`, `environment` and `data`; JSON or YAML, -
+for standard input. --project and --environment take precedence over the file."""
+VALIDATE_TEXT = f"""Ask a flag server whether a file of flags can be imported into a project and environment; nothing is changed.
+
+Besides the server's own validation, the command checks everything that the import would reject: a flagsvc server tries the
+import and rolls it back; for another server of the family the checks run here, with data from its admin API.
+
+{ABOUT_FILE}
+"""
+IMPORT_TEXT = f"""Import a file of flags into a project and environment of a flag server, after it shows the changes.
+
+{ABOUT_FILE}
+
+The server validates the file first. The command also checks what only the import would reject, like `flagsvc validate`. With
+errors or missing permissions nothing is imported. An import is one transaction: all of it or nothing.
+"""
+VALIDATE_EPILOG = f"""\
+{NOTES}
+examples
+  flagsvc validate flags.json --url https://flags.example.com --token-file token --project default --environment production
+  flagsvc export … | flagsvc validate - --url … --project default --environment production --json
+
+--json prints the server's `errors`, `warnings` and `permissions`, further `problems` of an import (each with rule, flag, place
+and message), and `unchecked` for what could not be checked
+
+exit code: 0 it can be imported, perhaps with warnings; 1 it cannot (errors, missing permissions, violations of the schema);
+2 a request to the server failed
+"""
+IMPORT_EPILOG = f"""\
 {NOTES}
 what happens to a flag
   new       it is created in the project, in all of its environments
@@ -49,20 +74,16 @@ SOURCES = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_import_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    session.add_file_arguments(parser, EPILOG)
+    session.add_file_arguments(parser, IMPORT_EPILOG)
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
-def run(args: Namespace) -> int:
-    """Validate, show the changes, ask for confirmation, import, and return 0, 1 or 2."""
-    return session.run_command("import", lambda: import_(args))
-
-
-def import_(args: Namespace) -> int:
-    """Run the steps of an import; raises AdminApiError and ConfigurationError."""
+@session.command("import")
+def run_import(args: Namespace) -> int:
+    """Validate, show the changes, ask for confirmation, and import; raises AdminApiError and ConfigurationError."""
     file, request = session.read_request(args)
     with session.connect(args, "import") as client:
         found = show_import(client, file, request)
@@ -74,7 +95,7 @@ def import_(args: Namespace) -> int:
             print("nothing was imported: this was a dry run")
             return 0
         code = confirm("import", "Import this?", "nothing was imported", yes=args.yes, interactive=args.file != "-")
-        return run_import(client, request, found) if code is None else code
+        return send_import(client, request, found) if code is None else code
 
 
 def show_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> ImportChanges | None:
@@ -100,16 +121,14 @@ def show_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) ->
 def compare_with_target(client: AdminClient, request: dict[str, Any]) -> ImportChanges:
     """Return the changes, from a comparison with an export of the same flags from the target."""
     data = (coerce_request(request) or request)["data"]
-    names = list_flags(data)
+    names = list(read_flags(data))
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, export_from_target(client, query, data) if names else {}, **known)
-
-
-def export_from_target(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the export of the target, with the order of strategies if the data set has one."""
-    ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
-    return strategy_order.export_in_order(client, query).data if ordered else client.export(query)
+    there: dict[str, Any] = {}
+    if names:
+        ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
+        there = export_in_order(client, query).data if ordered else client.export(query)
+    return compare(data, there, **known)
 
 
 def format_counts(found: ImportChanges) -> str:
@@ -118,7 +137,7 @@ def format_counts(found: ImportChanges) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
 
 
-def run_import(client: AdminClient, request: dict[str, Any], found: ImportChanges) -> int:
+def send_import(client: AdminClient, request: dict[str, Any], found: ImportChanges) -> int:
     """Import and print the result; return 0, or 1 if the server rejected it."""
     try:
         with tables.progress(f"importing {session.count_flags(request)}"):
@@ -135,3 +154,37 @@ def run_import(client: AdminClient, request: dict[str, Any], found: ImportChange
         raise
     print(f"imported: {format_counts(found)}")
     return 0
+
+
+def add_validate_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    session.add_file_arguments(parser, VALIDATE_EPILOG)
+    parser.add_argument("--json", action="store_true", help="print the result, or the error, as JSON")
+
+
+@session.command("validate")
+def run_validate(args: Namespace) -> int:
+    """Validate and show the result; raises AdminApiError and ConfigurationError."""
+    file, request = session.read_request(args)
+    with session.connect(args, "validate") as client, tables.progress("asking the server"):
+        found = check_import(client, file, request)
+    if args.json:
+        print(json.dumps(found.as_json, indent=2))
+        return int(found.refused)
+    show(found, request)
+    print(verdict(found, request, client.target.shown))
+    return int(found.refused)
+
+
+def verdict(found: Findings, request: dict[str, Any], server: str) -> str:
+    """Return the one-line result of a validation."""
+    errors = len(found.lists["errors"]) + len(found.problems)
+    counts = [tables.format_count(errors, "error"), tables.format_count(len(found.lists["warnings"]), "warning")]
+    missing = sum(len(item["affectedItems"]) for item in found.lists["permissions"])
+    counts += [tables.format_count(missing, "missing permission")] if missing else []
+    word = "cannot be imported" if found.refused else "can be imported"
+    return f"{session.count_flags(request)} {word} into {session.describe_target(request, server)}: {', '.join(counts)}"
+
+
+VALIDATE = Subcommand(VALIDATE_TEXT, add_validate_arguments, run_validate)
+IMPORT = Subcommand(IMPORT_TEXT, add_import_arguments, run_import)

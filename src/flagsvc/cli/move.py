@@ -14,8 +14,8 @@ from contextlib import ExitStack
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
-from flagsvc.cli.batch.pieces import Piece, without_flags
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm
 from flagsvc.cli.batch.target import (
     ABOUT_CONNECTIONS,
     ABOUT_TOKENS,
@@ -29,9 +29,16 @@ from flagsvc.cli.batch.target import (
 from flagsvc.cli.export import parse_names
 from flagsvc.cli.import_ import NO_USER, format_counts
 from flagsvc.cli.moving.checking import Checker, RefusedError, leave_out
-from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, MoveRequest, ProjectEnvironment, make_plan
+from flagsvc.cli.moving.planning import (
+    NAMES_PER_REQUEST,
+    MovePlan,
+    MoveRequest,
+    Piece,
+    ProjectEnvironment,
+    make_plan,
+    without_flags,
+)
 from flagsvc.cli.moving.resources import AdminRequest, MoveStep
-from flagsvc.cli.terminal import confirm
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.server.store.batch.facts import ImportProblem
 from flagsvc.settings.kinds import printable
@@ -91,13 +98,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_timeout_argument(parser.add_argument_group("both"))
 
 
+@session.command("move")
 def run(args: Namespace) -> int:
-    """Read both servers, show the changes, ask for confirmation, move, and return 0, 1 or 2."""
-    return session.run_command("move", lambda: move(args))
-
-
-def move(args: Namespace) -> int:
-    """Run the steps of a move; raises AdminApiError and ConfigurationError."""
+    """Read both servers, show the changes, ask for confirmation, and move; raises AdminApiError and ConfigurationError."""
     with ExitStack() as open_:
         source, target = (open_.enter_context(client) for client in open_clients(args))
         if target.is_admin_token():

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
+from argparse import (
+    SUPPRESS,
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    HelpFormatter,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -221,3 +229,36 @@ def explain_environments(parser: ArgumentParser) -> None:
 def add_config_argument(parser: ArgumentParser) -> None:
     """Add `--config FILE`, for all commands with a configuration."""
     parser.add_argument("--config", metavar="FILE", help="TOML file with the options' names [FLAGSVC_CONFIG]")
+
+
+def parse_seconds(text: str, what: str = "up", *, zero: bool = False) -> float:
+    """Return a number of seconds up to a day; 0 only with `zero`. `what` is a part of the message."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 86_400 or not (number or zero):
+        raise ArgumentTypeError(f"expected a number of seconds {what} to 86400")
+    return number
+
+
+def add_help_arguments(parser: ArgumentParser) -> None:
+    """Add the command's name."""
+    text = "the command, or the first words of several [default: list the commands]"
+    parser.add_argument("command", metavar="COMMAND", nargs="*", help=text)
+
+
+def show_help(args: Namespace) -> int:
+    """Print the help and return 0; raises `UsageError` for a command that does not exist."""
+    name, rest = split_command(args.command)
+    if name in PREFIXES and name not in BY_NAME and not rest:
+        print(format_overview(name))
+    elif args.command:
+        _, parser = open_command(find_command(name, *rest[:1]))
+        print(parser.format_help(), end="")
+    else:
+        print(format_overview())
+    return 0
+
+
+HELP = Subcommand("Show all options of a command: the same as `flagsvc COMMAND --help`.", add_help_arguments, show_help)

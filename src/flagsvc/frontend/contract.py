@@ -1,35 +1,212 @@
-"""The contract of the frontend API of the flag server: who asks, and which service of the proxy answers (decision 0058)."""
+"""The contract of the frontend API of the flag server: who asks, and which service of the proxy answers (decision 0058).
+
+The API is a part of the proxy's dialect (dialects: Frontend API of the flag server). The contract checks the token before, so no
+row has a check of keys. Usage that SDKs in browsers and apps report goes to the usage of the flag server. A page can send any text.
+So flags and variants that the token does not open are left out, as by the proxy, and nothing that could tell users apart is stored:
+neither addresses nor the ids of instances.
+
+Each environment has a snapshot, which is compiled when the document that backend tokens get changes. A token of some projects opens
+a part of it, as in the proxy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from typing import Any, cast
 
-from flagsvc.engine.compile import compile_document
-from flagsvc.engine.options import CompileOptions
-from flagsvc.frontend.caller import FrontendCaller
-from flagsvc.frontend.dialect import ROWS, describe, make_dialect
-from flagsvc.frontend.environments import FrontendEnvironments
-from flagsvc.frontend.report_store import APP_NAME, ReportStore
+from flagsvc.core.errors import DatabaseError
+from flagsvc.engine.compile import CompileOptions, Compiler, compile_document
+from flagsvc.frontend.report_store import APP_NAME, FrontendCaller, FrontendReport, ReportStore, unavailable
 from flagsvc.http import http_errors
-from flagsvc.http.call import Answer, Call
+from flagsvc.http.call import SDK, Answer, Call, Handler
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import OPTIONS, HttpError, Response
 from flagsvc.http.metrics import UNMATCHED, method_label
+from flagsvc.http.openapi import Operation
+from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage, cut
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.body import read_json
+from flagsvc.proxy.api.client import DONE, Register, read_metrics
 from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
+from flagsvc.proxy.api.dialects.frontend import FRONTEND, PREFIX
+from flagsvc.proxy.api.openapi import operation
+from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.api.route import Auth, ProxyRoute
+from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.prepare import Preparer
 from flagsvc.proxy.usage import UsageCounters
+from flagsvc.server.api.asgi import run_in_pool
 from flagsvc.server.api.authorization import read_secret
-from flagsvc.server.api.call import ApiContext
-from flagsvc.server.api.client.reports import FRONTEND
+from flagsvc.server.api.call import ApiContext, MalformedCount
+from flagsvc.server.api.client import reports
+from flagsvc.server.api.openapi import FRONTEND_TOKEN
 from flagsvc.server.api.pipeline import HEADER_TABLE
-from flagsvc.server.store.actors import ClientToken
+from flagsvc.server.store.actors import ALL, ClientToken
+from flagsvc.server.store.documents import DocumentQuery, Documents
+from flagsvc.settings.defaults import host_name
 from flagsvc.settings.server import ServerOptions
+
+OPERATIONS = {
+    ("GET", PREFIX): "getFrontendFeatures",
+    ("POST", PREFIX): "getFrontendApiFeaturesWithPost",
+    ("POST", f"{PREFIX}/client/metrics"): "registerFrontendMetrics",
+    ("POST", f"{PREFIX}/client/register"): "registerFrontendClient",
+}
+"""Method and path of each row of the real server → its operationId."""
+UNLIMITED = ("429",)
+"""Statuses that the proxy's rows have and these do not: there is no limit of rates."""
+
+ROWS: tuple[ProxyRoute, ...] = tuple(row for row in FRONTEND.routes if (row.method, row.path) in OPERATIONS)
+
+
+def make_dialect(store: ReportStore, malformed: MalformedCount) -> Dialect:
+    """Return the dialect. Its reports go to `store`; `malformed` counts what cannot be read of them."""
+    return replace(
+        FRONTEND,
+        prefixes=(PREFIX,),
+        routes=tuple(replace(row, auth=Auth.NONE) for row in ROWS),
+        handlers={
+            **FRONTEND.handlers,
+            "metrics": lambda parts: StoredMetrics(parts.answers, parts.holder, store, malformed),
+            "register": lambda parts: Register(parts.answers),
+        },
+        hints={},
+    )
+
+
+def describe(row: ProxyRoute) -> Operation:
+    """Return the operation of a row for the OpenAPI document."""
+    made = operation(replace(row, auth=Auth.CLIENT, tag="Frontend"), ServiceSettings(client_keys=()))
+    answers = {status: answer for status, answer in made.answers.items() if status not in UNLIMITED}
+    shapes = tuple(each for each in (row.body, row.result, row.error) if each is not None)
+    return made._replace(
+        name=OPERATIONS[row.method, row.path], schemes=(FRONTEND_TOKEN,), answers=answers, shapes=shapes
+    )
+
+
+class StoredMetrics(Handler):
+    """POST /api/frontend/client/metrics."""
+
+    def __init__(
+        self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: MalformedCount
+    ) -> None:
+        self.answers = answers
+        self.holder = holder
+        self.store = store
+        self.malformed = malformed
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Check a report, and return an awaitable that stores it. Raises HttpError (400, 413, and 503 when awaited)."""
+        value: Any = read_json(body, call.media, call.limit, call.depth)
+        counts, malformed = read_metrics(value, CLIENT_METRICS)
+        self.malformed.add(malformed)
+        sdk = (call.other(SDK) or b"").decode("latin-1")[:MAX_NAME_LENGTH]
+        stop = (value.get("bucket") or {}).get("stop")
+        return self._save(call, FrontendReport(cut(str(value["appName"])), sdk or None, stop, self._known(counts)))
+
+    async def _save(self, call: Call, report: FrontendReport) -> Response:
+        await self.store.save(cast(FrontendCaller, call.handler).token, report)
+        return self.answers.respond_text(call, DONE)
+
+    def _known(self, counts: list[ReportedUsage]) -> list[ReportedUsage]:
+        """Return the counts of flags that the token opens, with the variants that these have."""
+        snapshot = self.holder.current
+        names = {} if snapshot is None else snapshot.names
+        return [
+            each._replace(variants={name: times for name, times in each.variants.items() if name in names[each.name]})
+            for each in counts
+            if each.name in names
+        ]
+
+
+MAX_ENVIRONMENTS = 8
+"""The most environments with a snapshot in memory. For one more, the one ends that was asked for least recently."""
+
+MakeService = Callable[[Holder | ScopedHolder], Service]
+
+
+class FrontendEnvironment:
+    """One environment: its number, its snapshot in `holder`, and the service of all of its projects."""
+
+    def __init__(self, number: int, name: str, make_service: MakeService) -> None:
+        self.number = number
+        self.query = DocumentQuery(name)
+        self.holder = Holder()
+        self.service = make_service(self.holder)
+        self._digest = ""
+        self._renewing = asyncio.Lock()
+
+    def is_current(self, documents: Documents) -> bool:
+        """Return whether the snapshot is that of the last committed change."""
+        found = documents.get_cached(self.query)
+        return found is not None and found.digest == self._digest
+
+    async def renew(self, documents: Documents, readers: Executor, prepare: Preparer) -> None:
+        """Compile the document if it has changed; all who ask meanwhile wait for it. Raises DatabaseError without any document."""
+        async with self._renewing:
+            document = await run_in_pool(readers, documents.get, self.query)
+            if document.digest == self._digest:
+                return
+            made = await prepare(document.body, self.holder.current)
+            self.holder.replace(made.snapshot, made.document, len(made.left_out), len(made.odd))
+            self._digest = document.digest
+
+
+class FrontendEnvironments:
+    """The environments that tokens open, and their services. `documents` are read in the threads of `readers`."""
+
+    def __init__(self, documents: Documents, readers: Executor, make_service: MakeService) -> None:
+        self._documents = documents
+        self._readers = readers
+        self._make_service = make_service
+        self._prepare = Preparer(Compiler(CompileOptions(hostname=host_name(os.environ))))
+        self._found: OrderedDict[str, FrontendEnvironment] = OrderedDict()
+        self._made = 0
+        self._scoped: ScopedServices[FrontendEnvironment] = ScopedServices(
+            lambda _, holder: make_service(holder), lambda _: None
+        )
+
+    def find_current(self, token: ClientToken) -> Service | None:
+        """Return the service for a token; None if a change has to be compiled first."""
+        environment = self._find(token.environment)
+        return self._open(environment, token) if environment.is_current(self._documents) else None
+
+    async def find(self, token: ClientToken) -> Service:
+        """Return the service for a token, from the last committed change. Raises HttpError (503) if the database is away."""
+        environment = self._find(token.environment)
+        try:
+            await environment.renew(self._documents, self._readers, self._prepare)
+        except DatabaseError as error:
+            raise unavailable(error) from None
+        return self._open(environment, token)
+
+    def _open(self, environment: FrontendEnvironment, token: ClientToken) -> Service:
+        """Return the service for the projects of a token."""
+        if ALL in token.projects:
+            return environment.service
+        return self._scoped.find(environment, frozenset(token.projects))
+
+    def _find(self, name: str) -> FrontendEnvironment:
+        """Return an environment. For a new one, the one that was asked for least recently may end."""
+        found = self._found.get(name)
+        if found is None:
+            self._made += 1
+            found = self._found[name] = FrontendEnvironment(self._made, name, self._make_service)
+            if len(self._found) > MAX_ENVIRONMENTS:
+                self._found.popitem(last=False)
+                self._scoped.keep(self._found.values())
+        self._found.move_to_end(name)
+        return found
+
 
 MAX_AGE_S = 86_400
 """Seconds that a browser may keep the answer to a preflight, as from the real server."""
@@ -103,7 +280,7 @@ class FrontendContract(Contract):
             raise http_errors.duplicate_key("authorization")
         secret = read_secret(call.key)
         found = self._server.keyring.find(secret) if secret else None
-        if isinstance(found, ClientToken) and found.kind == FRONTEND:
+        if isinstance(found, ClientToken) and found.kind == reports.FRONTEND:
             return found
         if found is None or (not isinstance(found, ClientToken) and found.is_user):
             raise http_errors.unauthorized()

@@ -7,23 +7,40 @@ flags waiting. So reports wait for the next write together, and each is answered
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Executor
 from math import inf
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.errors import DatabaseError
-from flagsvc.frontend.caller import unavailable
+from flagsvc.core.errors import DatabaseError, UnwritableError
+from flagsvc.http.call import Answer, Call, FunctionHandler
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import DEFAULT_INSTANCE, ReportedUsage
 from flagsvc.server.api.asgi import run_in_pool
 from flagsvc.server.api.client.reports import FRONTEND, count_usage
-from flagsvc.server.api.errors import RETRY_S
+from flagsvc.server.api.errors import RETRY_S, is_away
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import Registration, find_storable, register
 from flagsvc.server.store.resources.usage import add_counts
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.timestamps import parse_time
+
+
+class FrontendCaller(FunctionHandler):
+    """The caller of one request: its token, and the function that answers."""
+
+    def __init__(self, token: ClientToken, answer: Callable[[Call, bytes], Answer]) -> None:
+        super().__init__(answer)
+        self.token = token
+
+
+def unavailable(error: DatabaseError) -> Exception:
+    """Return the 503 for a database that is away, or takes no changes; any other error of it as it is."""
+    if isinstance(error, UnwritableError):
+        return HttpError(503, str(error), [], "", RETRY_S)
+    return HttpError(503, "the database is away", [], "", RETRY_S) if is_away(error) else error
+
 
 APP_NAME = "frontend-api"
 """What a context without an application has: the name that the real server gives. Reports of one name too many have it, too."""

@@ -13,6 +13,8 @@ from email.utils import formatdate
 from functools import partial
 from typing import Any, Self
 
+from uvicorn.server import ServerState
+
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
@@ -32,20 +34,6 @@ SHUTDOWN_S = 2.0
 SHUTDOWN_STEP_S = 0.02
 
 
-class Connections:
-    """The state that all connections of this address share, as uvicorn's `ServerState` is for its own."""
-
-    def __init__(self) -> None:
-        self.connections: set[Any] = set()
-        self.tasks: set[asyncio.Task[object]] = set()
-        self.total_requests = 0
-        self.default_headers: list[tuple[bytes, bytes]] = []
-
-    def update_date(self) -> None:
-        """Set the `Date` header to the present time."""
-        self.default_headers = [(b"date", formatdate(usegmt=True).encode())]
-
-
 class AdminAddressServer:
     """Answers operators while the context is entered. `line` is the notice with the address. The sockets are closed at the end."""
 
@@ -53,7 +41,7 @@ class AdminAddressServer:
         """Open the sockets; `mode` is that of a Unix socket's file. Raises ListenError."""
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
-        self._state = Connections()
+        self._state: Any = ServerState()  # its types name the protocols of uvicorn alone
         self._make_protocol = ConnectionFactory(
             get_service, ConnectionLimits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS)
         )
@@ -63,7 +51,7 @@ class AdminAddressServer:
 
     async def __aenter__(self) -> Self:
         """Start to take connections."""
-        self._state.update_date()
+        self._update_date()
         self._date_task = asyncio.create_task(self._keep_date())
         make_protocol = partial(self._make_protocol, None, self._state, {})
         for each in self._sockets:
@@ -98,7 +86,11 @@ class AdminAddressServer:
     async def _keep_date(self) -> None:
         while True:
             await asyncio.sleep(DATE_INTERVAL_S)
-            self._state.update_date()
+            self._update_date()
+
+    def _update_date(self) -> None:
+        """Set the `Date` header to the present time."""
+        self._state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
 
 
 def make_admin_address_server(

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, cast
 
 from flagsvc.core.errors import ListenError
-from flagsvc.process.tls_sockets import TlsServer
+from flagsvc.process.tls import TlsServer
 from flagsvc.settings.network import EVERY_ADDRESS, is_every_address, socket_path, url_at
 
 BACKLOG = 2048

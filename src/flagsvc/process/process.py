@@ -26,8 +26,7 @@ from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_noti
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.listen import serve_socket
 from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
-from flagsvc.process.tls import Tls
-from flagsvc.process.tls_sockets import serve_tls_connection
+from flagsvc.process.tls import Tls, serve_tls_connection
 
 BackgroundService: TypeAlias = AbstractAsyncContextManager[object]
 """A service that runs beside the application, as long as its context is entered."""

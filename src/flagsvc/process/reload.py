@@ -20,11 +20,10 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.core.log import Logger
 from flagsvc.proxy.generations.setup import what_decides_flags, what_decides_the_side
-from flagsvc.settings.files import Files, look, special
 from flagsvc.settings.load import accepted
 from flagsvc.settings.option import Scope
 from flagsvc.settings.options import KEY_OPTIONS, Environment, Option, ProxyOptions, differing, reloaded, with_values
-from flagsvc.settings.places import Resolved
+from flagsvc.settings.places import Files, Resolved, look, special
 
 SETTLE_S = 0.2
 """Seconds between two checks of files that are being written, until two checks find the same."""

@@ -14,8 +14,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.features import ToggleOutcome, is_accepted
 from flagsvc.engine.model import DependencySpec
 from flagsvc.engine.run import Memory, Run
-from flagsvc.reasons.conditions import ConditionWalk
-from flagsvc.reasons.draws import aside, variant_step
+from flagsvc.reasons.conditions import ConditionWalk, aside, variant_step
 from flagsvc.reasons.steps import (
     ConditionStep,
     DependencyStep,

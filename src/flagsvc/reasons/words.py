@@ -122,12 +122,7 @@ def segment_words(segment: SegmentSpec | None, identity: str) -> str:
     if segment is None:
         return f"in segment {show(identity)}, which is missing"
     holds = " and ".join([constraint_words(each) for each in segment.constraints]) or EVERYONE
-    return f"in segment {segment_name(segment)}: {holds}"
-
-
-def segment_name(segment: SegmentSpec) -> str:
-    """Return what people call a segment: its name, or its id."""
-    return show(segment.name or segment.identity)
+    return f"in segment {show(segment.name or segment.identity)}: {holds}"
 
 
 DEFAULT: Final = "default"
@@ -236,12 +231,6 @@ def rule_words(spec: StrategySpec, custom: Container[str] | None = None) -> str:
     return f"nobody: unknown strategy {show(spec.name)}"
 
 
-def summary(raw: object, segments: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy as a sentence, as a document or the admin API has it. Raises DocumentError if it is malformed."""
-    strategy = as_object(raw, "strategy")
-    return strategy_words(parse_strategy(strategy, "strategy"), segments, disabled=is_disabled(strategy))
-
-
 def is_disabled(strategy: dict[str, object]) -> bool:
     """Return whether a strategy says that it is disabled. Flag servers leave such strategies out of what they send."""
     return strategy.get("disabled") is True
@@ -298,8 +287,9 @@ def read_segments(rows: Iterable[Mapping[str, Any]]) -> dict[str, SegmentSpec]:
 
 
 def words_of(strategy: Mapping[str, Any], known: Mapping[str, SegmentSpec]) -> str:
-    """Return a strategy in words."""
-    return summary(dict(strategy), known)
+    """Return a strategy in words. Raises DocumentError if it is malformed."""
+    given = as_object(dict(strategy), "strategy")
+    return strategy_words(parse_strategy(given, "strategy"), known, disabled=is_disabled(given))
 
 
 def words_of_variants(variants: Sequence[Mapping[str, Any]]) -> str:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, FrozenInstanceError, dataclass, fields
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import ask_for, is_blank, nearest_name
+from flagsvc.settings.network import Origin, TrustProxy
 from flagsvc.settings.normalise import CODE, Given, normalise
 from flagsvc.settings.option import Option, Section, option
+from flagsvc.settings.roles import GroupRoles
 
 
 def rows_of(options: type[Options]) -> tuple[Option, ...]:
@@ -111,3 +125,42 @@ def _warn(text: str) -> None:
     from warnings import warn
 
     warn(text, DeprecationWarning, stacklevel=3)
+
+
+Held_co = TypeVar("Held_co", covariant=True)
+Given_contra = TypeVar("Given_contra", contravariant=True)
+
+
+class Converted(Generic[Held_co, Given_contra]):
+    """The type of an option that accepts the second type in code and holds the first. No value is an instance of it."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: object) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: object) -> Held_co: ...
+        def __get__(self, instance: object, owner: object) -> object: ...
+        def __set__(self, instance: object, value: Given_contra) -> None: ...
+
+
+Texts: TypeAlias = Converted[tuple[str, ...], str | Iterable[str]]
+"""A list of texts, or one text with commas between."""
+Size: TypeAlias = Converted[int, int | str]
+"""A number of bytes, or a text with a unit."""
+Place: TypeAlias = Converted[str, str | os.PathLike[str]]
+"""A URL, or the path of a folder."""
+Files: TypeAlias = Converted[tuple[Any, ...], str | os.PathLike[str] | Iterable[object]]
+"""Paths of Python files, or objects in their place."""
+Tags: TypeAlias = Converted[tuple[tuple[str, str], ...], str | Mapping[str, str] | Iterable[str | tuple[str, str]]]
+"""Names and values of tags."""
+Headers: TypeAlias = Tags
+"""Names and values of headers."""
+Bootstrap: TypeAlias = Converted[None, str | Mapping[str, object] | None]
+"""A URL, or a mapping with a URL and headers."""
+Trusted: TypeAlias = Converted[TrustProxy, bool | str | Iterable[str]]
+"""Whose X-Forwarded-* headers count, in code."""
+Origins: TypeAlias = Converted[Origin, str | Iterable[str]]
+"""Allowed origins, in code."""
+Roles: TypeAlias = Converted[GroupRoles, str | Mapping[str, object] | Iterable[str | tuple[str, str]]]
+"""Groups and the roles that they give, in code."""

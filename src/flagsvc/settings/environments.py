@@ -7,17 +7,17 @@ the environment in it, as in `FLAGSVC_PRODUCTION_API_TOKEN`.
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from flagsvc.settings.json_text import read_json, repeated_keys
-from flagsvc.settings.kinds import TEXT, is_blank, quoted, split
+from flagsvc.settings.kinds import TEXT, is_blank, quoted, read_json, repeated_keys, split
 from flagsvc.settings.names import DIVIDED, DIVIDED_SETTABLE, ENVIRONMENTS_TABLE, TABLES, flatten
 from flagsvc.settings.normalise import Given, Normalised, followers, missing_needed_text, normalise
 from flagsvc.settings.option import PREFIX, Option, Scope, option
-from flagsvc.settings.table import BY_NAME, OPTIONS
+from flagsvc.settings.table import BY_NAME, OPTIONS, ProxyRows
 
 TABLE = ENVIRONMENTS_TABLE
 NAMES: Option = option(
@@ -217,3 +217,30 @@ def shared_keys(environments: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterat
             if other != name and (other, name) not in told:
                 told.add((other, name))
                 yield f"{TABLE}: a key is both in `{other}` and in `{name}`; each key opens one environment"
+
+
+DECIDING = (
+    "flagsvcUrl",
+    "upstreamHeaders",
+    "httpProxy",
+    "httpsProxy",
+    "noProxy",
+    "httpOptions.rejectUnauthorized",
+    "upstreamCa",
+    "upstreamCert",
+    "upstreamKey",
+)
+"""The options that decide which server answers, and as whose: a gateway may tell its tenants apart by a header or a certificate.
+
+Timeouts, and the names in the headers, which differ from replica to replica, do not.
+"""
+
+
+def upstream_of(values: Mapping[str, Any]) -> str:
+    """Return the identity of the upstream of an environment with these values, by option name. No secret can be read from it."""
+    return hashlib.sha256(repr([values.get(name) for name in DECIDING]).encode()).hexdigest()
+
+
+def upstream_of_options(options: ProxyRows) -> str:
+    """Return the identity of the upstream of these options."""
+    return upstream_of({name: getattr(options, BY_NAME[name].field) for name in DECIDING})

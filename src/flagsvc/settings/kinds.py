@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 Parser: TypeAlias = Callable[[object], Any]
@@ -154,28 +156,18 @@ def whole_number(value: object) -> int:
     return int(digits)
 
 
-def integer(low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer") -> Kind:
-    """Return the kind of the whole numbers from `low` to `high`."""
+def integer(
+    low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer", *, or_none: bool = False
+) -> Kind:
+    """Return the kind of the whole numbers from `low` to `high`, and with `or_none` of 0, which is none."""
 
     def parse(value: object) -> int:
         number = whole_number(value)
-        if not low <= number <= high:
+        if not low <= number <= high and (number or not or_none):
             raise RefusedError
         return number
 
-    return Kind(f"{what} from {low} to {high}", metavar, parse)
-
-
-def integer_or_none(low: int, high: int, metavar: str = "NUMBER") -> Kind:
-    """Return the kind of the whole numbers from `low` to `high`, and of 0, which is none."""
-
-    def parse(value: object) -> int:
-        number = whole_number(value)
-        if number != 0 and not low <= number <= high:
-            raise RefusedError
-        return number
-
-    return Kind(f"0, or an integer from {low} to {high}", metavar, parse)
+    return Kind(f"{'0, or ' * or_none}{what} from {low} to {high}", metavar, parse)
 
 
 MOST_WORKERS = 256
@@ -184,7 +176,7 @@ MOST_WORKERS = 256
 def parse_workers(value: object) -> int:
     """Return a number of processes. `auto` means one for each processor that this process may use."""
     if isinstance(value, str) and value.strip().lower() == AUTO:
-        from flagsvc.settings.processors import processors
+        from flagsvc.core.control_groups import processors
 
         return min(processors(), MOST_WORKERS)
     number = whole_number(value)
@@ -196,16 +188,8 @@ def parse_workers(value: object) -> int:
 UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
-def parse_size(value: object) -> int:
-    """Return a number of bytes, at least one, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
-    number = parse_size_or_none(value)
-    if number == 0:
-        raise RefusedError
-    return number
-
-
-def parse_size_or_none(value: object) -> int:
-    """Return a number of bytes as `parse_size` does, or 0."""
+def parse_size(value: object, least: int = 1) -> int:
+    """Return a number of bytes, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
     if not isinstance(value, str):
         number = whole_number(value)
     else:
@@ -213,7 +197,7 @@ def parse_size_or_none(value: object) -> int:
         if not found or found[2].lower() not in UNITS:
             raise RefusedError
         number = int(found[1]) * UNITS[found[2].lower()]
-    if not 0 <= number <= LARGEST:
+    if not least <= number <= LARGEST:
         raise RefusedError
     return number
 
@@ -381,7 +365,9 @@ TEXT = Kind("a text", "TEXT", parse_text)
 ENVIRONMENT = TEXT._replace(parse=parse_environment)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
-SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
+SIZE_OR_NONE = Kind(
+    "a number of bytes from 0, such as 65536 or 64 kB", "SIZE", partial(parse_size, least=0), show=show_size
+)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
 WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))
@@ -396,3 +382,53 @@ PASSWORD = secret(TEXT._replace(metavar="PASSWORD"))
 TLS_VERSION = choice(("1.2", "1.3"), {"tls1.2": "1.2", "tlsv1.2": "1.2", "tls1.3": "1.3", "tlsv1.3": "1.3"})
 LOGGER = Kind("a logger of the standard library's or structlog's shape", "", parse_logger, name_type)
 OBJECT = Kind("an object", "", parse_object, name_type)
+
+
+Path = tuple[str, ...]
+"""The keys that lead to an object."""
+
+
+class JsonObject(dict[str, Any]):
+    """An object of JSON. `repeated` has the keys that come more than once in it."""
+
+    repeated: Path = ()
+
+
+def read_json(text: str) -> object:
+    """Return the value of a JSON text. Raises ValueError with what is wrong, and the line and the column.
+
+    The position and the reason are shown, and nothing of the text (behaviour: Several environments).
+    """
+    import json  # most processes have no option in JSON
+
+    try:
+        return json.loads(text, object_pairs_hook=_json_object)
+    except json.JSONDecodeError as error:
+        reason = re.sub(r"( starting)? at$|:.*", "", error.msg)
+        place = f"at line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{reason[:1].lower()}{reason[1:]} ({place})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError:
+        raise ValueError("a number is too long") from None
+
+
+def _json_object(pairs: Sequence[tuple[str, Any]]) -> JsonObject:
+    """Return an object of its keys and values."""
+    found = JsonObject(pairs)
+    if len(found) < len(pairs):
+        times = Counter(key for key, _ in pairs)
+        found.repeated = tuple(key for key in found if times[key] > 1)
+    return found
+
+
+def repeated_keys(value: object) -> Iterator[tuple[Path, str]]:
+    """Yield each key that comes more than once in an object of a value that was read, behind the keys that lead there."""
+    waiting: list[tuple[Path, object]] = [((), value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, JsonObject):
+            yield from ((path, key) for key in found.repeated)
+            waiting += [((*path, key), each) for key, each in reversed(found.items())]
+        elif isinstance(found, list):
+            waiting += [(path, each) for each in found]

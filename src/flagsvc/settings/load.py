@@ -13,17 +13,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.adopt import Adopted, adopt
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.environments import TABLE, read_tables
-from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.kinds import printable, quoted
 from flagsvc.settings.load_environments import add_environments, knows_environments, lost_options, written_environments
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, TABLES, flatten, settable
 from flagsvc.settings.normalise import Given, find_entry, followers, normalise
 from flagsvc.settings.option import Option, is_injected
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.places import NO_TABLES, NOTHING, Resolved, Tables, candidates, choose, reason
+from flagsvc.settings.places import NO_TABLES, NOTHING, Files, Resolved, Tables, candidates, choose, read_file, reason
+from flagsvc.settings.real_server import Adopted, adopt
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 from flagsvc.settings.unread import CONFIG_VARIABLES, foreign, foreign_to_server, unread
 
@@ -107,7 +106,8 @@ def resolve(
     resolved = Resolved({}, {}, _unknown_flags(flags, rows), [], {})
     tables = _tables(environment, file, resolved, program)
     given = {}
-    meant = not_injected(environment)
+    # without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…
+    meant = {name: value for name, value in environment.items() if not is_injected(name, value)}
     for option in rows:
         entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
@@ -205,8 +205,3 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
     known = set(settable(rows))
     unknown = [name for name in flags if name not in known]
     return {f"<flag {name}>": f"unknown option {quoted(name)} (flag)" for name in unknown}
-
-
-def not_injected(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…."""
-    return {name: value for name, value in environment.items() if not is_injected(name, value)}

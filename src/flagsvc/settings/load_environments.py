@@ -21,6 +21,7 @@ from flagsvc.settings.environments import (
     read_variable,
     rows_for,
     shared_keys,
+    upstream_of,
     useless_defaults,
 )
 from flagsvc.settings.normalise import Given, find_entry, followers
@@ -29,7 +30,6 @@ from flagsvc.settings.places import NO_TABLES, NOTHING, Resolved, Tables, candid
 from flagsvc.settings.rows.callers import LOOKED_UP
 from flagsvc.settings.table import BY_NAME
 from flagsvc.settings.tokens import EVERY_PROJECT, SEVERAL_PROJECTS, read_scope
-from flagsvc.settings.upstreams import upstream_of
 
 WRONG = f"<{TABLE} "
 """How the keys in `Resolved.problems` begin for what is wrong with the variable that names the environments."""

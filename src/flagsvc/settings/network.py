@@ -291,8 +291,8 @@ def parse_base_path(value: object) -> str:
     return f"/{path}" if path else ""
 
 
-def echo_base_path(text: str) -> str | None:
-    """Return a refused base path; of a URL without what may be secret."""
+def echo_hidden(text: str) -> str | None:
+    """Return a refused text; of a URL without what may be secret."""
     return quoted(hide_credentials(text))
 
 
@@ -373,7 +373,7 @@ OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy,
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
-BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path, echo=echo_base_path)
+BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path, echo=echo_hidden)
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
 NETWORKS = several(parse_network, "addresses, CIDRs, loopback, linklocal, uniquelocal, with commas between", "NETWORKS")
 REACH = several(

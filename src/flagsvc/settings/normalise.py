@@ -110,8 +110,10 @@ def refuse_missing(rows: Mapping[str, Option], found: Normalised, lost: Collecti
     for option in rows.values():
         known = {option.name, *INSTEAD.get(option.name, ())}.isdisjoint((*found.problems, *lost))
         if known and _is_missing(option, found.values):
-            more = lookup_text(in_code=in_code) if option.name == "clientKeys" and knows_tokens(found.values) else ""
-            found.problems[option.name] = required_text(option, in_code=in_code) + more
+            found.problems[option.name] = required_text(option, in_code=in_code)
+            if option.name == "clientKeys" and knows_tokens(found.values):
+                without = f'{"token_validation" if in_code else "tokenValidation"} = "upstream"'
+                found.problems[option.name] += f", or {without}"
 
 
 def refuse_own(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
@@ -239,11 +241,6 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
             f"{option.name} is required: set {option.reads[0]}, or {option.name} in [environments.{option.environment}]"
         )
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
-
-
-def lookup_text(*, in_code: bool) -> str:
-    """Return what follows the problem of missing keys: how the proxy can do without."""
-    return f', or {"token_validation" if in_code else "tokenValidation"} = "upstream"'
 
 
 def missing_needed_text(option: Option, entry: Given, needed: Option) -> str:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.settings.advice import advice_on
-from flagsvc.settings.base import Entries
-from flagsvc.settings.converted import Converted
+from flagsvc.settings.base import Converted, Entries
 from flagsvc.settings.environments import (
     INHERITED,
     TABLE,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from flagsvc.settings.json_text import read_json, repeated_keys
-from flagsvc.settings.kinds import Kind, RefusedError, as_text, parse_text, split
+from flagsvc.settings.kinds import Kind, RefusedError, as_text, parse_text, read_json, repeated_keys, split
 
 ROOT_ROLES = ("admin", "editor", "viewer")
 """The roles for the whole server, the strongest first."""

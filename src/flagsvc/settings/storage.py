@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote
 
-from flagsvc.settings.kinds import Kind, RefusedError, parse_text, quoted
+from flagsvc.settings.kinds import Kind, RefusedError, parse_text
 from flagsvc.settings.network import (
     bracketed,
+    echo_hidden,
     file_url,
-    hide_credentials,
     parse_file_url,
     parse_host,
     safe_url,
@@ -141,11 +141,6 @@ def storage_in(value: object, folder: str) -> object:
     return os.path.join(folder, text) if plain else url_in(value, folder)
 
 
-def echo_storage(text: str) -> str | None:
-    """Return a refused place without what may be secret."""
-    return quoted(hide_credentials(text))
-
-
 def parse_prefix(value: object) -> str:
     """Return the prefix of keys and channels on a storage server that other programs may share."""
     text = parse_text(value)
@@ -159,7 +154,7 @@ STORAGE = Kind(
     "STORAGE",
     parse_storage,
     safe_url,
-    echo=echo_storage,
+    echo=echo_hidden,
     relative_to=storage_in,
 )
 NAME_PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)

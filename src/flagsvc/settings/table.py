@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flagsvc.settings.base import rows_of
 from flagsvc.settings.option import Option
-from flagsvc.settings.rows.callers import CallerOptions
-from flagsvc.settings.rows.cors import CorsOptions
+from flagsvc.settings.rows.callers import CallerOptions, CorsOptions
 from flagsvc.settings.rows.evaluation import EvaluationOptions
 from flagsvc.settings.rows.experimental import ExperimentalOptions
 from flagsvc.settings.rows.listening import ListeningOptions
@@ -15,10 +14,10 @@ from flagsvc.settings.rows.server import (
     ServerCallers,
     ServerListening,
     ServerLogging,
+    ServerSignIn,
     ServerStorage,
     ServerWebhooks,
 )
-from flagsvc.settings.rows.sign_in import ServerSignIn
 from flagsvc.settings.rows.storage import StorageOptions
 from flagsvc.settings.rows.upstream import UpstreamOptions
 

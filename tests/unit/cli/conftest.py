@@ -18,11 +18,11 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     A start does not warn of an interpreted engine, so that both forms of the package print the same.
     """
 
-    from flagsvc.cli import checks, main  # not above: this file is read before the sources are on the path
+    from flagsvc.cli import main, programs  # not above: this file is read before the sources are on the path
     from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
     from flagsvc.settings.unread import FOREIGN
 
-    monkeypatch.setattr(checks, "engine_form", lambda: "compiled")
+    monkeypatch.setattr(programs, "engine_form", lambda: "compiled")
 
     def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
         read = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables} | set(FOREIGN)

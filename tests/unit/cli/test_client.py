@@ -58,17 +58,6 @@ async def test_a_body_is_bounded(packed: bool, monkeypatch: pytest.MonkeyPatch) 
             await sent(client, server, None)
 
 
-@pytest.mark.parametrize("content", [None, b"{}"])
-@asynchronous
-async def test_redirects_are_not_followed(content: bytes | None) -> None:
-    """No other server gets the token."""
-    async with loopback() as server, loopback() as other:
-        server.script(reply(307, location=f"{other.url}/x"))
-        with opened(server.url) as client:
-            assert (await sent(client, server, content)).headers["location"] == f"{other.url}/x"
-        assert other.requests == []
-
-
 @asynchronous
 async def test_a_silent_server() -> None:
     """A step has a time limit. What was sent may have been done, so the error is not that of an unreachable server."""

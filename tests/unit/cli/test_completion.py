@@ -242,7 +242,7 @@ def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
 
 def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """`config` shows the number of workers for --workers auto."""
-    monkeypatch.setattr("flagsvc.settings.processors.processors", lambda: 6)
+    monkeypatch.setattr("flagsvc.core.control_groups.processors", lambda: 6)
     for called in (flagsvc("config", "--workers", "auto", env=ENOUGH), flagsvc("config", "--workers=AUTO", env=ENOUGH)):
         assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [
             line.split() for line in called.out.splitlines()

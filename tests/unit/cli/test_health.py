@@ -44,13 +44,6 @@ def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Ite
         thread.join()
 
 
-def test_names() -> None:
-    """The URL of a target has its scheme, host, port and path."""
-    assert ProbeTarget("::1", 3000, "/x").url == "http://[::1]:3000/x"
-    assert ProbeTarget("host", 3000, "/x", tls=True).url == "https://host:3000/x"
-    assert ProbeTarget("unix:/run/p.sock", 0, "/x").url == "http://unix:/run/p.sock:/x"
-
-
 def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
     """The probe sends GET for the path and returns the status."""
     listener = socket.create_server((HOST, 0))

@@ -18,10 +18,8 @@ from typing import Any
 import pytest
 
 from flagsvc import cli
-from flagsvc.cli import checks
-from flagsvc.cli.checks import report_errors_as_json
+from flagsvc.cli import print_problems, print_problems_as_json, programs
 from flagsvc.cli.commands import COMMANDS, words_after
-from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json
 from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
 from flagsvc.core.extras import EXTRAS
 from flagsvc.core.version import VERSION, engine_form
@@ -85,8 +83,8 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 @pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
     """An interpreted engine gives one warning with a hint. A compiled engine gives none."""
-    monkeypatch.setattr(checks, "engine_form", lambda: runs)
-    checks.log_warnings(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
+    monkeypatch.setattr(programs, "engine_form", lambda: runs)
+    programs.log_warnings(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)
 
@@ -366,16 +364,6 @@ def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: 
     called = flagsvc(command, "--nix", env={"JSON_LOGGER": value})
     assert called.code == 2 and "unknown option `--nix`" in called.err
     assert called.err.startswith("{") is as_json
-
-
-def test_an_error_keeps_its_cause() -> None:
-    """With JSON the error keeps its cause, which decides the exit code. Without JSON the error is unchanged."""
-    cause = ListenError("the port is taken")
-    with pytest.raises(JsonError, match="the port is taken") as raised, report_errors_as_json(True):
-        raise cause
-    assert raised.value.cause is cause
-    with pytest.raises(ListenError), report_errors_as_json(False):
-        raise cause
 
 
 def test_problems(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,17 +62,6 @@ def test_the_names_of_another_program_are_told_before_the_problems(
     assert fourth == "flagsvc proxy: 3 problems"
 
 
-@pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
-def test_files_of_code_are_told_with_the_other_problems(
-    variable: str, flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
-) -> None:
-    """A wrong file of code is reported with the other problems, and not only at the next start."""
-    called = flagsvc("proxy", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
-    assert (called.code, served) == (2, [])
-    assert called.err.splitlines()[0] == "flagsvc proxy: 2 problems"
-    assert f"(environment {variable})" in called.err and "does not exist" in called.err
-
-
 def test_files_of_code_are_not_run_only_to_be_checked(
     flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
 ) -> None:

@@ -89,10 +89,3 @@ def test_a_failed_start_is_told(
     monkeypatch.setattr("flagsvc.process.serve_flags.serve_flags", serve)
     called = flagsvc("server")
     assert (called.code, called.err) == (code, text)
-
-
-def test_the_help_names_every_option(flagsvc: Flagsvc) -> None:
-    """The help has flags, variables and defaults, and a file flag for a secret."""
-    text = flagsvc("server", "--help").out
-    for part in ("--port PORT", "default: 4242", "FLAGSVC_DATABASE_URL", "--database-file FILE", "--seed FILE"):
-        assert part in text

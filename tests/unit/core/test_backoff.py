@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flagsvc.core.backoff import (
+from flagsvc.core.background import (
     RETRY_AFTER_CEILING_S,
     delay_after_failure,
     delay_while_cold,

@@ -12,8 +12,8 @@ from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.frontend import environments
-from flagsvc.frontend.environments import FrontendEnvironments
+from flagsvc.frontend import contract
+from flagsvc.frontend.contract import FrontendEnvironments
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.scopes import ScopedHolder
 from flagsvc.proxy.api.service import Service
@@ -87,7 +87,7 @@ class Scene:
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """Give environments, with a preparer that counts."""
-    monkeypatch.setattr(environments, "Preparer", CountingPreparer)
+    monkeypatch.setattr(contract, "Preparer", CountingPreparer)
     CountingPreparer.made = 0
     with ThreadPoolExecutor(2) as readers:
         yield Scene(readers)
@@ -136,7 +136,7 @@ def test_the_order_of_projects_does_not_matter(scene: Scene) -> None:
 
 def test_few_environments_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound, the environment ends that was asked for least recently, with the services of its projects."""
-    monkeypatch.setattr(environments, "MAX_ENVIRONMENTS", 2)
+    monkeypatch.setattr(contract, "MAX_ENVIRONMENTS", 2)
 
     async def live() -> None:
         first = await scene.environments.find(token("one", ("a",)))

@@ -16,8 +16,14 @@ from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.frontend import report_store
-from flagsvc.frontend.caller import unavailable
-from flagsvc.frontend.report_store import APP_NAME, SEEN_INTERVAL_S, WRITE_INTERVAL_S, FrontendReport, ReportStore
+from flagsvc.frontend.report_store import (
+    APP_NAME,
+    SEEN_INTERVAL_S,
+    WRITE_INTERVAL_S,
+    FrontendReport,
+    ReportStore,
+    unavailable,
+)
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import ReportedUsage
 from flagsvc.server.store.actors import ClientToken

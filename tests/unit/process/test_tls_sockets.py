@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from flagsvc.process import tls_sockets as secure
+from flagsvc.process import tls as secure
 from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
-from flagsvc.process.tls_sockets import TlsServer, serve_tls_connection
+from flagsvc.process.tls import TlsServer, serve_tls_connection
 from support.aio import asynchronous, until
 from support.pki import HOST, Authority
 

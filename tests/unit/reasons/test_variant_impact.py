@@ -7,7 +7,7 @@ import time
 import pytest
 
 from flagsvc.engine.model import OverrideSpec, VariantSpec
-from flagsvc.reasons.variant_impact import (
+from flagsvc.reasons.impact import (
     BY_CHANCE,
     NOT_COUNTED,
     OVERRIDES,

@@ -22,8 +22,8 @@ from flagsvc.reasons.steps import (
     VariantRange,
     VariantStep,
     WholeExplanation,
+    tell_variant,
 )
-from flagsvc.reasons.telling import tell_variant
 from flagsvc.reasons.whole import explain_whole
 from support.evaluating import constraint, feature, region, rollout, strategy
 from support.whole import check_whole, unfolded, whole

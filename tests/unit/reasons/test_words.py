@@ -19,7 +19,6 @@ from flagsvc.reasons.words import (
     show,
     show_moment,
     strategy_words,
-    summary,
     variants_words,
     whole_words,
     words_of,
@@ -201,13 +200,6 @@ def test_a_whole_strategy_as_a_sentence() -> None:
     assert strategy_words(everyone, segments) == conditions
 
 
-def test_the_summary_of_a_strategy_as_it_is_stored() -> None:
-    """It is that of the parsed strategy, and says that it is disabled; what is no object is an error."""
-    assert summary(strategy("userWithId", parameters={"userIds": "7"}, disabled=True), {}) == "userId is 7 (disabled)"
-    assert summary(strategy(segments=[1]), {"1": beta()}) == "in segment beta: everyone"
-    assert summary({"name": "default", "constraints": 7}, {}) == "never: a constraint that is no object"
-
-
 def test_variants_as_a_sentence() -> None:
     """Each variant has its share; nothing is said if no variant has a weight."""
     raw = [{"name": name, "weight": weight} for name, weight in (("blue", 1), ("green", 2), ("x", 0), ("y", 0))]
@@ -254,6 +246,7 @@ def test_a_strategy_with_title_segment_and_variants() -> None:
         ({"name": "default", "constraints": 7}, "never: a constraint that is no object"),
         ({"name": ["default"]}, 'custom strategy ""'),
         ({"name": "userWithId", "parameters": "odd"}, "nobody (no userIds)"),
+        (strategy("userWithId", parameters={"userIds": "7"}, disabled=True), "userId is 7 (disabled)"),
     ],
 )
 def test_an_odd_strategy(strategy: dict[str, object], words: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -166,19 +165,6 @@ def test_how_many_there_can_be() -> None:
 # ---- tables
 
 
-def test_tables() -> None:
-    """The options of each environment are found by their names, also those in tables below."""
-    tree = {"a": {"clientKeys": ["k"], "cors": {"origin": "*"}}, "b": {"clientKeysFile": "keys"}}
-    written, problems = read_tables(tree, "file f")
-    assert problems == []
-    assert written == Written(
-        {"a": {"clientKeys": ["k"], "cors.origin": "*"}, "b": {"clientKeysFile": "keys"}},
-        "file f",
-        {"a": set(), "b": set()},
-    )
-    assert written.source_of("a") == "file f [environments.a]"
-
-
 @pytest.mark.parametrize(
     ("tree", "problem"),
     [
@@ -227,15 +213,6 @@ def test_what_holds_for_the_process_is_in_no_table(option: Option) -> None:
 def test_names_in_the_variable(text: str) -> None:
     """They are cut at commas and line ends, as every list."""
     assert read_variable(text, "environment E") == (Written({"a": {}, "b": {}}, "environment E"), [])
-
-
-def test_json_in_the_variable() -> None:
-    """An object has a table for each environment, with the same names as in a file."""
-    text = json.dumps({"a": {"cors": {"origin": ["https://a"]}}, "b": {}})
-    assert read_variable(f"\n {text}", "environment E") == (
-        Written({"a": {"cors.origin": ["https://a"]}, "b": {}}, "environment E", {"a": set(), "b": set()}),
-        [],
-    )
 
 
 @pytest.mark.parametrize(
@@ -294,46 +271,6 @@ def test_a_key_that_comes_twice(text: str, problems: list[str]) -> None:
 # ---- what an environment has
 
 
-def test_an_environment_inherits() -> None:
-    """It has its own values, else those of the process, else the defaults. It has no keys of the process."""
-    process = {
-        "refreshInterval": Given("7000", "environment FLAGSVC_FETCH_INTERVAL"),
-        "namePrefix": Given("shop.", "flag --name-prefix"),
-        "port": Given("8080", "environment PORT"),
-        "expServerSideSdkConfig.tokens": Given("t", "environment EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"),
-    }
-    made = normalise_environment("a", ENOUGH | {"namePrefix": Given("mine.", "file f")}, process, {})
-    assert (made.problems, made.deprecations) == ({}, [])
-    assert set(made.values) == set(BY_NAME)
-    found = {name: made.values[name] for name in (*process, "clientKeys", "metricsInterval")}
-    assert found == {
-        "refreshInterval": 7000,
-        "namePrefix": "mine.",
-        "port": 8080,
-        "expServerSideSdkConfig.tokens": (),
-        "clientKeys": ("k3y",),
-        "metricsInterval": 30_000,
-    }
-
-
-def test_problems_of_an_environment() -> None:
-    """They name the environment and, for what is missing, its variable. A problem of the process is not told again."""
-    own = {"refreshInterval": Given("soon", "file f [environments.a]")}
-    process = {"metricsInterval": Given("never", "environment FLAGSVC_METRICS_INTERVAL")}
-    found = normalise_environment("a", own, process, {}).problems
-    where = "or {0} in [environments.a]"
-    assert found == {
-        "flagsvcUrl": f"environments.a: flagsvcUrl is required: set FLAGSVC_A_URL, {where.format('flagsvcUrl')}",
-        "flagsvcApiToken": "environments.a: flagsvcApiToken is required: set FLAGSVC_A_API_TOKEN, "
-        + where.format("flagsvcApiToken"),
-        "clientKeys": "environments.a: clientKeys is required: set FLAGSVC_A_PROXY_CLIENT_KEYS, "
-        + where.format("clientKeys")
-        + ', or tokenValidation = "upstream"',
-        "refreshInterval": "environments.a: refreshInterval (file f [environments.a]): "
-        "expected an integer from 0 to 2147483647, got `soon`",
-    }
-
-
 def test_an_option_that_needs_another() -> None:
     """The other one may be inherited."""
     own = ENOUGH | {"upstreamKey": Given("key.pem", "file f")}
@@ -344,19 +281,6 @@ def test_an_option_that_needs_another() -> None:
     assert (
         normalise_environment("a", own, {"upstreamCert": Given("cert.pem", "flag --upstream-cert")}, {}).problems == {}
     )
-
-
-def test_the_deprecated_name_of_keys() -> None:
-    """It works in an environment, and the warning names the variable of that environment."""
-    own = {name: entry for name, entry in ENOUGH.items() if name != "clientKeys"}
-    made = normalise_environment(
-        "a", own | {"proxySecrets": Given("old", "environment FLAGSVC_A_PROXY_SECRETS")}, {}, {}
-    )
-    assert (made.values["clientKeys"], made.values["proxySecrets"]) == (("old",), ())
-    assert made.deprecations == [
-        "environments.a: proxySecrets (environment FLAGSVC_A_PROXY_SECRETS) is deprecated: "
-        "give the same keys as clientKeys (FLAGSVC_A_PROXY_CLIENT_KEYS)"
-    ]
 
 
 # ---- keys

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file, special
+from flagsvc.settings.places import UNREAD, Files, fingerprint, look, read_file, special
 
 
 def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
@@ -27,18 +27,18 @@ def test_a_fingerprint_says_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", "folder", "nul\0byte"])
 def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
-    """An unreadable file is recorded as `NOTHING`, and `look` returns the same."""
+    """An unreadable file is recorded as `UNREAD`, and `look` returns the same."""
     (tmp_path / "folder").mkdir()
     path, files = str(tmp_path / name), Files()
     with pytest.raises((OSError, ValueError)):
         read_file(path, files)
-    assert files == {path: NOTHING} == {path: look(path)}
+    assert files == {path: UNREAD} == {path: look(path)}
 
 
 def test_a_file_that_goes_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that vanishes during `look` counts as unreadable and raises no error."""
     monkeypatch.setattr(os.path, "isfile", lambda path: True)
-    assert look(str(tmp_path / "gone")) == NOTHING
+    assert look(str(tmp_path / "gone")) == UNREAD
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert files == {path: None}
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    assert look(str(fifo)) == NOTHING
+    assert look(str(fifo)) == UNREAD
 
 
 @pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])

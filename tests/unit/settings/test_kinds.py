@@ -60,14 +60,14 @@ def test_integers(value: object, expected: int) -> None:
 @pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
 def test_integers_or_none(value: object, expected: int) -> None:
     """0 means none, although it is below the minimum."""
-    assert of.integer_or_none(5, 9).parse(value) == expected
+    assert of.integer(5, 9, or_none=True).parse(value) == expected
 
 
 @pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
 def test_neither_integers_nor_none(value: object) -> None:
     """Values outside the bounds, other than 0, are refused."""
     with pytest.raises(RefusedError):
-        of.integer_or_none(5, 9).parse(value)
+        of.integer(5, 9, or_none=True).parse(value)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_no_sizes(value: object) -> None:
 
 
 def test_a_size_or_none() -> None:
-    """`parse_size_or_none` also accepts 0."""
-    assert [of.parse_size_or_none(value) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
+    """With `least=0`, 0 is accepted."""
+    assert [of.parse_size(value, least=0) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
     for value in (-1, "1GB", True, 2**31, None):
         with pytest.raises(RefusedError):
-            of.parse_size_or_none(value)
+            of.parse_size(value, least=0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.files import MIB
 from flagsvc.settings.load import UNREADABLE, Loaded, load, resolve
 from flagsvc.settings.options import ProxyOptions, advice
-from flagsvc.settings.places import LARGEST_SECRET
+from flagsvc.settings.places import LARGEST_SECRET, reason
 from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.option_samples import SAMPLES
 from support.settings_samples import BASE, base_without, kept_as, problems, toml
@@ -264,6 +264,19 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError("s3cret"), "oserror"),
+        (UnicodeDecodeError("utf-8", b"s3cret", 0, 1, "x"), "it is not UTF-8"),
+        (ValueError("s3cret"), "it is not a valid path"),
+    ],
+)
+def test_why_a_file_cannot_be_read(error: Exception, text: str) -> None:
+    """The reason is in lower case and without the content of the file."""
+    assert reason(error) == text
+
+
+@pytest.mark.parametrize(
     ("content", "reason"),
     [
         (None, "cannot read `{path}`: no such file or directory"),
@@ -360,12 +373,6 @@ def test_variables_that_were_not_set_for_us(variable: str, value: str) -> None:
 def test_a_port_under_our_prefix_is_a_mistake() -> None:
     """UNLEASH_PORT=4242 is not read and gives a warning."""
     assert "UNLEASH_PORT" in load(BASE | {"UNLEASH_PORT": "4242"}, None, {}).warnings[0]
-
-
-def test_credentials_for_everybody_warn() -> None:
-    """`credentials` with `*` sends both and warns at start (behaviour: CORS)."""
-    (warning,) = load(BASE | {"CORS_CREDENTIALS": "true"}, None, {}).warnings
-    assert warning.startswith("cors.credentials with cors.origin `*`")
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:

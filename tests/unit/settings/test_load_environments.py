@@ -259,6 +259,10 @@ def test_keys_of_the_deprecated_name() -> None:
     loaded = load(two("proxySecrets") | {"FLAGSVC_PROD_EU_PROXY_SECRETS": "old"}, None, {})
     assert value_of(loaded, "clientKeys") == ("old",)
     assert loaded.sources[f"environments.{FIRST}.clientKeys"] == "environment FLAGSVC_PROD_EU_PROXY_SECRETS"
+    assert loaded.warnings == [
+        f"environments.{FIRST}: proxySecrets (environment FLAGSVC_PROD_EU_PROXY_SECRETS) is deprecated: "
+        "give the same keys as clientKeys (FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS)"
+    ]
 
 
 # ---- problems and warnings

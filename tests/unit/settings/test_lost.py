@@ -18,7 +18,7 @@ from flagsvc.settings.load import load, resolve
 from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import what_is_set
-from flagsvc.settings.server import load_server, resolve_server
+from flagsvc.settings.server import resolve_server
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 from support.environment_samples import as_variable, required, write_toml
 from support.settings_samples import BASE, base_without
@@ -260,15 +260,6 @@ def test_what_is_wrong_anyway_is_told_once() -> None:
     wrong = BASE | {"FLAGSVC_TLS_CERT": "\x01", "FLAGSVC_TLS_KEY": "/key", "FLAGSVC_UPSTREAM_KEY": "\x01"}
     assert set(resolve(wrong, None, {}).problems) == {"tlsCert", "upstreamKey"}
     assert not resolve(BASE | {"FLAGSVC_TLS_KEY": " "}, None, {}).problems
-
-
-def test_the_flag_server_says_so_as_well() -> None:
-    """The flag server refuses such an option too."""
-    with pytest.raises(ConfigurationError) as caught:
-        load_server({"HOME": "/h"}, {"tlsClientCa": "/ca.pem"})
-    assert caught.value.problems == (
-        "tlsClientCa (flag --tls-client-ca): has no effect without tlsCert; give both, or neither",
-    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.settings.edge import BY_VARIABLE, ROWS, EdgeVariable, Fate, Takes
 from flagsvc.settings.kinds import BOOLEAN, MOST_HINTS
-from flagsvc.settings.names import DIVIDED_SETTABLE, SETTABLE, TABLES, flatten
+from flagsvc.settings.names import SETTABLE, TABLES, flatten
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 
@@ -90,15 +90,6 @@ def test_wrong_keys(tree: dict[str, object], problem: str | None) -> None:
 def test_what_misspelt_keys_mean(tree: dict[str, object], meant: set[str]) -> None:
     """They mean the options that the hints name, also if a hint names the file of a secret."""
     assert flatten(tree, "file f").meant == meant
-
-
-@pytest.mark.parametrize("name", ["environments", "enviroments", "Environments", "environmnets"])
-def test_the_table_of_environments_is_a_name(name: str) -> None:
-    """A name that is nearly that of the table of environments is told so. In an environment there is no such table."""
-    [problem] = flatten({name: {"production": {}}}, "file f")[1]
-    assert problem == f"unknown option `{name}` (file f); did you mean `environments`?"
-    [problem] = flatten({name: {}}, "file f", DIVIDED_SETTABLE)[1]
-    assert "did you mean `environments`" not in problem
 
 
 def test_a_list_of_unknown_keys() -> None:

@@ -111,12 +111,6 @@ def test_an_empty_list_is_given() -> None:
     assert problems(ENOUGH | {"client_keys": []}) == ('client_keys is required, or token_validation = "upstream"',)
 
 
-def test_a_document_in_a_file_needs_no_token() -> None:
-    """A document in a file is read without a token."""
-    made = ProxyOptions(flagsvc_url="file:///etc/flags.json", client_keys="k")
-    assert made.flagsvc_api_token == ""
-
-
 def test_bootstrap_in_one() -> None:
     """expBootstrap is a URL or a mapping and sets both parts. A separate option for a part wins."""
     assert options(exp_bootstrap="http://c/f").exp_bootstrap_url == "http://c/f"

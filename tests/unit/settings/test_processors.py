@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from flagsvc.core.control_groups import processors
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings import processors as module
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.processors import processors
 
 OPTIONS: dict[str, Any] = {"flagsvc_url": "file:///flags.json", "client_keys": "k"}
 
@@ -62,7 +61,7 @@ def test_processors_of_this_machine() -> None:
 @pytest.mark.parametrize(("there", "workers"), [(1, 1), (6, 6), (1000, 256)])
 def test_auto_is_a_number_of_workers(there: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` in code is the number of processors, but at most 256."""
-    monkeypatch.setattr(module, "processors", lambda: there)
+    monkeypatch.setattr("flagsvc.core.control_groups.processors", lambda: there)
     assert ProxyOptions(**OPTIONS, workers="auto").workers == workers
     assert ProxyOptions(**OPTIONS, workers=4).workers == 4
 

@@ -7,11 +7,10 @@ import re
 
 import pytest
 
-from flagsvc.settings.adopt import adopted_text
 from flagsvc.settings.edge import Fate
 from flagsvc.settings.load import resolve
 from flagsvc.settings.places import Resolved
-from flagsvc.settings.real_server import BY_VARIABLE, ROWS, RealVariable
+from flagsvc.settings.real_server import BY_VARIABLE, ROWS, RealVariable, adopted_text
 from flagsvc.settings.render import as_json, in_effect
 from flagsvc.settings.server import resolve_server
 from flagsvc.settings.table import SERVER_OPTIONS

@@ -15,11 +15,9 @@ from flagsvc.settings.names import DIVIDED
 from flagsvc.settings.option import Option, Scope, Section
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import (
-    add_group,
     add_options,
     as_json,
     default_text,
-    folded,
     given_flags,
     in_effect,
     reference,
@@ -70,17 +68,6 @@ def test_what_is_set_leaves_out_the_defaults() -> None:
     assert re.fullmatch(r"\d+ options have their defaults: --all shows them", flag_server)
 
 
-def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
-    """On a narrow terminal, sources that do not fit move to the next line, and long texts are folded.
-    A width of 0 folds nothing."""
-    resolved = resolve(BASE, None, {})
-    wide, narrow = what_is_set(resolved), what_is_set(resolved, width=40)
-    assert what_is_set(resolved, width=200) == wide
-    assert "environment FLAGSVC_URL" in wide and narrow.count("\n") > wide.count("\n")
-    assert any(line.strip() == "environment FLAGSVC_URL" for line in narrow.splitlines())
-    assert folded("one two three", 0) == "one two three" and folded("one two three", 8) == "one two\n  three"
-
-
 def test_the_dump_masks() -> None:
     """Secrets, credentials in URLs and signatures are masked. The number of keys is visible."""
     environment = {
@@ -93,14 +80,6 @@ def test_the_dump_masks() -> None:
     for text in (in_effect(resolve(environment, None, {})), as_json(resolve(environment, None, {}))):
         assert "s3cret" not in text
     assert "***, ***" in lines(in_effect(resolve(environment, None, {})))["clientKeys"]
-
-
-def test_the_dump_of_a_wrong_configuration() -> None:
-    """Options with problems are marked. The deprecated option is shown because it is set."""
-    shown = lines(in_effect(resolve({"PORT": "x", "FLAGSVC_PROXY_SECRETS": "k"}, None, {})))
-    assert shown["port"].split() == ["port", "(refused)", "environment", "PORT"]
-    assert shown["flagsvcUrl"].split() == ["flagsvcUrl", "(missing)"]
-    assert shown["proxySecrets"].split()[-2:] == ["environment", "FLAGSVC_PROXY_SECRETS"]
 
 
 def test_json() -> None:
@@ -166,11 +145,6 @@ def test_flags_of_files_and_booleans() -> None:
     assert (loaded.options.enable_oas, loaded.options.access_log) == (True, False)
 
 
-def test_nothing_given_is_nothing() -> None:
-    """Without flags, no option is set."""
-    assert given_flags(vars(parser().parse_args([])) | {"config": "x", "other": 5}) == {}
-
-
 def test_help() -> None:
     """The help is grouped by section and has every option's flag and first variable."""
     text = " ".join(parser().format_help().split())
@@ -182,15 +156,6 @@ def test_help() -> None:
     assert "[PORT, PROXY_PORT; default: 3000]" in text
     assert "[FLAGSVC_URL; required]" in text
     assert "[FLAGSVC_ENVIRONMENT]" in text
-
-
-def test_help_of_a_group() -> None:
-    """Flags in a separate group are parsed like the others."""
-    made = parser("port")
-    add_group(made, "with --other", [BY_NAME["logLevel"], BY_NAME["flagsvcApiToken"]])
-    group = made.format_help().partition("with --other:\n")[2]
-    assert "--log-level" in group and "--api-token-file" in group and "--port" not in group
-    assert given_flags(vars(made.parse_args(["--log-level", "info"]))) == {"logLevel": "info"}
 
 
 def test_help_of_some() -> None:
@@ -274,12 +239,6 @@ def test_environments_in_the_dump(dump: Callable[[Resolved], str]) -> None:
         "  clientKeys       ***        environment FLAGSVC_TEST_PROXY_SECRETS\n"
         "  proxySecrets     -          environment FLAGSVC_TEST_PROXY_SECRETS",
     ]
-
-
-def test_environments_in_a_narrow_terminal() -> None:
-    """Sources have lines of their own there, as those of the process do."""
-    text = what_is_set(resolve({"HOME": "/h", **ENVIRONMENTS}, None, {}), width=60)
-    assert "  clientKeys       ***\n" + " " * 19 + "environment FLAGSVC_PROD_EU_PROXY_CLIENT_KEYS" in text
 
 
 def test_environments_as_json() -> None:

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from flagsvc.settings.converted import Converted
+from flagsvc.settings.base import Converted
 from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.option import Option, Section
 from flagsvc.settings.options import ProxyOptions

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from flagsvc.settings.environments import upstream_of, upstream_of_options
 from flagsvc.settings.options import OPTIONS, ProxyOptions
-from flagsvc.settings.upstreams import upstream_of, upstream_of_options
 
 GIVEN = {"flagsvc_url": "https://h/api", "flagsvc_api_token": "*:production.s", "client_keys": "k"}
 

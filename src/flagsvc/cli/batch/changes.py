@@ -58,13 +58,8 @@ class FlagEntry:
     links: list[tuple[str, str]] | None = None
 
 
-def list_flags(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of all flags that an import of a data set affects, once each, in its order."""
-    return list(read_flags(data))
-
-
 def read_flags(data: Mapping[str, Any]) -> dict[str, FlagEntry]:
-    """Return the entries of a data set, by flag."""
+    """Return the entries of a data set, by flag: of all flags that an import affects, in its order."""
     flags: dict[str, FlagEntry] = {}
     segments = {item.get("id"): str(item.get("name")) for item in list_rows(data, "segments")}
     for item in list_rows(data, "features"):
@@ -130,7 +125,7 @@ def compare(
 ) -> ImportChanges:
     """Return the changes of an import of `data`.
 
-    `target` is the server's export of the flags in `data` (`list_flags`). `context_fields` and `tag_types` are the server's
+    `target` is the server's export of the flags in `data` (`read_flags`). `context_fields` and `tag_types` are the server's
     names, None if they are unknown.
     """
     wanted, there = read_flags(data), read_flags(target)
@@ -198,9 +193,8 @@ def strategy_differences(name: str, wanted: FlagEntry, there: FlagEntry) -> Iter
         coming.append(normalize_strategy({"name": "flexibleRollout", "featureName": name}, {}))
     before, after = Counter(comparison_texts(there.strategies)), Counter(comparison_texts(coming))
     yield from format_difference("strategies", names_of(before - after), names_of(after - before))
-    if before == after and orders_differ(
-        ordered_texts(coming, wanted.places), ordered_texts(there.strategies, there.places)
-    ):
+    orders = ordered_texts(coming, wanted.places), ordered_texts(there.strategies, there.places)
+    if before == after and None not in orders and orders[0] != orders[1]:
         yield "strategies: in another order"
 
 
@@ -212,11 +206,6 @@ def ordered_texts(items: Iterable[dict[str, Any]], places: list[float | None]) -
         return None
     known += [max(known, default=0) + 1] * (len(found) - len(known))
     return [text for _, text in sorted(zip(known, found, strict=True))]
-
-
-def orders_differ(wanted: list[str] | None, there: list[str] | None) -> bool:
-    """Return whether two orders are known and differ."""
-    return None not in (wanted, there) and wanted != there
 
 
 def names_of(found: Counter[str]) -> list[str]:

@@ -53,7 +53,7 @@ def check_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -
     found = Findings(lists, *run_import_checks(client, request, limited_storage=not tried))
     if not tried:
         return found
-    unexplained = [] if session.is_rejected(lists) else [ImportProblem("refused", "", "", refusal)]
+    unexplained = [] if found.refused else [ImportProblem("refused", "", "", refusal)]
     return found._replace(problems=found.problems or unexplained, unchecked=[])
 
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import count
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 from urllib.parse import quote, urlencode
 
 from flagsvc.cli.batch.server_errors import AdminApiError, Reply, read_error
@@ -38,12 +37,10 @@ class AdminClient:
         self._headers = [("authorization", target.token.encode("ascii"))] if target.token else []
         self._client = self._open()
 
-    def __enter__(self) -> AdminClient:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._client.close()
 
     def validate(self, request: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

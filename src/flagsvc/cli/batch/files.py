@@ -13,13 +13,14 @@ import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from flagsvc.cli.documents import read_file, read_input
+from flagsvc.cli.documents import NumberError, load_json, read_file, read_input
 from flagsvc.core.errors import ConfigurationError, StoreError
 from flagsvc.core.state_export import about_state_export
 from flagsvc.http.json_text import deeper
@@ -97,15 +98,7 @@ def read_json(text: str, name: str) -> object:
     """Return the value of a JSON text."""
     if not text.strip():
         raise ConfigurationError([f"`{name}` is empty"])
-    try:
-        value = json.loads(text, parse_constant=parse_number, parse_float=parse_number)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ConfigurationError([f"`{name}` is not JSON: {error.msg.lower()} at {place}"]) from None
-    except ValueError as error:
-        raise ConfigurationError([f"`{name}` is not JSON: {number_problem(error)}"]) from None
-    except RecursionError:
-        raise ConfigurationError([f"`{name}` is not JSON: nested too deeply"]) from None
+    value = load_json(text, name, parse_number)
     if deeper(value, MAX_DEPTH):
         raise ConfigurationError([f"`{name}` is nested too deeply: more than {MAX_DEPTH} levels"])
     for word, line in lost_texts(text, shape_of_file()):
@@ -115,16 +108,11 @@ def read_json(text: str, name: str) -> object:
 
 
 def parse_number(word: str) -> float:
-    """Return a number with a fraction or exponent. NaN, Infinity and overflowing numbers are not JSON: raises ValueError."""
+    """Return a number with a fraction or exponent. NaN, Infinity and overflowing numbers are not JSON: raises NumberError."""
     value = float(word)
     if not math.isfinite(value):
-        raise ValueError(f"`{word}` is no JSON number")
+        raise NumberError(f"`{word}` is no JSON number")
     return value
-
-
-def number_problem(error: ValueError) -> str:
-    """Return the message about an invalid number."""
-    return str(error) if "JSON number" in str(error) else "a number has too many digits"
 
 
 def recognize_file(value: object, name: str) -> FlagFile:
@@ -168,18 +156,24 @@ def check_writable(path: str, *, force: bool) -> None:
         raise ConfigurationError([f"`{printable(path, 300)}` exists: --force replaces it"])
 
 
-def write_atomically(path: str, content: bytes, *, force: bool, mode: int | None = None) -> None:
-    """Write a file atomically; raises StoreError, and ConfigurationError if the file was created meanwhile.
-
-    The file gets `mode`. Without one, it has the mode of the file that it replaces, or the usual one.
-    """
-    with open_atomically(path, force=force, mode=mode) as file:
-        file.write(content)
+def write_output(content: bytes, path: str | None, *, force: bool, mode: int | None = None) -> None:
+    """Write a result to its file, as `open_atomically` does, or to standard output."""
+    if path:
+        with open_atomically(path, force=force, mode=mode) as file:
+            file.write(content)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 @contextlib.contextmanager
 def open_atomically(path: str, *, force: bool, mode: int | None = None) -> Iterator[BinaryIO]:
-    """Open a file to write that appears as a whole at the end of the block, or not at all. Raises as `write_atomically`."""
+    """Open a file to write that appears as a whole at the end of the block, or not at all.
+
+    The file gets `mode`. Without one, it has the mode of the file that it replaces, or the usual one. Raises StoreError, and
+    ConfigurationError if the file was created meanwhile.
+    """
     target = Path(path).resolve()
     try:
         if target.exists() and not target.is_file():  # a pipe, a device

@@ -7,7 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeAlias
 
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.client import AdminClient
@@ -19,6 +20,8 @@ from flagsvc.core.errors import ConfigurationError, MissingExtraError
 from flagsvc.core.extras import require
 from flagsvc.settings.kinds import printable
 
+Run: TypeAlias = Callable[[Namespace], int]
+"""The function of a command: it returns the exit code."""
 REJECTIONS = ("refused", "conflict", "forbidden", "not-found")
 """Kinds of errors of an import that concern the imported data."""
 
@@ -84,11 +87,6 @@ def check_target_exists(client: AdminClient, request: dict[str, Any]) -> None:
     client.check_exists(**{key: request[key] for key in ("project", "environment") if isinstance(request[key], str)})
 
 
-def is_rejected(lists: dict[str, list[dict[str, Any]]]) -> bool:
-    """Return whether an import would fail: for errors, and for missing permissions."""
-    return bool(lists["errors"] or lists["permissions"])
-
-
 def count_flags(request: dict[str, Any]) -> str:
     """Return the number of flags in a request, as text."""
     return tables.format_count(len(request["data"].get("features", ())), "flag")
@@ -100,21 +98,30 @@ def describe_target(request: dict[str, Any], server: str) -> str:
     return f"project `{project}`, environment `{environment}` of {server}"
 
 
-def run_command(command: str, act: Callable[[], int], *, as_json: bool = False) -> int:
-    """Return the exit code of `act`, or that of its AdminApiError: 2 where a request to the server failed.
+def command(name: str) -> Callable[[Run], Run]:
+    """Return a decorator for the function of a command, which then returns 2 where a request to the server failed.
 
-    Prints what is wrong. Raises ConfigurationError and MissingExtraError, which `main` prints, unless the caller wants JSON.
+    It prints what is wrong. It raises ConfigurationError and MissingExtraError, which `main` prints, unless --json is given.
     """
-    try:
-        require("cli")
-        return act()
-    except AdminApiError as error:
-        return report_error(command, error, as_json=as_json)
-    except (ConfigurationError, MissingExtraError) as error:
-        if not as_json:
-            raise
-        print(json.dumps({"error": {"kind": "usage", "message": str(error)}}, indent=2))
-        return 2
+
+    def decorate(act: Run) -> Run:
+        @wraps(act)
+        def run(args: Namespace) -> int:
+            as_json = getattr(args, "json", False)
+            try:
+                require("cli")
+                return act(args)
+            except AdminApiError as error:
+                return report_error(name, error, as_json=as_json)
+            except (ConfigurationError, MissingExtraError) as error:
+                if not as_json:
+                    raise
+                print(json.dumps({"error": {"kind": "usage", "message": str(error)}}, indent=2))
+                return 2
+
+        return run
+
+    return decorate
 
 
 def report_error(command: str, error: AdminApiError, *, as_json: bool) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flagsvc.cli.parser import parse_seconds
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.core.files import read_file
 from flagsvc.http.client.addresses import shown, web_parts
@@ -95,17 +96,6 @@ class Target:
     def shown(self) -> str:
         """The address for messages."""
         return shown(self.url)
-
-
-def parse_seconds(text: str) -> float:
-    """Return a number of seconds, more than 0 and up to a day."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= 86_400:
-        raise ArgumentTypeError("expected a number of seconds up to 86400")
-    return number
 
 
 def add_target_arguments(parser: ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from flagsvc.cli.documents import decode_document, read_file
-from flagsvc.cli.migrating.edge_storage import file_place
+from flagsvc.cli.migrating.edge import file_place
 from flagsvc.cli.migrating.edge_tokens import EdgeToken, assign_keys, read_token
 from flagsvc.cli.migrating.migration import Migration, Value, read_options
 from flagsvc.core.errors import ConfigurationError, DocumentError

@@ -19,7 +19,7 @@ LARGEST = MIB
 
 ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?([^\s=#'\"]+)[ \t]*=")
 NAME_ALONE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*$")
-NOTHING = re.compile(r"[ \t]*(?:#.*)?$")
+BLANK_LINE = re.compile(r"[ \t]*(?:#.*)?$")
 SINGLE = re.compile(r"[ \t]*'([^']*)'[ \t]*(?:#.*)?$", re.MULTILINE)
 DOUBLE = re.compile(r'[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?:#.*)?$', re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"[ \t]#.*")
@@ -67,7 +67,7 @@ class _EnvReader:
             after = place + len(line)
             if assigned := ASSIGNMENT.match(line):
                 after = self._assign(assigned[1], place + assigned.end(), after)
-            elif not NOTHING.match(line):
+            elif not BLANK_LINE.match(line):
                 self._read_name(line, number)
             number += self._text.count("\n", place, after) + 1
             place = after + 1

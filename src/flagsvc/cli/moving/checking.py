@@ -13,9 +13,8 @@ from typing import Any
 from flagsvc.cli.batch import session
 from flagsvc.cli.batch.checking import ITEMS, UNANSWERED, coerce_request, flags_by_item, read_facts
 from flagsvc.cli.batch.client import BATCH, AdminClient
-from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, without_flags
 from flagsvc.cli.batch.server_errors import AdminApiError, find_value, split_pointer
-from flagsvc.cli.moving.planning import MovePlan, ProjectEnvironment
+from flagsvc.cli.moving.planning import FLAG_FIELDS, MovePlan, Piece, ProjectEnvironment, without_flags
 from flagsvc.cli.moving.resources import Json
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.server.store.batch.dataset import DataSet, read_data_set

@@ -1,19 +1,142 @@
-"""Makes the plan of a move. It reads both servers and changes nothing."""
+"""Makes the plan of a move. It reads both servers and changes nothing.
+
+Flags are moved in pieces: requests that are each below the server's body limit, parents before their children.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from flagsvc.cli.batch import strategy_order
 from flagsvc.cli.batch.changes import Change, ImportChanges, compare
 from flagsvc.cli.batch.checking import read_environments
-from flagsvc.cli.batch.client import AdminClient, quote_path_part
-from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request, without_flags
+from flagsvc.cli.batch.client import AdminClient, encode_json, quote_path_part
+from flagsvc.cli.export import OrderedExport, export_in_order
 from flagsvc.cli.moving.resources import KINDS, AdminRequest, Json, MoveStep, plan_steps, plan_users
-from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError, FlagsvcError
 from flagsvc.settings.kinds import printable
+
+BODY_LIMIT = 512_000
+"""A flag server's default limit of a body, in bytes; a piece has fewer."""
+MAX_FLAGS = 100
+"""The most flags of one piece: a server writes it in one transaction, and answers only at the end."""
+FLAG_FIELDS = {
+    "features": "name", "featureStrategies": "featureName", "featureEnvironments": "name", "featureTags": "featureName",
+    "dependencies": "feature", "links": "feature",
+}  # fmt: skip
+"""Lists of a data set → the field that says of which flag an item is."""
+
+
+class TooLargeError(FlagsvcError):
+    """A single flag exceeds the server's limit."""
+
+
+class Piece(NamedTuple):
+    """The names of some flags, and the request that imports them."""
+
+    names: list[str]
+    request: Json
+
+
+@dataclass
+class RequestParts:
+    """A request, split into the items of each flag."""
+
+    request: Json
+    flags: dict[str, Json] = field(default_factory=dict)
+    segments: dict[Any, Json] = field(default_factory=dict)
+    ascii_only: bool = False
+    """Whether the request escapes all characters that are not ASCII."""
+
+    def request_for(self, names: list[str]) -> Json:
+        """Return the request that imports some flags, with their segments."""
+        data: Json = {key: [item for name in names for item in self.flags[name][key]] for key in FLAG_FIELDS}
+        used = {id_ for name in names for id_ in self.uses(name)}
+        segments = [item for id_, item in self.segments.items() if id_ in used]
+        return self.request | {"data": data | {"segments": segments, "contextFields": [], "tagTypes": []}}
+
+    def uses(self, name: str) -> set[Any]:
+        """Return the ids of the segments that a flag uses."""
+        return {id_ for item in self.flags[name]["featureStrategies"] for id_ in item.get("segments") or ()}
+
+    def size(self, items: Iterable[Json]) -> int:
+        """Return the bytes of items of a list, each with its comma."""
+        return sum(len(encode_ascii(each) if self.ascii_only else encode_json(each)) + 1 for each in items)
+
+
+def split_request(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) -> Iterator[Piece]:
+    """Yield requests that import these flags of a data set, each of fewer than `limit` bytes.
+
+    Each flag is in one of them, with its entries and its segments. A parent is in the piece of its child or in an earlier one.
+    Context fields and tag types are left out, because the server already has them. Raises TooLargeError.
+    """
+    parts = split_by_flag(request)
+    some: list[str] = []
+    used: set[Any] = set()
+    size = empty = len(encode_json(parts.request_for([])))
+    for name in parents_first(request["data"], names):
+        own = parts.size(item for items in parts.flags[name].values() for item in items)
+        shared = parts.size(parts.segments[id_] for id_ in parts.uses(name) - used)
+        if some and (size + own + shared >= limit or len(some) == MAX_FLAGS):
+            yield Piece(some, parts.request_for(some))
+            some, used, size = [], set(), empty
+            shared = parts.size(parts.segments[id_] for id_ in parts.uses(name))
+        size += own + shared
+        if size >= limit:
+            raise TooLargeError(f"the request for flag `{name}` has {size} bytes; the server takes fewer than {limit}")
+        some.append(name)
+        used |= parts.uses(name)
+    if some:
+        yield Piece(some, parts.request_for(some))
+
+
+def without_flags(piece: Piece, names: Container[str]) -> Piece:
+    """Return a piece without some of its flags."""
+    left = [name for name in piece.names if name not in names]
+    return piece if left == piece.names else Piece(left, split_by_flag(piece.request).request_for(left))
+
+
+def split_by_flag(request: Json) -> RequestParts:
+    """Return a request split by flag."""
+    data = request["data"]
+    names = [item["name"] for item in data["features"]]
+    parts = RequestParts(request, {name: {key: [] for key in FLAG_FIELDS} for name in names})
+    for key, flag in FLAG_FIELDS.items():
+        for item in data.get(key) or ():
+            if item.get(flag) in parts.flags:
+                parts.flags[item[flag]][key].append(item)
+    parts.segments = {item["id"]: item for item in data.get("segments") or ()}
+    parts.ascii_only = encode_json(data).isascii()
+    return parts
+
+
+def encode_ascii(value: object) -> str:
+    """Return compact JSON, with escapes for all characters that are not ASCII."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def parents_first(data: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """Yield names of flags, parents before their children, otherwise in their order."""
+    asked = {
+        item["feature"]: [parent["feature"] for parent in item["dependencies"]]
+        for item in data.get("dependencies") or ()
+    }
+    left = dict.fromkeys(names)
+    for name in list(left):
+        stack = {name: iter(asked.get(name, ()))}
+        while stack:
+            parents = next(reversed(stack.values()))
+            waiting = next((parent for parent in parents if parent in left and parent not in stack), None)
+            if waiting is not None:
+                stack[waiting] = iter(asked.get(waiting, ()))
+                continue
+            done, _ = stack.popitem()
+            if done in left:
+                del left[done]
+                yield done
+
 
 PROJECTS, ENVIRONMENTS = "/api/admin/projects", "/api/admin/environments"
 NAMES_PER_REQUEST = 1000
@@ -191,7 +314,7 @@ class ProjectFlags:
 
     def exported(self, environment: str, archived: Sequence[str]) -> Json:
         """Return the flags of an environment for the target; archived ones are off and have no dependencies."""
-        whole = strategy_order.export_in_order(self.source, {"environment": environment, "project": self.project})
+        whole = export_in_order(self.source, {"environment": environment, "project": self.project})
         old = list(self.exports(self.source, environment, archived))
         if unknown := whole.unknown + sum(each.unknown for each in old):
             text = f"`{self.source.target.shown}` does not tell the order of strategies of {unknown} flags in `{environment}`"
@@ -202,13 +325,11 @@ class ProjectFlags:
         asks = [item for item in data["dependencies"] if item["feature"] not in names]
         return {**data, "featureEnvironments": off, "dependencies": asks}
 
-    def exports(
-        self, server: AdminClient, environment: str, names: Sequence[str]
-    ) -> Iterator[strategy_order.OrderedExport]:
+    def exports(self, server: AdminClient, environment: str, names: Sequence[str]) -> Iterator[OrderedExport]:
         """Yield the exports of flags from a server, some flags at a time."""
         for first in range(0, len(names), NAMES_PER_REQUEST):
             some = list(names[first : first + NAMES_PER_REQUEST])
-            yield strategy_order.export_in_order(server, {"environment": environment, "features": some})
+            yield export_in_order(server, {"environment": environment, "features": some})
 
     def refuse_elsewhere(self, there: Json) -> None:
         """Raise ConfigurationError if the target has one of the flags in another project."""
@@ -254,7 +375,7 @@ def data_without_flags(data: Json, names: set[str]) -> Json:
     return {**data, **left}
 
 
-def merge_exports(found: Iterable[strategy_order.OrderedExport]) -> Json:
+def merge_exports(found: Iterable[OrderedExport]) -> Json:
     """Merge data sets of different flags into one; each segment is in it once."""
     lists: dict[str, dict[object, Json]] = {key: {} for key in (*FLAG_FIELDS, "segments")}
     for data, _ in found:

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.server_errors import AdminApiError
+from flagsvc.cli.batch.tables import confirm, day_and_minute, print_columns, print_json
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.cli.commands import Subcommand
-from flagsvc.cli.terminal import confirm, day_and_minute, print_columns, print_json
 from flagsvc.engine.parse import parse_dependency
 from flagsvc.reasons.words import EVERYONE, dependency_words, read_segments, whole_words, words_of_variants
 from flagsvc.settings.kinds import printable
@@ -228,11 +228,7 @@ def add_list_arguments(parser: ArgumentParser) -> None:
     add_target_arguments(parser)
 
 
-def run_list(args: Namespace) -> int:
-    """Print the flags and return 0, or 2 where a request failed."""
-    return session.run_command("flags list", lambda: list_(args), as_json=args.json)
-
-
+@session.command("flags list")
 def list_(args: Namespace) -> int:
     """Print the flags that the filters leave, and return 0; raises AdminApiError and ConfigurationError."""
     with session.connect(args, "flags list") as client, tables.progress("asking the server"):
@@ -261,11 +257,7 @@ def add_show_arguments(parser: ArgumentParser) -> None:
     add_target_arguments(parser)
 
 
-def run_show(args: Namespace) -> int:
-    """Print a flag and return 0, 1 where there is none, or 2 where a request failed."""
-    return session.run_command("flags show", lambda: show(args), as_json=args.json)
-
-
+@session.command("flags show")
 def show(args: Namespace) -> int:
     """Print a flag and return 0; raises AdminApiError and ConfigurationError."""
     with session.connect(args, "flags show") as client, tables.progress("asking the server"):
@@ -293,7 +285,7 @@ def add_switch_arguments(word: str) -> Callable[[ArgumentParser], None]:
 
 def run_switch(word: str) -> Callable[[Namespace], int]:
     """Return the function that switches a flag `on` or `off` and returns 0, 1 or 2."""
-    return lambda args: session.run_command(f"flags {word}", lambda: switch(args, word))
+    return session.command(f"flags {word}")(lambda args: switch(args, word))
 
 
 def switch(args: Namespace, word: str) -> int:
@@ -319,10 +311,10 @@ def switch(args: Namespace, word: str) -> int:
 LIST = Subcommand(
     "List the flags of a flag server: name, project, type, and the state in each environment.",
     add_list_arguments,
-    run_list,
+    list_,
 )
 SHOW = Subcommand(
-    "Show a flag of a flag server: every environment, with the strategies as sentences.", add_show_arguments, run_show
+    "Show a flag of a flag server: every environment, with the strategies as sentences.", add_show_arguments, show
 )
 ON, OFF = (
     Subcommand(

@@ -7,11 +7,11 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from flagsvc.cli.batch.tables import day_and_minute, print_columns, print_json
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.export import parse_names
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.opening import NOTES, add_database_arguments, command_actor, open_database
-from flagsvc.cli.terminal import day_and_minute, print_columns, print_json
+from flagsvc.cli.team.database import NOTES, add_database_arguments, command_actor, open_database
 
 PERSONAL = "personal"
 TYPES = ("backend", "frontend", PERSONAL)

@@ -6,11 +6,11 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
+from flagsvc.cli.batch.tables import confirm, day_and_minute, print_columns, print_json
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.health import LOOPBACK
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.opening import add_database_arguments, command_actor, open_database, resolve_database
-from flagsvc.cli.terminal import confirm, day_and_minute, print_columns, print_json
+from flagsvc.cli.team.database import add_database_arguments, command_actor, open_database, resolve_database
 from flagsvc.http.client.addresses import web_parts
 from flagsvc.settings.network import url_at
 from flagsvc.settings.places import Resolved

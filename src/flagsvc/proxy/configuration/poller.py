@@ -11,8 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from flagsvc.core.background import SupervisedTask
-from flagsvc.core.backoff import delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
+from flagsvc.core.background import (
+    SupervisedTask,
+    delay_after_failure,
+    delay_while_cold,
+    delay_while_refused,
+    longest_delay,
+)
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog, describe_error

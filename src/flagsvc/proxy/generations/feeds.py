@@ -33,11 +33,11 @@ from flagsvc.proxy.generations.setup import ProxySetup, make_trust
 from flagsvc.proxy.tokens import TokenLookup
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import RecordStore, Reporter, UnsentUsage, UsageCounters
+from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.network import is_gitlab
 from flagsvc.settings.options import ProxyOptions, with_values
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.tokens import read_scope
-from flagsvc.settings.upstreams import upstream_of_options
 
 ORIGINS: dict[str, str] = {
     State.COLD: "nowhere",

@@ -22,9 +22,9 @@ from flagsvc.proxy.generations.feeds import make_storage, make_upstream_settings
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import Budget, TokenLookup, WaitingPlaces
 from flagsvc.proxy.upstream import Upstream
+from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.rows.callers import LOOKED_UP
 from flagsvc.settings.storage import server_at
-from flagsvc.settings.upstreams import upstream_of_options
 
 
 class TokenLookups:

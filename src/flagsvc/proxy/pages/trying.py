@@ -24,8 +24,7 @@ from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.pages.flags import describe_place
 from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment
 from flagsvc.proxy.pages.unfolding import Kept, UnfoldedConfigurations
-from flagsvc.reasons.steps import Step, WholeExplanation
-from flagsvc.reasons.telling import tell
+from flagsvc.reasons.steps import Step, WholeExplanation, tell
 from flagsvc.reasons.whole import explain_whole
 
 EXPLAINED: Final = 20

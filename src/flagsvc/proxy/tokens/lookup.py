@@ -14,17 +14,16 @@ from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import Protocol
 
-from flagsvc.core.background import SupervisedTask, wait_for_first
-from flagsvc.core.backoff import delay_after_failure
+from flagsvc.core.background import SupervisedTask, delay_after_failure, wait_for_first
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import FlagsvcError, StoreError, UpstreamError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.keys import salted
 from flagsvc.proxy.tokens.book import KnownToken, TokenBook, TokenGrant, is_plausible, read_grant, unpack
 from flagsvc.proxy.upstream import Upstream
+from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.options import ProxyOptions, secrets_of
 from flagsvc.settings.tokens import read_scope
-from flagsvc.settings.upstreams import upstream_of_options
 
 MAX_WAITING = 1000
 """The most tokens that wait for an answer, and the most requests that wait for them. Further ones are turned away for a moment."""

@@ -14,8 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
-from flagsvc.core.background import SupervisedTask
-from flagsvc.core.backoff import delay_after_failure, delay_while_refused
+from flagsvc.core.background import SupervisedTask, delay_after_failure, delay_while_refused
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.core.log import Logger, OutageLog

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from flagsvc.core.background import SupervisedTask
-from flagsvc.core.backoff import delay_after_failure
+from flagsvc.core.background import SupervisedTask, delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.proxy.tokens import TokenScope, UnavailableError

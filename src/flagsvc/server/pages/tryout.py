@@ -19,8 +19,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import Form, read_whole
-from flagsvc.reasons.steps import RolloutStep, Step, StrategyStep, VariantStep, WholeExplanation
-from flagsvc.reasons.telling import tell
+from flagsvc.reasons.steps import RolloutStep, Step, StrategyStep, VariantStep, WholeExplanation, tell
 from flagsvc.reasons.whole import explain_whole
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.flags import is_protected

@@ -10,7 +10,7 @@ from flagsvc.engine.model import VariantSpec
 from flagsvc.engine.parse import parse_variants
 from flagsvc.engine.values import jsnumber
 from flagsvc.pages.forms import MAX_FIELDS, Form, read_values, show_values
-from flagsvc.reasons.variant_impact import Draw, range_words, variant_impact
+from flagsvc.reasons.impact import Draw, range_words, variant_impact
 from flagsvc.reasons.words import DEFAULT
 from flagsvc.server.pages.edits import Rows, problems_of
 from flagsvc.server.shapes.strategies import PAYLOAD_TYPES

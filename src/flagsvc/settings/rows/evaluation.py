@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.settings import kinds as of
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Files, Size
+from flagsvc.settings.base import Files, Options, Size
 from flagsvc.settings.option import Scope, Section, option
 
 

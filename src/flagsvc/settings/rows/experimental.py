@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Bootstrap, Files, Texts
+from flagsvc.settings.base import Bootstrap, Files, Options, Texts
 from flagsvc.settings.option import Scope, Section, option
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Converted, Texts
+from flagsvc.settings.base import Converted, Options, Texts
 from flagsvc.settings.option import Section, option
 
 
@@ -55,7 +54,7 @@ class ListeningOptions(Options):
     worker_timeout: int = option(
         "workerTimeout",
         reads=("FLAGSVC_WORKER_TIMEOUT",),
-        kind=of.integer_or_none(500, 3_600_000, "MS"),
+        kind=of.integer(500, 3_600_000, "MS", or_none=True),
         default=3_000,
         help="milliseconds after which one of several workers that does not answer its parent is replaced; make it longer than"
         " custom code may keep a worker busy; 0 replaces only those that end",

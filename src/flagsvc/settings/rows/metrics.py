@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.settings import kinds as of
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Size, Texts
+from flagsvc.settings.base import Options, Size, Texts
 from flagsvc.settings.option import Scope, Section, option
 
 

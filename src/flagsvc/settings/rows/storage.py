@@ -6,8 +6,7 @@ from typing import Any
 
 from flagsvc.settings import defaults
 from flagsvc.settings import kinds as of
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Place
+from flagsvc.settings.base import Options, Place
 from flagsvc.settings.option import Section, option
 from flagsvc.settings.storage import NAME_PREFIX, STORAGE
 

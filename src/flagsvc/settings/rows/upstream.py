@@ -5,8 +5,7 @@ from __future__ import annotations
 from flagsvc.settings import defaults, headers
 from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings.base import Options
-from flagsvc.settings.converted import Headers, Tags, Texts
+from flagsvc.settings.base import Headers, Options, Tags, Texts
 from flagsvc.settings.option import Scope, Section, option
 
 

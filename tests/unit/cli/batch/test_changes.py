@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.changes import Change, compare, list_flags
+from flagsvc.cli.batch.changes import Change, compare, read_flags
 
 A = {"name": "a"}
 
@@ -194,7 +194,7 @@ def test_a_flag_that_is_not_listed() -> None:
         featureTags=[{"featureName": "a", "tagType": "t", "tagValue": "vv"}],
     )
     there = data(features=[A], featureStrategies=[{"name": "default", "featureName": "a"}])
-    assert list_flags(wanted) == ["a"]
+    assert list(read_flags(wanted)) == ["a"]
     assert change(wanted, there) == ("a", "changed", ("strategies: + default", "tags: + t:vv"))
 
 

@@ -14,7 +14,7 @@ import trustme
 from flagsvc.cli.batch.client import AdminClient, encode_json
 from flagsvc.cli.batch.target import Target
 from support.cli_helpers import Called, Flagsvc
-from support.fake_admin import BATCH, EMPTY, TOKEN, FakeAdmin, fake_admin
+from support.fake_admin import EMPTY, TOKEN, FakeAdmin, fake_admin
 
 NAMED = ("--project", "shop", "--environment", "production")
 
@@ -63,15 +63,6 @@ def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tm
     called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
     assert called.code == 2
     assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
-
-
-def test_an_outbound_proxy(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """Requests go through HTTP_PROXY, except those to the hosts of NO_PROXY."""
-    env = {"HTTP_PROXY": admin.url}
-    assert validate(flagsvc, tmp_path, "--url", "http://flags.invalid/api", env=env).code == 0
-    assert admin.asked[0].path == f"http://flags.invalid{BATCH}/validate"
-    exempt = validate(flagsvc, tmp_path, "--url", "http://flags.invalid", env=env | {"NO_PROXY": ".invalid"})
-    assert exempt.code == 2 and "cannot reach `http://flags.invalid`" in exempt.err
 
 
 def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None:

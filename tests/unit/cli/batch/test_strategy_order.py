@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.strategy_order import sort_strategies
+from flagsvc.cli.export import sort_strategies
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import EMPTY, TOKEN, Answer, FakeAdmin
 

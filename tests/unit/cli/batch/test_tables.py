@@ -12,7 +12,6 @@ import pytest
 
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.changes import Change, ImportChanges
-from flagsvc.cli.batch.server_errors import FileViolation
 
 
 class Terminal(io.StringIO):
@@ -99,20 +98,3 @@ def test_changes(look: Look) -> None:
     found = ImportChanges((Change("a", "new", ("off → on", "tags: + x")), Change("b", "same")), ("tag type t",))
     text = look(lambda: tables.show_changes(found))
     assert "+ new" in text and "off → on" in text and "tag type t" in text and "│ b" not in text
-
-
-def test_violations(look: Look) -> None:
-    """A violation is shown with its place and its message."""
-    text = look(lambda: tables.show_violations([FileViolation("features[0] (a)", "must be string", "/body")]))
-    assert "features[0] (a)" in text and "must be string" in text
-
-
-def test_nothing_to_show(look: Look) -> None:
-    """Without rows there is no output."""
-    assert look(lambda: tables.show_problems(LISTS)) == look(lambda: tables.show_changes(ImportChanges(()))) == ""
-
-
-@pytest.mark.parametrize(("count", "text"), [(0, "0 flags"), (1, "1 flag"), (2, "2 flags")])
-def test_numbers(count: int, text: str) -> None:
-    """The noun is singular only for one."""
-    assert tables.format_count(count, "flag") == text

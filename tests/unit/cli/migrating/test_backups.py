@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from flagsvc.cli.migrate import translate_reference
 from flagsvc.cli.migrating.backups import choose_folder, list_callers, read_backup, seed
 from flagsvc.cli.migrating.edge import translate_edge
 from flagsvc.cli.migrating.migration import Migration, read_options
-from flagsvc.cli.migrating.reference import translate_reference
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
 from flagsvc.proxy.generations.feeds import make_storage_key

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.cli.migrate import GIVEN, IN_CLUSTER, how_to_go_on
-from flagsvc.cli.migrating.reference import readable
+from flagsvc.cli.migrate import GIVEN, IN_CLUSTER, how_to_go_on, readable
 from flagsvc.settings.edge import BY_VARIABLE
 from flagsvc.settings.load import resolve
 from support.cli_helpers import Called, Flagsvc

@@ -11,11 +11,10 @@ import shlex
 
 import pytest
 
-from flagsvc.cli.migrating.edge import translate_edge
-from flagsvc.cli.migrating.edge_commands import EdgeCommand, is_edge_command, read_edge_command
-from flagsvc.cli.migrating.edge_storage import file_place, redis_url, translate_storage
+from flagsvc.cli.migrating.edge import file_place, redis_url, translate_edge, translate_storage
 from flagsvc.cli.migrating.edge_tokens import EdgeToken, read_key, read_token, translate_tokens, unique
 from flagsvc.cli.migrating.migration import KNOWN, About, Migration, Peer
+from flagsvc.cli.migrating.sources import EdgeCommand, is_edge_command, read_edge_command
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.edge import BY_VARIABLE, ROWS, Takes
 from flagsvc.settings.environments import middle_of

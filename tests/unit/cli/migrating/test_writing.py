@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 
-from flagsvc.cli.migrating.migration import About, Migration, Peer
-from flagsvc.cli.migrating.writing import as_tree, write_json, write_toml, write_variables
+from flagsvc.cli.migrating.migration import About, Migration, Peer, as_tree, write_toml, write_variables
 
 ODD = 'quote " backslash \\ umlaut ü delete \x7f'
 
@@ -57,11 +55,3 @@ def test_variables() -> None:
         f"FLAGSVC_A_B_API_TOKEN={ODD}",
         "FLAGSVC_C_EXP_SERVER_SIDE_SDK_CONFIG_TOKENS=x,y",
     ]
-
-
-def test_json() -> None:
-    """Machines get all of it, notes in the order of their importance."""
-    found = json.loads(write_json(sample()))
-    assert found["from"] == "edge" and found["options"] == as_tree(sample())
-    assert found["variables"]["PORT"] == "3063"
-    assert [note["about"] for note in found["notes"]] == ["to do", "different"]

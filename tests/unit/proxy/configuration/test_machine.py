@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from flagsvc.core.backoff import COLD_CEILING_S, longest_delay
+from flagsvc.core.background import COLD_CEILING_S, longest_delay
 from flagsvc.core.errors import UpstreamError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.proxy.configuration import Holder, Poller

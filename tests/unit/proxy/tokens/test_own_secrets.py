@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc import ProxyOptions
 from flagsvc.proxy.tokens import OwnSecrets
-from flagsvc.settings.upstreams import upstream_of_options
+from flagsvc.settings.environments import upstream_of_options
 
 ONE, TWO, THREE = "https://one.example/api", "https://two.example/api", "https://three.example/api"
 A = {"flagsvc_url": ONE, "flagsvc_api_token": "*:production.a", "client_keys": ["made-up-key", "a:production.key"]}

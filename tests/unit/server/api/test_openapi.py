@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import schemathesis
 
-from flagsvc.frontend.dialect import ROWS as FRONTEND_ROWS
+from flagsvc.frontend.contract import ROWS as FRONTEND_ROWS
 from flagsvc.http.shapes import components
 from flagsvc.server.api.openapi import document
 from flagsvc.server.api.route import Auth
