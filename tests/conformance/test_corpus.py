@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import corpus_cases
 import pytest
 from corpus_cases import Case, Ours
 
+from flagsvc.engine.operators import OPERATORS
+from flagsvc.engine.strategies import STRATEGIES
 from support import class_ways
 
 DRAWS = 400
@@ -33,6 +37,12 @@ def test_every_rule_has_a_case() -> None:
     listed = [rule["id"] for rule in corpus_cases.rules()]
     assert len(listed) == len(set(listed))
     assert set(listed) == {case.content["rule"] for case in corpus_cases.cases()}
+
+
+def test_every_operator_and_every_strategy_has_a_case() -> None:
+    """Both occur in the documents that are asked: a new one needs a case."""
+    text = json.dumps([case.document for case in corpus_cases.cases()])
+    assert [name for name in (*OPERATORS, *STRATEGIES) if f'"{name}"' not in text] == []
 
 
 def test_every_rule_says_where_it_comes_from() -> None:

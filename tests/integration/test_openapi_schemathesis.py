@@ -159,13 +159,6 @@ def test_every_status_is_there(document: dict[str, Any]) -> None:
     assert in_words == OF_NO_OPERATION
 
 
-@pytest.mark.parametrize("path", [b"/docs/openapi.json", b"/docs/openapi", b"/docs/openapi/init.js"])
-def test_it_exists_only_when_it_is_switched_on(path: bytes) -> None:
-    """Without enableOAS its paths are 404."""
-    with fuzzed() as proxy:
-        assert proxy.ask(Sent(path=path)).status == 404
-
-
 def test_the_shape_of_a_toggle(document: dict[str, Any]) -> None:
     """A toggle's schema is the specification's: no member is missing, and a payload is optional."""
     schemas = document["components"]["schemas"]

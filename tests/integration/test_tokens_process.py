@@ -235,7 +235,7 @@ def test_an_environment_that_is_replaced_while_its_upstream_is_away(
         assert [statuses(token) for token in ("key", DEV, away)] == [{200}, {401}, {401}]
 
 
-SECONDS, RATE = 10.0, 200.0
+SECONDS, RATE = 5.0, 200.0
 QUESTIONS_RATE = 30.0
 TRIES = 20
 """The most tries of a new token until it is let in; each waits as long as it is told."""

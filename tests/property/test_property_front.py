@@ -4,17 +4,412 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
 
 import pytest
+import uvicorn
 from hypothesis import strategies as st
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from flagsvc.http.messages import Response
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
+from flagsvc.http.server.asgi import AsgiApp
+from flagsvc.http.server.connection import EXTRA_BYTES
 from flagsvc.proxy.api.service import Service
 from fuzzing.rows import Row, run
-from support import frontkit, frontstreams
-from support.frontkit import serving
-from support.frontpeers import DIFFERENCES, Reply, Talk, difference, over_front, over_uvicorn, over_uvicorn_alone, talk
+from support import frontkit
+from support.frontkit import KEYED, FakeTransport, Fields, State, head, serving
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol over httptools; `bounded` makes a class of it that a server can use."""
+
+    bound: int
+    """Bytes that may come in a row without the request getting on."""
+    refusal: Callable[[int], Response]
+    """What to answer, by status: 400 for what is no HTTP, 431 for a head beyond the bound."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._got_on = False
+        self._idle_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, and count those in a row that neither begin nor complete a head nor belong to a body."""
+        self._got_on = False
+        super().data_received(data)
+        if self._got_on:
+            self._idle_bytes = 0
+            return
+        self._idle_bytes += len(data)
+        if self._idle_bytes > self.bound and not self.transport.is_closing():
+            self._refuse(self.refusal(431))
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._got_on = True
+
+    def on_headers_complete(self) -> None:
+        """Complete the head."""
+        self._got_on = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._got_on = True
+        super().on_body(body)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are not HTTP with the application's message."""
+        self._refuse(self.refusal(400))
+
+    def _refuse(self, response: Response) -> None:
+        """Write an answer to a request that is not complete, and close the connection."""
+        status = f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n".encode()
+        headers = [*self.server_state.default_headers, *response.headers(), (b"connection", b"close")]
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        self.transport.write(status + lines + b"\r\n" + response.body)
+        self.transport.close()
+
+
+def bounded(limit: int, refuse: Callable[[int], Response]) -> type[BoundedProtocol]:
+    """Return the protocol with a limit in bytes, and the answers, by status, to requests that the application never sees."""
+
+    class Bounded(BoundedProtocol):
+        """The protocol of one server."""
+
+        bound = limit
+        refusal = staticmethod(refuse)
+
+    return Bounded
+
+
+QUIET_TURNS = 4
+"""Turns of the loop in which no task gets on, until nothing more is waited for: callbacks of tasks take some."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer. Its length tells where the next one begins."""
+
+    status: int
+    fields: Fields
+    body: bytes
+
+    @property
+    def closes(self) -> bool:
+        """Whether it says that it is the last."""
+        return ("connection", "close") in self.fields
+
+
+@dataclass(frozen=True)
+class Talk:
+    """The result of one connection: the answers, and whether the other side closed it."""
+
+    replies: tuple[Reply, ...]
+    ended: bool
+
+
+async def nothing() -> None:
+    """Measuring for a start and a stop that need nothing."""
+
+
+def over_front(service: Service) -> Any:
+    """Return a connection of the front."""
+    return ConnectionFactory(lambda: service, ConnectionLimits())(None, State(), {})
+
+
+def over_uvicorn(service: Service) -> Any:
+    """Return a connection of uvicorn's protocol with our head limit and our messages for bytes that are not a request."""
+    return under(bounded(service.header_limit + service.query_limit + EXTRA_BYTES, service.early_refusal), service)
+
+
+def over_uvicorn_alone(service: Service) -> Any:
+    """Return a connection of uvicorn's protocol as it is."""
+    return under(HttpToolsProtocol, service)
+
+
+def under(protocol: Any, service: Service) -> Any:
+    """Return a connection of a protocol of uvicorn's around the ASGI application."""
+    app = AsgiApp(service, nothing, nothing)
+    config = uvicorn.Config(app, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False)
+    config.load()
+    return protocol(config, State(), {}, asyncio.get_running_loop())
+
+
+async def talk(make: Callable[[Service], Any], service: Service, pieces: list[bytes]) -> Talk:
+    """Send the pieces over a connection one by one, and return the result."""
+    connection = make(service)
+    transport = FakeTransport(quiet=True)
+    transport.protocol = connection
+    connection.connection_made(transport)
+    for piece in pieces:
+        if transport.over:
+            break
+        assert transport.reading, "it still does not read although everything has settled"
+        connection.data_received(piece)
+        await settle()
+    ended = transport.over
+    connection.connection_lost(None)
+    await settle()
+    return Talk(replies(bytes(transport.data)), ended)
+
+
+async def settle() -> None:
+    """Let every answer that can be made be made."""
+    own = asyncio.current_task()
+    quiet = 0
+    while quiet < QUIET_TURNS:
+        await asyncio.sleep(0)
+        busy = any(not task.done() and not waits(task) for task in asyncio.all_tasks() if task is not own)
+        quiet = 0 if busy else quiet + 1
+
+
+def waits(task: asyncio.Task[Any]) -> bool:
+    """Return whether a task waits for something that only more bytes bring about."""
+    waiter = getattr(task, "_fut_waiter", None)
+    return waiter is not None and not waiter.done()
+
+
+def replies(data: bytes) -> tuple[Reply, ...]:
+    """Return the answers in received bytes, without interim answers."""
+    found = []
+    while data:
+        first, _, rest = data.partition(b"\r\n\r\n")
+        line, *lines = first.split(b"\r\n")
+        assert line.startswith(b"HTTP/1.1 "), line
+        status = int(line.split(b" ")[1])
+        fields = [
+            (name.decode(), value.decode("latin-1")) for name, _, value in (each.partition(b": ") for each in lines)
+        ]
+        length = int(dict(fields).get("content-length", "0"))
+        body = b"" if status in (100, 204, 304) or not rest or rest.startswith(b"HTTP/1.1 ") else rest[:length]
+        data = rest[len(body) :]
+        if status != 100:
+            found.append(Reply(status, [pair for pair in fields if pair[0] not in ("date", "server")], body))
+    return tuple(found)
+
+
+UPGRADE = re.compile(rb"upgrade:|CONNECT ", re.IGNORECASE)
+CODING = re.compile(rb"transfer-encoding:", re.IGNORECASE)
+NO_PATH = re.compile(rb"://[^/ \r\n]{0,99}[ ?#]")
+REFUSED = (400, 431)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The stream, and the rest of both talks from the first difference on."""
+
+    stream: bytes
+    ours: Talk
+    theirs: Talk
+
+    @property
+    def first(self) -> tuple[Reply, Reply] | None:
+        """The first replies of both, if there are any."""
+        return (self.ours.replies[0], self.theirs.replies[0]) if self.ours.replies and self.theirs.replies else None
+
+    def same_but(self, ours: tuple[str, str] | None, theirs: tuple[str, str] | None) -> bool:
+        """Return whether the first replies differ only in one field each."""
+        if self.first is None:
+            return False
+        mine, other = self.first
+        return (
+            (mine.status, mine.body) == (other.status, other.body)
+            and [each for each in mine.fields if each != ours] == [each for each in other.fields if each != theirs]
+            and (ours is None or ours in mine.fields)
+            and (theirs is None or theirs in other.fields)
+        )
+
+
+CLOSE = ("connection", "close")
+KEEP = ("connection", "keep-alive")
+
+
+def gives_up(case: Case) -> bool:
+    """Return true if bad bytes make uvicorn drop the unanswered requests before them."""
+    left = case.theirs.replies
+    both_ended = case.ours.ended and case.theirs.ended
+    return both_ended and len(left) == 1 and left[0].status in REFUSED and bool(case.ours.replies)
+
+
+def forgets_after_upgrade(case: Case) -> bool:
+    """Return true if uvicorn drops the bytes in one read with an upgrade, body and later requests, and then continues."""
+    return UPGRADE.search(case.stream) is not None
+
+
+def keeps_old_connections(case: Case) -> bool:
+    """Return true if a caller of HTTP/1.0 asks to keep the connection, and uvicorn closes it."""
+    return b"HTTP/1.0" in case.stream and case.same_but(KEEP, CLOSE)
+
+
+def closes_over_limit(case: Case) -> bool:
+    """Return true if a body is over the limit: uvicorn reads all of it, of any size."""
+    return case.same_but(CLOSE, None) and case.ours.replies[0].status == 413 and case.ours.ended
+
+
+def closes_unexpected(case: Case) -> bool:
+    """Return true if the answer comes before a body that waits for `100 Continue`: with uvicorn the next bytes are ambiguous."""
+    return b"100-continue" in case.stream.lower() and case.same_but(CLOSE, None) and case.ours.ended
+
+
+def finds_no_path(case: Case) -> bool:
+    """Return true if an absolute target has no path: uvicorn fails on it."""
+    return NO_PATH.search(case.stream) is not None and case.first is not None and case.first[1].status == 400
+
+
+def refuses_framing(case: Case) -> bool:
+    """Return true if other programs may see another end of a body: chunks in HTTP/1.0, codings beside `chunked`."""
+    left = case.theirs.replies
+    refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
+    return refused and CODING.search(case.stream) is not None and (not left or left[0].status != 400)
+
+
+def refuses_hosts(case: Case) -> bool:
+    """Return true if a request of HTTP/1.1 has no Host, two of them, or a bad one: uvicorn does not check it."""
+    refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
+    heads = [part.lower() for part in case.stream.split(b"\r\n\r\n")]
+    return refused and any(b"http/1.1" in part and part.count(b"\nhost: proxy") != 1 for part in heads)
+
+
+def closes_tunnels(case: Case) -> bool:
+    """Return true if bytes after CONNECT were meant for the other end of a tunnel: uvicorn keeps the connection."""
+    return b"CONNECT " in case.stream and case.same_but(CLOSE, None) and case.ours.ended
+
+
+def answers_once(case: Case) -> bool:
+    """Return true if uvicorn refuses the body of a request that it has already answered."""
+    left = case.theirs.replies
+    return case.ours.ended and not case.ours.replies and len(left) == 1 and left[0].status in REFUSED
+
+
+DIFFERENCES: tuple[Callable[[Case], bool], ...] = (
+    keeps_old_connections,
+    closes_over_limit,
+    closes_unexpected,
+    finds_no_path,
+    answers_once,
+    refuses_framing,
+    refuses_hosts,
+    closes_tunnels,
+    gives_up,
+    forgets_after_upgrade,
+)
+
+
+def difference(stream: bytes, ours: Talk, theirs: Talk) -> str | None:
+    """Return the name of the row that explains a difference; empty without a difference, None without a row."""
+    if ours == theirs:
+        return ""
+    pairs = zip(ours.replies, theirs.replies, strict=False)
+    shortest = min(len(ours.replies), len(theirs.replies))
+    at = next((index for index, (mine, other) in enumerate(pairs) if mine != other), shortest)
+    case = Case(stream, Talk(ours.replies[at:], ours.ended), Talk(theirs.replies[at:], theirs.ended))
+    return next((row.__name__ for row in DIFFERENCES if row(case)), None)
+
+
+GOOD = (
+    head("GET /proxy?userId=7 HTTP/1.1", KEYED),
+    head("GET /proxy?userId=7 HTTP/1.1", KEYED, "Connection: keep-alive", "Accept-Encoding: gzip, br", "Accept: */*"),
+    head("GET /proxy HTTP/1.1"),
+    head("HEAD /proxy HTTP/1.1", KEYED),
+    head("GET /proxy/all?a=1&a=2 HTTP/1.1", KEYED),
+    head("GET /proxy/health HTTP/1.1"),
+    head("GET /nowhere HTTP/1.1"),
+    head("OPTIONS /proxy HTTP/1.1", "Origin: https://a.example", "Access-Control-Request-Headers: x-a, x-b"),
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}",
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 30") + b'{"context":{"userId":"7"}}    ',
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
+    + b"1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked") + b"6\r\n{\r\n\r\n}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 10") + b"{\r\n\r\n\r\n\r\n}",
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 3") + b"[1]",
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 0"),
+    head("POST /proxy/client/metrics HTTP/1.1", KEYED, "Content-Length: 2") + b"{}",
+)
+EARLY = (
+    head("POST /proxy HTTP/1.1", "Content-Length: 5") + b"hello",
+    head("PUT /proxy HTTP/1.1", KEYED, "Content-Length: 5") + b"hello",
+    head("POST /proxy HTTP/1.1", KEYED, "Content-Type: a/b", "Content-Length: 2") + b"{}",
+    head("POST /proxy HTTP/1.1", "Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
+    head("GET /proxy HTTP/1.1", KEYED, "Content-Length: 5") + b"hello",
+    head("GET /proxy/health HTTP/1.1", "Transfer-Encoding: chunked") + b"4\r\n\r\n\r\n\r\n0\r\n\r\n",
+    head("GET /proxy/all?" + "q" * 17_000 + " HTTP/1.1", KEYED),
+    head("GET /proxy HTTP/1.1", KEYED, *["X: " + "y" * 5_000] * 14),
+)
+ODD = (
+    head("GET /proxy HTTP/1.0", KEYED),
+    head("GET /proxy HTTP/1.0", KEYED, "Connection: keep-alive"),
+    head("GET /proxy HTTP/1.1", KEYED, "Connection: close"),
+    head("POST /proxy HTTP/1.1", KEYED, "Connection: close", "Content-Length: 2") + b"{}",
+    head("GET http://proxy/proxy?userId=7 HTTP/1.1", KEYED),
+    head("GET http://proxy HTTP/1.1", KEYED),
+    head("GET //proxy HTTP/1.1", KEYED),
+    head("GET /proxy?a#b?c HTTP/1.1", KEYED),
+    head("OPTIONS * HTTP/1.1"),
+    head("CONNECT proxy:443 HTTP/1.1"),
+    head("CONNECT /proxy HTTP/1.1", KEYED),
+    head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: websocket"),
+    head("GET /proxy/health HTTP/1.1", "Upgrade: h2c"),
+    head("POST /proxy HTTP/1.1", KEYED, "Connection: Upgrade", "Upgrade: h2c", "Content-Length: 2") + b"{}",
+    head("POST /proxy HTTP/1.1", KEYED, "Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked")
+    + b"2\r\n{}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Expect: 100-continue", "Content-Length: 2") + b"{}",
+    head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2") + b"{}",
+    head("GET /proxy HTTP/1.1", KEYED, "Expect: 100-continue"),
+    head("GET /proxy HTTP/1.1", KEYED, "X-Empty:", "X-Folded: a\r\n b", "X-Twice: 1", "X-Twice: 2"),
+    head("POST /proxy HTTP/1.0", KEYED, "Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked, chunked") + b"2\r\n{}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: gzip", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
+    b"\r\n\r\n" + head("GET /proxy/health HTTP/1.1"),
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
+    + b"5000\r\n%b\r\n" % (b"x" * 0x5000) * 6
+    + b"0\r\n\r\n",
+)
+BROKEN = (
+    b"\r\n", b"\n", b"\r", b" ", b"\0", b"GET ", b"POST /proxy HTTP/1.1\r\n", b"GET /proxy HTTP/1.1\r\n",
+    b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/2.0\r\n\r\n", b"GET / HTTP/0.9\r\n\r\n", b" HTTP/1.1\r\n", b"Host: a\r\n\r\n",
+    b"GET /proxy HTTP/1.1\n\n", b"GET /proxy HTTP/1.1\r\nA: b\n\n", b"GET /\xff HTTP/1.1\r\n\r\n", b"BREW / HTTP/1.1\r\n\r\n",
+    b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+    b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
+    b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", b"GET / HTTP/1.1\r\n: no name\r\n\r\n",
+    b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"GET / HTTP/1.1\r\n folded\r\n\r\n", b"\x16\x03\x01\x02\0",
+    b"GET http:///x HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
+)  # fmt: skip
+
+whole = st.lists(st.sampled_from(GOOD + EARLY + ODD), min_size=1, max_size=6).map(b"".join)
+broken = st.lists(st.sampled_from(BROKEN) | st.binary(max_size=20), min_size=1, max_size=3).map(b"".join)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Give requests with a few bytes lost, doubled or replaced."""
+    data = bytearray(draw(whole))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(data) - 1))
+        upto = at + draw(st.integers(0, 4))
+        data[at:upto] = draw(st.sampled_from((b"", bytes(data[at:upto]) * 2, b"\r\n", b"\n", b"\0", b"0", b" ")))
+    return bytes(data)
+
+
+streams = whole | st.tuples(whole, broken).map(b"".join) | broken | damaged() | st.tuples(broken, whole).map(b"".join)
+cuts = st.lists(st.integers(0, 150_000), max_size=6) | st.just([-1])
+"""Where a stream is cut, modulo its length; -1 stands for after every byte of its first thousand."""
+
+
+def cut_up(data: bytes, where: list[int]) -> list[bytes]:
+    """Return the bytes in pieces."""
+    if where == [-1]:
+        return [data[at : at + 1] for at in range(min(len(data), 1000))] + ([data[1000:]] if len(data) > 1000 else [])
+    places = sorted({at % (len(data) + 1) for at in where})
+    return [data[begin:end] for begin, end in zip([0, *places], [*places, len(data)], strict=True) if begin < end]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +430,7 @@ def without_refusal_texts(spoken: Talk) -> Talk:
 
 async def as_with_uvicorn(service: Service, stream: bytes, where: list[int]) -> str:
     """Compare the front with uvicorn, and with uvicorn under our words; return the difference that explains the latter."""
-    pieces = frontstreams.pieces(stream, where)
+    pieces = cut_up(stream, where)
     ours = await talk(over_front, service, pieces)
     theirs = await talk(over_uvicorn, service, pieces)
     named = difference(stream, ours, theirs)
@@ -49,8 +444,8 @@ async def as_with_uvicorn(service: Service, stream: bytes, where: list[int]) -> 
 async def cut_as_whole(service: Service, stream: bytes, where: list[int]) -> None:
     """Compare the same bytes in pieces and in one."""
     whole = await talk(over_front, service, [stream])
-    cut = await talk(over_front, service, frontstreams.pieces(stream, where))
-    assert cut == whole, frontstreams.pieces(stream, where)
+    cut = await talk(over_front, service, cut_up(stream, where))
+    assert cut == whole, cut_up(stream, where)
 
 
 def as_uvicorn(service: Service, given: tuple[bytes, list[int]]) -> None:
@@ -63,8 +458,8 @@ def as_one(service: Service, given: tuple[bytes, list[int]]) -> None:
     asyncio.run(cut_as_whole(service, *given))
 
 
-STREAMS = Row("as uvicorn", st.tuples(frontstreams.streams, frontstreams.cuts), as_uvicorn, 250)
-CUTS = Row("cut as whole", st.tuples(frontstreams.whole | frontstreams.damaged(), frontstreams.cuts), as_one, 150)
+STREAMS = Row("as uvicorn", st.tuples(streams, cuts), as_uvicorn, 250)
+CUTS = Row("cut as whole", st.tuples(whole | damaged(), cuts), as_one, 150)
 
 
 @pytest.mark.parametrize("turns", [False, True], ids=["at once", "later"])

@@ -13,9 +13,8 @@ import pytest
 
 from support import needs, processes
 from support.clients import NODE_ROWS, PAGE_ROWS, PYTHON_ROWS, REACT_ROWS, Client, Counts, Row, document
-from support.clients_below import BELOW_ROWS, proxies_below
 from support.clients_browser import node_services, pages, python_services, react_page
-from support.clients_edge import EDGE_ROWS, edge_and_below, has_edge
+from support.clients_proxies import BELOW_ROWS, EDGE_ROWS, edge_and_below, has_edge, proxies_below
 from support.fake_upstream import METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.http_tap import HttpTap, http_tap
 from support.processes import EDGE_TOKEN, FRONTEND_TOKEN, KEY, SERVER_SIDE_TOKEN

@@ -28,7 +28,7 @@ A_CONNECTION = 20
 CONNECTIONS = 6
 """Connections of a new caller after it was let in."""
 NEWCOMER_S = 5.0
-"""Seconds between two callers with new tokens."""
+"""Seconds between two callers with new tokens; a short flood has two of them."""
 
 
 @dataclass
@@ -111,16 +111,17 @@ class Newcomers(threading.Thread):
     From then on it counts as a known caller, whichever worker gets its connections.
     """
 
-    def __init__(self, port: int, upstream: FakeUpstream, figures: Figures) -> None:
+    def __init__(self, port: int, upstream: FakeUpstream, figures: Figures, pause_s: float) -> None:
         super().__init__()
         self.over = threading.Event()
         self._port = port
+        self._pause_s = pause_s
         self._tokens = upstream.tokens
         self._figures = figures
 
     def run(self) -> None:
         """Let callers come."""
-        while not self.over.wait(NEWCOMER_S):
+        while not self.over.wait(self._pause_s):
             assert self._tokens is not None
             token = f"*:production.hidden-new-{len(self._figures.newcomers)}"
             self._tokens[token] = granted("frontend")
@@ -158,7 +159,8 @@ def flooded(
     }
     figures = Figures()
     with knowing_upstream() as upstream, our_proxy(upstream.url, **env) as proxy:
-        callers, newcomers = KnownCallers(proxy.port, figures), Newcomers(proxy.port, upstream, figures)
+        callers = KnownCallers(proxy.port, figures)
+        newcomers = Newcomers(proxy.port, upstream, figures, min(NEWCOMER_S, seconds / 3))
         callers.start()
         try:
             time.sleep(quiet_s)  # the known callers are measured for so long without the flood

@@ -72,6 +72,15 @@ def find(name: str, folder: str = "") -> Path | str:
     return reason or FOLDER / folder / "node_modules" / name
 
 
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Keep other processes from the folder of a row of the table until the block ends."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f"{folder}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @functools.cache
 def _node() -> tuple[str, str]:
     path = shutil.which("node")
@@ -86,7 +95,7 @@ def _node() -> tuple[str, str]:
 @functools.cache
 def _obtain(folder: str) -> str:
     """Fetch the packages of `folder` unless they are there; return the reason why they are not, empty when they are."""
-    with _locked(folder):
+    with locked(folder):
         target = FOLDER / folder
         if _mark(target / ".fetched") == PACKAGES[folder]:
             return ""
@@ -136,14 +145,6 @@ def _mark(path: Path) -> dict[str, str]:
 def _write(path: Path, content: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
-
-
-@contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / f"{folder}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 if __name__ == "__main__":

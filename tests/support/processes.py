@@ -369,12 +369,45 @@ class FlagServer:
         return answer.json() if answer.body else None
 
 
+MIGRATE = "import(process.argv[1]).then(({ migrateDb }) => migrateDb({ db: JSON.parse(process.argv[2]) }))"
+
+
+def make_tables(database_url: str, peer: str) -> None:
+    """Make the tables of npm unleash-server in an empty database, in a fifth of the time of its migrations.
+
+    They run once; what they made is kept beside the package. A database that has tables stays as it is.
+    """
+    psql = [postgres_program("psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", database_url]
+    if _output(*psql, "-c", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") != "0\n":
+        return
+    migrator = peers.package("unleash-server", peer) / "dist" / "migrator.js"
+    dump = postgres_program("pg_dump")
+    kept = peers.FOLDER / peer / f"tables-{_output(dump, '--version').split()[2]}.sql"
+    with peers.locked(peer):
+        if not kept.exists():
+            parts = urlsplit(database_url)
+            place = {"driver": "pg", "host": parts.hostname, "port": parts.port, "user": parts.username}
+            place |= {"password": parts.password, "database": parts.path[1:], "schema": "public"}
+            _output(peers.node_of(peer), "-e", MIGRATE, str(migrator), json.dumps(place))
+            kept.write_text(_output(dump, "--no-owner", database_url))
+            return
+    _output(*psql, "-f", str(kept))
+
+
+def _output(*command: str) -> str:
+    """Return what a command prints, which must succeed."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, (command, done.stderr[-2000:])
+    return done.stdout
+
+
 @contextmanager
 def unleash_server(database_url: str, peer: str = "server", **more: str) -> Iterator[FlagServer]:
     """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls no other host.
 
     `peer` is the row of `peers.PACKAGES` with its version, `more` are further variables.
     """
+    make_tables(database_url, peer)
     port = free_port()
     env = {
         "DATABASE_URL": database_url,

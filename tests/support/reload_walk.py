@@ -3,7 +3,7 @@
     file ─→ flagsvc proxy ←─ callers with lasting keys
                 └─→ upstreams, one of which is away now and then
 
-`reload_model` tells what each key may get.
+`reload_callers` tells what each key may get.
 """
 
 from __future__ import annotations
@@ -23,8 +23,21 @@ from typing import Any
 from support.environment_samples import write_toml
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.processes import Proxy, free_port, our_proxy
-from support.reload_callers import Caller, Reply, Size, calling, converse, requests_of, sizes
-from support.reload_model import SERVER_TOKEN, Answer, Model, Side, Table, added
+from support.reload_callers import (
+    SERVER_TOKEN,
+    Answer,
+    Caller,
+    Model,
+    Reply,
+    Side,
+    Size,
+    Table,
+    added,
+    calling,
+    converse,
+    requests_of,
+    sizes,
+)
 from support.worker_pools import document, workers
 
 Tables = Mapping[str, Table]

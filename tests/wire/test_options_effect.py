@@ -26,7 +26,6 @@ from support import option_rows_callers as callers
 from support import option_rows_inside as inside
 from support import option_rows_limits as limits
 from support import option_rows_secure as secure
-from support import option_rows_storage as storage
 from support import option_rows_upstream as upstream
 from support.option_samples import wrong
 from support.option_ways import (
@@ -58,7 +57,7 @@ ROWS: tuple[Row, ...] = (
     *callers.CORS,
     *inside.EVALUATION,
     *inside.STORAGE,
-    *storage.STORAGE,
+    *inside.REDIS,
     *inside.LOGGING,
     *inside.EXPERIMENTAL,
 )

@@ -152,7 +152,10 @@ def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
     assert len({(each.status, each.body, tuple(each.fields)) for each in answers}) == 1
     assert (answers[0].header("cache-control"), answers[0].header("etag")) == ("no-store", None)
     assert answers[0].status == 401
-    assert answers[0].body == (b"Unauthorized" if row.wire_format.text_statuses else NO_KEY)
+    assert answers[0].header("access-control-allow-origin") == "*"
+    is_text = bool(row.wire_format.text_statuses)
+    assert answers[0].body == (b"Unauthorized" if is_text else NO_KEY)
+    assert (answers[0].header("content-type") == "text/plain; charset=utf-8") is is_text
 
 
 @keyed

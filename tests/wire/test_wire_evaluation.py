@@ -404,12 +404,3 @@ def test_a_key_is_asked_for_before_a_304(opened: Opener) -> None:
     assert wire.get("/proxy", {"if-none-match": tag}).status == 304
     assert wire.get("/proxy", {"if-none-match": tag}, key=None).status == 401
     assert wire.get("/proxy", {"if-none-match": "*"}, key="wrong").status == 401
-
-
-def test_a_body_is_not_read_before_the_key_is_checked(opened: Opener) -> None:
-    """A caller without a key cannot make the proxy read a body."""
-    wire = opened()
-    answer = wire.post("/proxy", b"", key="wrong", chunks=[b"{", b"}"])
-    assert answer.status == 401
-    assert wire.last is not None
-    assert wire.last.taken == 0

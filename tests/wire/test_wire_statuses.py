@@ -60,25 +60,6 @@ def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
             assert (answer.header("content-type") or "").split(";")[0] == row.media
 
 
-@pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
-def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: ProxyRoute) -> None:
-    """The answer is a 401 with CORS headers, which must not be cached: a text, or JSON in dialects without texts."""
-    wire = opened(**EVERYTHING)
-    wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
-    if row.wire_format.reads_bearer and row.auth is not Auth.SERVER:
-        wrong -= {f"Bearer {KEY}"}
-    for key in [None, *sorted(wrong)]:
-        answer = wire.ask(row.method, place(row), key=key)
-        if row.wire_format.text_statuses:
-            assert (answer.status, answer.body) == (401, b"Unauthorized")
-            assert answer.header("content-type") == "text/plain; charset=utf-8"
-        else:
-            assert answer.status == (403 if key in (KEY, TOKEN, f"Bearer {KEY}") else 401)
-            assert list(answer.json()) == ["message"]
-        assert answer.header("cache-control") == "no-store"
-        assert answer.header("access-control-allow-origin") == "*"
-
-
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
 def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
     """HEAD works on every GET route: status and headers of GET, no body."""

@@ -31,33 +31,6 @@ def test_an_empty_configuration_answers_an_empty_list() -> None:
     assert made.enabled(Context()) == made.all(Context()) == made.named(Context(), [])[0] == b'{"toggles":[]}'
 
 
-def test_the_shape_of_a_toggle() -> None:
-    """A toggle has name, enabled, variant and impressionData, which is false by default (behaviour: Answer)."""
-    made = snapshot(feature("a", impressionData=True), feature("b"))
-    plain = {"name": "disabled", "enabled": False}
-    assert json.loads(made.enabled(Context())) == {
-        "toggles": [
-            {"name": "a", "enabled": True, "variant": plain, "impressionData": True},
-            {"name": "b", "enabled": True, "variant": plain, "impressionData": False},
-        ]
-    }
-
-
-def test_list_and_all_keep_the_order_of_the_document() -> None:
-    """Static and dynamic toggles keep the document's order, also for integer-like names. `all` adds those that are off."""
-    made = snapshot(
-        feature("z"),
-        OFF,
-        feature("10", strategy("default", EU)),
-        feature("2"),
-        feature("x", strategy("default", EU)),
-        feature("a"),
-    )
-    assert names(made.enabled(region("eu"))) == ["z", "10", "2", "x", "a"]
-    assert names(made.enabled(region("us"))) == ["z", "2", "a"]
-    assert names(made.all(region("us"))) == ["z", "off", "10", "2", "x", "a"]
-
-
 def test_gluing_costs_in_proportion_to_the_toggles() -> None:
     """A run of static toggles is put together once, in the end; until then nothing is copied."""
     piece = b"x" * 4096
@@ -102,21 +75,6 @@ def test_a_long_run_of_static_toggles_is_not_copied_into_every_outcome() -> None
     assert len(names(made.all(Context()))) == 901
 
 
-def test_named_toggles_come_in_the_order_asked() -> None:
-    """Repeats and unknown names included; an unknown one is off."""
-    made = snapshot(feature("a"), feature("b", strategy("default", EU)))
-    body, states = made.named(region("us"), ["b", "a", "nobody", "a"])
-    assert names(body) == ["b", "a", "nobody", "a"]
-    assert states == [False, True, False, True]
-    unknown = json.loads(body)["toggles"][2]
-    assert unknown == {
-        "name": "nobody",
-        "enabled": False,
-        "variant": {"name": "disabled", "enabled": False},
-        "impressionData": False,
-    }
-
-
 def test_a_name_asked_twice_is_decided_once() -> None:
     """A random toggle does not contradict itself within one answer."""
     made = snapshot(feature("r", rollout("50", stickiness="random")))
@@ -141,59 +99,9 @@ def test_any_text_can_be_a_name() -> None:
     assert names(made.named(Context(), [*odd, "\udfff"])[0]) == [*odd, "\udfff"]
 
 
-def test_of_equal_names_the_last_counts() -> None:
-    """Two features of one name are one toggle, at the first one's place."""
-    made = snapshot(feature("a"), feature("b"), {"name": "a", "enabled": False, "strategies": []})
-    assert names(made.all(Context())) == ["a", "b"]
-    assert names(made.enabled(Context())) == ["b"]
-
-
 def depends(*parents: object) -> dict[str, Any]:
     """Return the dependencies of a feature."""
     return {"dependencies": list(parents)}
-
-
-@pytest.mark.parametrize("fold", [True, False])
-@pytest.mark.parametrize(
-    ("parent", "dependency", "expected"),
-    [
-        (feature("p"), {"feature": "p"}, True),
-        (feature("p"), {"feature": "p", "enabled": True}, True),
-        (feature("p"), {"feature": "p", "enabled": False}, False),
-        (feature("p") | {"enabled": False}, {"feature": "p"}, False),
-        (feature("p") | {"enabled": False}, {"feature": "p", "enabled": False}, True),
-        (feature("p", strategy("default", EU)), {"feature": "p"}, True),
-        (feature("p", strategy("default", constraint("IN", values=["us"]))), {"feature": "p"}, False),
-        (feature("p"), {"feature": "missing"}, False),
-        (feature("p"), {"feature": "missing", "enabled": False}, False),
-        (feature("p", variants=[{"name": "v", "weight": 1}]), {"feature": "p", "variants": ["v"]}, True),
-        (feature("p", variants=[{"name": "v", "weight": 1}]), {"feature": "p", "variants": ["w"]}, False),
-        (feature("p", variants=[{"name": "v", "weight": 1}]), {"feature": "p", "variants": []}, True),
-        (feature("p"), {"feature": "p", "variants": ["disabled"]}, True),
-        (feature("p") | {"enabled": False}, {"feature": "p", "variants": ["disabled"]}, False),
-        (feature("p", **depends({"feature": "q"})), {"feature": "p"}, False),
-        (feature("p", dependencies=[]), {"feature": "p"}, True),
-    ],
-)
-def test_dependencies(parent: dict[str, Any], dependency: dict[str, Any], expected: bool, fold: bool) -> None:
-    """A child is on only when every parent comes out as it must; a parent with parents of its own makes it off."""
-    child = feature("child", **depends(dependency))
-    made = snapshot(child, parent, feature("q"), fold=fold)
-    assert made.decide(region("eu"), "child")[0] is expected
-
-
-def test_every_parent_must_be_satisfied() -> None:
-    """One parent that is not is enough; a child that is disabled stays off."""
-    parents = [
-        feature("p", strategy("default", EU)),
-        feature("q", strategy("default", constraint("IN", "plan", values=["pro"]))),
-    ]
-    child = feature("child", **depends({"feature": "p"}, {"feature": "q"}))
-    made = snapshot(child, *parents, child | {"name": "disabled-child", "enabled": False})
-    both = Context(properties={"region": "eu", "plan": "pro"})
-    assert made.decide(both, "child")[0]
-    assert not made.decide(region("eu"), "child")[0]
-    assert not made.decide(both, "disabled-child")[0]
 
 
 def test_what_a_toggle_without_its_parent_would_read_does_not_count() -> None:
@@ -334,13 +242,6 @@ def test_project_and_prefix_are_applied_locally(options: dict[str, str], left: l
     """They hold for documents from any source; a feature that names no project is not lost."""
     flags = [feature("a.x", project="one"), feature("b.y", project="two"), feature("a.z")]
     assert names(snapshot(*flags, **options).all(Context())) == left  # type: ignore[arg-type]
-
-
-def test_utf8_hashing_is_an_option() -> None:
-    """`Ωgrp:u1` is in bucket 15 by low bytes, in 67 by UTF-8."""
-    flag = feature("f", rollout("15", groupId="Ωgrp", stickiness="userId"))
-    assert snapshot(flag).decide(Context(user_id="u1"), "f")[0]
-    assert not snapshot(flag, hash_encoding="utf8").decide(Context(user_id="u1"), "f")[0]
 
 
 def test_whatever_a_node_raises_harms_only_that_toggle() -> None:

@@ -1,111 +1,16 @@
-"""The built-in activation strategies, custom ones, and stickiness."""
+"""Random draws, percentages and custom strategies. The corpus has every built-in strategy and its stickiness."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import mmh3
 import pytest
 
 from flagsvc.engine.canonical import NAMED
 from flagsvc.engine.context import Context
-from flagsvc.engine.strategies import STRATEGIES, percentage
-from support.evaluating import constraint, feature, is_on, region, rollout, snapshot, strategy
-
-
-def bucket(group: str, identifier: str) -> int:
-    """The slow and obvious way."""
-    return mmh3.hash(f"{group}:{identifier}", 0, signed=False) % 100 + 1
-
-
-# strategy, parameters, context, whether it is on
-TABLE: list[tuple[str, dict[str, Any], Context, bool]] = [
-    ("default", {}, Context(), True),
-    ("userWithId", {"userIds": "1, 7 ,9"}, Context(user_id="7"), True),
-    ("userWithId", {"userIds": "1, 7 ,9"}, Context(user_id="8"), False),
-    ("userWithId", {"userIds": "1,7"}, Context(), False),
-    ("userWithId", {"userIds": "7"}, Context(properties={"userId": "7"}), False),
-    ("userWithId", {}, Context(user_id="7"), False),
-    ("userWithId", {"userIds": 7}, Context(user_id="7"), True),
-    ("remoteAddress", {"IPs": "10.0.0.0/8, 192.168.1.1"}, Context(remote_address="10.1.2.3"), True),
-    ("remoteAddress", {"IPs": "10.0.0.0/8,anything"}, Context(remote_address="anything"), True),
-    ("remoteAddress", {"IPs": "10.0.0.0/8"}, Context(remote_address="11.1.2.3"), False),
-    ("remoteAddress", {"IPs": "10.0.0.0/8"}, Context(), False),
-    ("remoteAddress", {}, Context(remote_address="10.1.2.3"), False),
-    ("applicationHostname", {"hostNames": "other, HERE.example"}, Context(), True),
-    ("applicationHostname", {"hostNames": "other"}, Context(), False),
-    ("applicationHostname", {}, Context(), False),
-    ("gradualRolloutRandom", {"percentage": "100"}, Context(), True),
-    ("gradualRolloutRandom", {"percentage": "0"}, Context(), False),
-    ("gradualRolloutUserId", {"percentage": "100", "groupId": "g"}, Context(user_id="7"), True),
-    ("gradualRolloutUserId", {"percentage": "100", "groupId": "g"}, Context(session_id="7"), False),
-    ("gradualRolloutUserId", {"percentage": "100"}, Context(properties={"userId": "7"}), False),
-    ("gradualRolloutUserId", {"percentage": "0", "groupId": "g"}, Context(user_id="7"), False),
-    ("gradualRolloutSessionId", {"percentage": "100"}, Context(session_id="7"), True),
-    ("gradualRolloutSessionId", {"percentage": "100"}, Context(user_id="7"), False),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "default"}, Context(), True),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region("eu"), True),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region(None), False),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region(""), False),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "userId"}, Context(properties={"userId": "7"}), True),
-    ("flexibleRollout", {"rollout": "100", "stickiness": "random"}, Context(), True),
-    ("flexibleRollout", {"rollout": "0"}, Context(user_id="7"), False),
-    ("flexibleRollout", {"rollout": "many"}, Context(user_id="7"), False),
-    ("flexibleRollout", {}, Context(user_id="7"), False),
-    ("unheardOf", {}, Context(), False),
-]
-
-
-@pytest.mark.parametrize(("name", "parameters", "context", "expected"), TABLE)
-def test_a_strategy(name: str, parameters: dict[str, Any], context: Context, expected: bool) -> None:
-    """Each strategy admits whom its rule says."""
-    flag = feature("f", strategy(name, parameters=parameters))
-    assert is_on(flag, context, hostname="here.example") is expected
-    assert is_on(flag, context, hostname="here.example", fold=False) is expected
-
-
-def test_every_strategy_is_in_the_table_above() -> None:
-    """No built-in strategy is left untested."""
-    assert set(STRATEGIES) <= {name for name, *_ in TABLE}
-
-
-@pytest.mark.parametrize("identifier", ["7", "user-123456789", "ü"])
-@pytest.mark.parametrize(
-    ("name", "parameters", "field"),
-    [
-        ("flexibleRollout", {"rollout": "{share}", "groupId": "grp", "stickiness": "userId"}, "user_id"),
-        ("flexibleRollout", {"rollout": "{share}", "groupId": "grp", "stickiness": "default"}, "session_id"),
-        ("gradualRolloutUserId", {"percentage": "{share}", "groupId": "grp"}, "user_id"),
-        ("gradualRolloutSessionId", {"percentage": "{share}", "groupId": "grp"}, "session_id"),
-    ],
-)
-def test_the_last_bucket_let_in_is_the_percentage(
-    identifier: str, name: str, parameters: dict[str, str], field: str
-) -> None:
-    """An identifier is in at its own bucket and out one below it."""
-    own = bucket("grp", identifier) if identifier.isascii() else mmh3.hash(b"grp:\xfc", 0, signed=False) % 100 + 1
-    context = Context(**{field: identifier})  # type: ignore[arg-type]
-    for share, expected in ((own, True), (own - 1, False)):
-        given = {key: value.format(share=share) for key, value in parameters.items()}
-        assert is_on(feature("f", strategy(name, parameters=given)), context) is expected
-
-
-def test_default_stickiness_prefers_the_user_over_the_session() -> None:
-    """userId, else sessionId; a property named userId does not count."""
-    share = bucket("g", "user")
-    assert bucket("g", "session-1") > share
-    flag = feature("f", rollout(share, groupId="g"))
-    assert is_on(flag, Context(user_id="user", session_id="session-1"))
-    assert not is_on(flag, Context(session_id="session-1", properties={"userId": "user"}))
-    both = feature("g", rollout(share, groupId="g", stickiness="userId"), rollout(share, groupId="g"))
-    assert is_on(both, Context(session_id="session-1", properties={"userId": "user"}))
-
-
-def test_a_missing_group_is_the_empty_text() -> None:
-    """A rollout without groupId hashes `:identifier`, as the reference does."""
-    assert is_on(feature("f", rollout(bucket("", "7"), stickiness="userId")), Context(user_id="7"))
-    assert not is_on(feature("f", rollout(bucket("", "7") - 1, stickiness="userId")), Context(user_id="7"))
+from flagsvc.engine.strategies import percentage
+from support.evaluating import constraint, feature, is_on, rollout, snapshot, strategy
 
 
 @pytest.mark.parametrize(

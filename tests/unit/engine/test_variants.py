@@ -1,4 +1,4 @@
-"""Variants: weights, stickiness, overrides, payloads, and a strategy's own ones."""
+"""Variants: weights, draws and payloads. The corpus has stickiness, overrides and a strategy's own variants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.engine.context import Context
-from support.evaluating import constraint, feature, rollout, snapshot, strategy, toggles
+from support.evaluating import constraint, feature, snapshot, strategy, toggles
 
 SEED = 86028157
 
@@ -43,20 +43,6 @@ def test_the_draw_follows_the_weights(weights: list[int], identifier: str) -> No
     assert drawn(flag, Context(user_id=identifier)) == expected
 
 
-@pytest.mark.parametrize(
-    ("context", "identifier"),
-    [
-        (Context(user_id="u", session_id="s", remote_address="r"), "u"),
-        (Context(session_id="s", remote_address="r"), "s"),
-        (Context(remote_address="r"), "r"),
-    ],
-)
-def test_default_stickiness_of_variants(context: Context, identifier: str) -> None:
-    """userId, else sessionId, else remoteAddress."""
-    flag = feature("f", variants=[variant(f"v{at}") for at in range(100)])
-    assert drawn(flag, context) == f"v{target('f', identifier, 100) - 1}"
-
-
 def test_stickiness_is_the_first_variant_s() -> None:
     """A named field is used. If it is absent, the draw is random. Null is the default stickiness."""
     sticky = feature("f", variants=[variant(f"v{at}", stickiness="region") for at in range(100)])
@@ -74,61 +60,12 @@ def test_a_random_draw_follows_the_weights() -> None:
     assert 0.25 < counted["a"] / 3000 < 0.35
 
 
-def override(field: str, *values: object) -> dict[str, Any]:
-    """Return an override."""
-    return {"contextName": field, "values": list(values)}
-
-
-def test_overrides_come_first() -> None:
-    """The first variant with a matching override wins over any draw, also one without weight."""
-    variants = [
-        variant("a", 100),
-        variant("b", 0, overrides=[override("userId", "7", 8), override("region", "eu")]),
-        variant("c", 100, overrides=[override("userId", "7")]),
-    ]
-    flag = feature("f", variants=variants)
-    assert drawn(flag, Context(user_id="7")) == "b"
-    assert drawn(flag, Context(user_id="x", properties={"region": "eu"})) == "b"
-    assert drawn(flag, Context(user_id="8")) in ("a", "c")
-    assert drawn(
-        feature("f", variants=[variant("a", 0, overrides=[override("userId", "7")])]), Context(user_id="7")
-    ) == ("disabled")
-
-
-def test_no_weight_left_means_no_variant() -> None:
-    """All weights zero: the toggle is on and the variant is the fallback; a strategy's fall through to the feature's."""
-    assert drawn(feature("f", variants=[variant("a", 0)]), Context(user_id="7")) == "disabled"
-    empty = rollout("100", groupId="g") | {"variants": [variant("s", 0)]}
-    assert drawn(feature("f", empty, variants=[variant("own")]), Context(user_id="7")) == "own"
-    assert drawn(feature("f", empty), Context(user_id="7")) == "disabled"
-
-
 def test_negative_weights() -> None:
     """They lower the running sum, and the first variant that reaches the bucket still wins."""
     odd = [variant("a", -5), variant("b", 7), variant("c", -1), variant("d", 0)]
     assert drawn(feature("f", variants=odd), Context(user_id="7")) == "b"
     beyond = [variant("a", 10), variant("b", -10), variant("c", 0), variant("d", 4)]
     assert drawn(feature("f", variants=beyond), Context(user_id="7")) == "a"
-
-
-def test_a_strategy_s_variants() -> None:
-    """They are drawn within the strategy's group and win over the feature's; without a group it is `undefined`."""
-    variants = [variant(f"s{at}") for at in range(100)]
-    flag = feature("f", rollout("100", groupId="g") | {"variants": variants}, variants=[variant("own")])
-    assert drawn(flag, Context(user_id="7")) == f"s{target('g', '7', 100) - 1}"
-    bare = feature("f", rollout("100") | {"variants": variants})
-    assert drawn(bare, Context(user_id="7")) == f"s{target('undefined', '7', 100) - 1}"
-
-
-def test_a_strategy_s_variants_stick_to_its_stickiness_unless_the_first_says_otherwise() -> None:
-    """variants[0].stickiness, else the strategy's, else default."""
-    plain = [variant(f"s{at}") for at in range(100)]
-    of_strategy = rollout("100", groupId="g", stickiness="region") | {"variants": plain}
-    context = Context(user_id="7", properties={"region": "eu"})
-    assert drawn(feature("f", of_strategy), context) == f"s{target('g', 'eu', 100) - 1}"
-    named = [variant(f"s{at}", stickiness="userId") for at in range(100)]
-    of_variant = rollout("100", groupId="g", stickiness="region") | {"variants": named}
-    assert drawn(feature("f", of_variant), context) == f"s{target('g', '7', 100) - 1}"
 
 
 def test_the_variant_is_of_the_strategy_that_is_on() -> None:
@@ -157,14 +94,6 @@ def test_payloads(payload: dict[str, Any], expected: dict[str, str]) -> None:
     """A payload's value is always a text; nothing else of it goes out."""
     body = snapshot(feature("f", variants=[variant("a", payload=payload)])).enabled(Context())
     assert toggles(body)["f"]["variant"] == {"name": "a", "enabled": True, "payload": expected}
-
-
-def test_a_variant_that_somebody_named_disabled_is_enabled() -> None:
-    """Only the fallback `disabled` is not enabled (specification: Variant)."""
-    own = toggles(snapshot(feature("f", variants=[variant("disabled")])).enabled(Context()))["f"]
-    assert own["variant"] == {"name": "disabled", "enabled": True}
-    fallback = toggles(snapshot(feature("f")).enabled(Context()))["f"]
-    assert fallback["variant"] == {"name": "disabled", "enabled": False}
 
 
 def test_the_feature_s_state_inside_the_variant_is_an_option() -> None:

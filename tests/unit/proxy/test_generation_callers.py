@@ -63,16 +63,6 @@ async def test_looking_up_tokens_from_now_on() -> None:
     assert scene.generations.current.router is not None and scene.open("key") == [["only"]]
 
 
-def test_each_key_sees_its_environment() -> None:
-    """And the process is ready, and has no keys of its own."""
-    scene = serving({"a": {}, "b": {}})
-    assert scene.open("key-a", "key-b", "key-c") == [["a"], ["b"], 401]
-    process = scene.generations.current.service
-    assert process.settings.client_keys == process.settings.server_tokens == ()
-    assert ask(scene.generations.entrance, "/proxy/health").status == 200
-    assert scene.generations.readiness.find_objection() == ""
-
-
 @asynchronous
 async def test_keys_of_an_environment_that_waits_are_validated() -> None:
     """Each has the environment that it opens, now or soon."""
@@ -127,19 +117,6 @@ async def test_keys_are_validated_in_all_environments() -> None:
 def test_origins_of_a_preflight(origins: list[Any], joined: object) -> None:
     """They are those of all environments; any origin of one is any origin."""
     assert join_origins(origins) == joined
-
-
-def test_a_preflight_and_the_answer() -> None:
-    """The preflight allows what any environment does; the answer allows only what its own does."""
-    scene = serving({"a": {"cors_origin": "https://a"}, "b": {"cors_origin": "https://b,https://*.b"}})
-    assert [origin_of(scene, origin=each) for each in ("https://a", "https://b", "https://x.b", "https://c")] == [
-        "https://a",
-        "https://b",
-        "https://x.b",
-        None,
-    ]
-    assert [origin_of(scene, "key-b", origin=each) for each in ("https://a", "https://b")] == [None, "https://b"]
-    assert origin_of(scene, "key-a", origin="https://b") == "https://a", "one origin is always sent"
 
 
 def test_origins_that_change() -> None:

@@ -85,17 +85,6 @@ class Scene(GenerationScene):
 
 
 @asynchronous
-async def test_the_service_of_the_environment() -> None:
-    """A token that opens everything gets the service that listed keys get, and is admitted to it."""
-    scene = Scene()
-    scene.admit.opened["token"] = ALL
-    assert scene.opens("token") is None
-    assert await scene.find("token") is scene.environment().service is scene.opens("token")
-    assert scene.environment().service.keys.client.contains(b"token")
-    assert not scene.environment().service.keys.server.contains(b"token")
-
-
-@asynchronous
 async def test_a_service_for_some_projects() -> None:
     """It has their flags and no listed keys. Tokens of the same projects share one, and its usage is that of the environment."""
     scene = Scene()
@@ -180,19 +169,6 @@ async def test_what_opens_nothing() -> None:
     with pytest.raises(HttpError) as caught:
         await scene.find("unknown")
     assert (caught.value.status, caught.value.retry) == (503, 5)
-
-
-@asynchronous
-async def test_a_token_that_is_taken_back() -> None:
-    """It is refused, whichever service it opened. Other tokens and listed keys stay."""
-    scene = Scene()
-    scene.admit.opened |= {"whole": ALL, "part": OF_A, "stays": OF_A}
-    for token in ("whole", "part", "stays"):
-        await scene.find(token)
-    for token in ("whole", "part", "nobody", "key"):
-        scene.generations.revoke(token)
-    assert [scene.opens(token) for token in ("whole", "part")] == [None, None]
-    assert scene.opens("stays") is not None and scene.opens("key") is scene.environment().service
 
 
 @pytest.mark.parametrize("names", [(), ("x",)])

@@ -166,12 +166,6 @@ def test_what_counts_as_known(document: Path) -> None:
     assert bucket is not None and list(bucket.toggles) == ["first"]
 
 
-def test_the_filters_hold_for_a_file(document: Path) -> None:
-    """Project and name prefix also choose among the toggles of a file."""
-    assert list(only(warm(document, name_prefix="other")).holder.current.names) == []  # type: ignore[union-attr]
-    assert list(only(warm(document, name_prefix="fi")).holder.current.names) == ["first"]  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("state", "text"),
     [
@@ -194,15 +188,6 @@ def test_the_summary_repeats_no_secret(document: Path) -> None:
     made.inherit(only(warm(document)))
     made.holder.set_state(State.FRESH)
     assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
-
-
-@pytest.mark.parametrize(("status", "text"), [(431, b"1000 bytes"), (400, b"not an HTTP request")])
-def test_early_refusals(status: int, text: bytes) -> None:
-    """Refusals before a request have the contract's messages and CORS headers, and no cache may keep them."""
-    response = ProxyRuntime(make_setup(options(header_limit=1000))).service.early_refusal(status)
-    assert response.status == status and text in response.body
-    assert (b"access-control-allow-origin", b"*") in response.headers()
-    assert (b"cache-control", b"no-store") in response.headers()
 
 
 def test_early_refusals_in_the_access_log() -> None:

@@ -58,14 +58,6 @@ async def test_a_valid_token_of_something_else(own: str, token: str, told: Token
     assert len(scene.log.lines) == 2
 
 
-@asynchronous
-async def test_an_unknown_token() -> None:
-    """It opens nothing, and the log does not mention it."""
-    scene = DirectoryScene(Place("", "*:production.up", lookup=FakeLookup({})))
-    assert await scene.look_up("*:production.1") is None
-    assert not scene.log.lines
-
-
 @pytest.mark.parametrize("token", ["*:development.1", "a:development.1", "*:*.admin", "[]:productio.1"])
 @asynchronous
 async def test_a_token_that_names_another_environment(token: str) -> None:
@@ -73,24 +65,6 @@ async def test_a_token_that_names_another_environment(token: str) -> None:
     scene = DirectoryScene(Place("", "*:production.up", lookup=FakeLookup({token: grant("production")})))
     assert scene.directory.is_refused(token)
     assert await scene.look_up(token) is None and scene.asked() == {}
-
-
-@asynchronous
-async def test_the_upstreams_of_two_environments() -> None:
-    """Each gets only tokens of its environment. A token that names none is asked about nowhere: it would be shown to both."""
-    one = Place("one", "*:production.up", "https://one", known(all_production_1=grant("production")))
-    two = Place("two", "*:development.up", "https://two", known(all_development_1=grant("development")))
-    scene = DirectoryScene(one, two)
-    assert await scene.look_up("*:production.1") == Admission(
-        number_of("one"), False, TokenScope("production", None), True
-    )
-    assert await scene.look_up("*:development.1") == Admission(
-        number_of("two"), False, TokenScope("development", None), True
-    )
-    assert scene.asked() == {"one": ["*:production.1"], "two": ["*:development.1"]}
-    for token in ("legacy", "*:test.1"):
-        assert scene.directory.is_refused(token) and await scene.look_up(token) is None
-    assert scene.asked() == {"one": ["*:production.1"], "two": ["*:development.1"]}
 
 
 @asynchronous
@@ -200,32 +174,6 @@ async def test_the_deadline_holds_for_the_upstreams_own_token_too() -> None:
 
 
 @asynchronous
-async def test_environments_of_one_upstream() -> None:
-    """It is asked once, with whichever token; what it says decides which environment opens."""
-    grants = {
-        "*:production.1": grant("production"),
-        "a:production.1": grant("production", "a"),
-        "*:development.1": grant("development", server=True),
-    }
-    lookups = [FakeLookup(grants) for _ in range(3)]
-    scene = DirectoryScene(
-        Place("development", "*:development.up", lookup=lookups[0]),
-        Place("of a", "a:production.up", lookup=lookups[1]),
-        Place("production", "*:production.up", lookup=lookups[2]),
-    )
-    opened = {token: await scene.look_up(token) for token in grants}
-    assert {token: each and (each.environment, each.projects) for token, each in opened.items()} == {
-        "*:production.1": (number_of("production"), None),
-        "a:production.1": (number_of("of a"), None),
-        "*:development.1": (number_of("development"), None),
-    }
-    assert sum(len(each.asked) for each in lookups) == 3
-    assert await scene.look_up("legacy") is None and sum(len(each.asked) for each in lookups) == 4, (
-        "one upstream may be asked about a token that names nothing"
-    )
-
-
-@asynchronous
 async def test_the_upstreams_own_token_tells_nothing() -> None:
     """Then the upstream is asked what its own token opens, and callers wait until it is known."""
     lookup = FakeLookup(
@@ -280,15 +228,6 @@ async def test_a_secret_is_not_asked_about() -> None:
     assert await scene.look_up("listed") is None
     assert await scene.look_up("own") and await scene.look_up("legacy")
     assert lookup.asked == ["own", "legacy"]
-
-
-@asynchronous
-async def test_environments_with_listed_keys() -> None:
-    """They take no part: their upstreams are not asked, and no token opens them."""
-    scene = DirectoryScene(Place("listed", "*:production.up"), Place("one", "*:development.up", lookup=FakeLookup({})))
-    assert scene.directory.is_refused("*:production.1")
-    assert await scene.look_up("*:production.1") is None
-    assert DirectoryScene(Place("listed", "*:production.up")).directory.is_refused("*:production.1")
 
 
 def test_what_is_known_to_open_nothing() -> None:

@@ -99,12 +99,6 @@ async def test_one_without_a_configuration() -> None:
 
 
 @asynchronous
-async def test_a_single_environment_for_one_project() -> None:
-    """A token of more projects is refused: a part of its flags would look like all of them."""
-    assert await opened([place("", UP, "a")]) == {ONE: ("", None), OTHER: None, BOTH: None, EVERY: None}
-
-
-@asynchronous
 async def test_operators_are_told_what_to_do() -> None:
     """One line in ten minutes names projects and environments, and the remedy, without the token."""
     scene = DirectoryScene(place("y", UP, "b"), place("x", UP, "a"), place("z", "*:development.up"))

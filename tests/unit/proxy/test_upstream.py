@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.answers import Answer
 from flagsvc.proxy import upstream
-from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Identity, Upstream, refused_token
+from flagsvc.proxy.upstream import SDK, Upstream, refused_token
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.upstream_session import options
@@ -136,25 +134,6 @@ async def test_an_answer_of_another_form(transport: FakeTransport, body: bytes) 
 def test_the_address_beside_an_api(base: str, beside: str) -> None:
     """Only the path of the API itself is taken away, and once."""
     assert upstream.beside_api(base) == beside
-
-
-def test_each_identity_has_a_connection_id_of_its_own() -> None:
-    """Two applications in one process are two connections."""
-    one, two = Identity("app", "i"), Identity("app", "i")
-    assert uuid.UUID(one.connection_id) != uuid.UUID(two.connection_id)
-
-
-def test_the_fields_that_payloads_repeat() -> None:
-    """Names and versions, nothing else."""
-    assert Identity("app", "instance", "c").fields() == {
-        "appName": "app",
-        "instanceId": "instance",
-        "connectionId": "c",
-        "platformName": "CPython",
-        "platformVersion": platform.python_version(),
-        "yggdrasilVersion": None,
-        "specVersion": SPEC_VERSION,
-    }
 
 
 def test_the_sdk_names_the_running_version() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Headers, HttpError, Request
+from flagsvc.http.messages import Headers, Request
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
@@ -34,32 +34,12 @@ def header(headers: Headers, name: bytes) -> bytes | None:
     return dict(headers).get(name)
 
 
-def test_the_key_header_is_in_vary() -> None:
-    """A shared cache keeps answers apart by key."""
-    made = answers()
-    response = made.respond(made.evaluation, call(), b"{}")
-    assert header(response.headers(), b"vary") == b"Accept-Encoding, x-key"
-    assert header(made.respond(made.html, call(), b"ok").headers(), b"vary") == b"Accept-Encoding"
-
-
 def test_a_known_tag_is_taken() -> None:
     """An answer with a given tag is not hashed."""
     made = answers()
     response = made.respond(made.evaluation, call(if_none_match=b'"t"'), b"{}", b'W/"t"')
     assert (response.status, response.body) == (304, b"")
     assert header(response.headers(), b"etag") == b'W/"t"'
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 405, 413, 414, 415, 431, 500, 501, 503])
-def test_an_error_is_never_kept(status: int) -> None:
-    """Text or JSON, with no-store and a length."""
-    response = answers().refusal(call(), HttpError(status, "message", []), [])
-    assert response.status == status
-    assert header(response.headers(), b"cache-control") == b"no-store"
-    assert header(response.headers(), b"content-length") == str(len(response.body)).encode()
-    kind = header(response.headers(), b"content-type") or b""
-    assert kind.startswith(b"text/plain") == (status in (401, 501, 503))
-    assert response.body == (b"message" if kind.startswith(b"text") else b'{"error":"message"}')
 
 
 @pytest.mark.parametrize(("size", "packed"), [(10, False), (5000, True)])

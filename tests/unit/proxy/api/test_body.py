@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.engine.values import jsnumber
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import BODY
-from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, text
+from flagsvc.proxy.api.body import LookupBody, read_json, read_lookup, read_time
 from flagsvc.proxy.api.encoding import media, unpacked
 from support.serving import attempt
 
@@ -68,15 +67,6 @@ def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
     assert all(isinstance(name, str) for name in found.toggles)
     assert all(isinstance(each, str) for each in found.context.properties.values())
     assert found.context.user_id is None or found.context.user_id
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(True, "true"), (False, "false"), (1, "1"), (1.0, "1"), (0.1, "0.1"), (1e21, "1e+21"), (10**400, "Infinity")],
-)
-def test_scalars_as_javascript_writes_them(value: object, expected: str) -> None:
-    """Numbers and booleans."""
-    assert jsnumber.scalar_text(value) == text("/body", "a", value) == loose_text(value) == expected
 
 
 @pytest.mark.parametrize(

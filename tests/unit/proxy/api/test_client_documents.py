@@ -15,7 +15,6 @@ from flagsvc.proxy.api.client_documents import MAX_KEPT, ClientDocuments, Docume
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 
 EU = {"contextName": "region", "operator": "IN", "values": ["eu"]}
-NOBODY = {"contextName": "userId", "operator": "IN", "values": []}
 FEATURES: list[dict[str, Any]] = [
     {"name": "a.one", "project": "web", "strategies": [{"name": "default", "segments": [1]}]},
     {"name": "a.two", "project": "app", "strategies": [{"name": "default"}]},
@@ -32,34 +31,6 @@ DOCUMENT = {
 def served(document: object = DOCUMENT, tag: str = '"t"') -> ConfigurationDocument:
     """Return a served document."""
     return ConfigurationDocument(json.dumps(document).encode(), tag)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "names"),
-    [
-        (DocumentFilter(), ["a.one", "a.two", "b"]),
-        (DocumentFilter(("web",)), ["a.one", "b"]),
-        (DocumentFilter(("web", "app")), ["a.one", "a.two", "b"]),
-        (DocumentFilter((), "a."), ["a.one", "a.two"]),
-        (DocumentFilter(("app",), "a.", True), ["a.two"]),
-    ],
-)
-def test_filters(wanted: DocumentFilter, names: list[str]) -> None:
-    """A feature without a project belongs to any; the document's query tells the filters."""
-    content = json.loads(make_body(served().body, wanted))
-    assert [feature["name"] for feature in content["features"]] == names
-    if not wanted.takes_all():
-        known = {"project": list(wanted.projects), "namePrefix": wanted.prefix}
-        told = {name: value for name, value in known.items() if value} | {"inlineSegmentConstraints": wanted.inline}
-        assert content["query"] == {"environment": "e"} | told
-
-
-def test_segments_are_inlined() -> None:
-    """Strategies hold the constraints, and a segment that is missing admits nobody."""
-    content = json.loads(make_body(served().body, DocumentFilter(inline=True)))
-    found = [feature["strategies"][0].get("constraints") for feature in content["features"]]
-    assert found == [[EU], None, [NOBODY]]
-    assert "segments" not in json.dumps(content)
 
 
 ODD: tuple[Any, ...] = (None, 0, 5, "", "text", True, {}, {"odd": 1}, [], [EU], [None], [1], ["1"], [1.0], [True], [9])
@@ -110,15 +81,6 @@ def test_what_is_malformed_is_passed_on(document: dict[str, Any]) -> None:
     assert find_feature(served(document).body, "nobody") is None
     with_mark = b"\xef\xbb\xbf" + served(document).body
     assert json.loads(make_body(with_mark, DocumentFilter(inline=True)))["query"]["inlineSegmentConstraints"]
-
-
-def test_one_feature() -> None:
-    """It is bare, with the constraints of its segments."""
-    assert json.loads(find_feature(served().body, "a.one") or b"") == {
-        **FEATURES[0],
-        "strategies": [{"name": "default", "constraints": [EU]}],
-    }
-    assert find_feature(served().body, "a") is None
 
 
 def test_documents_are_kept_until_another_is_served() -> None:

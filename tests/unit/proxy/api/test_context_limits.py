@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flagsvc.engine.context import Context
 from flagsvc.http.messages import HttpError
-from flagsvc.http.reached_limits import PROPERTIES, VALUE
+from flagsvc.http.reached_limits import VALUE
 from flagsvc.proxy.api.context_limits import ContextLimits
 from support.serving import attempt
 
@@ -33,21 +33,6 @@ def test_every_standard_text_has_a_length(field: str) -> None:
     setattr(context, field, "x" * 6)
     head, _, tail = field.partition("_")
     assert problem(context) == (f"/at/{head}{tail.title()}", "must NOT have more than 5 characters", VALUE)
-
-
-def test_properties_have_a_number_and_lengths() -> None:
-    """Too many properties, a long name and a long value are errors. The error does not repeat a long name."""
-    assert problem(Context(properties=dict.fromkeys("abcd", ""))) == (
-        "/in",
-        "must NOT have more than 3 properties",
-        PROPERTIES,
-    )
-    assert problem(Context(properties={"x" * 6: ""})) == (
-        "/in",
-        "must NOT have names of more than 5 characters",
-        VALUE,
-    )
-    assert problem(Context(properties={"a/b": "x" * 6})) == ("/in/a~1b", "must NOT have more than 5 characters", VALUE)
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=5), TEXTS)

@@ -61,21 +61,6 @@ async def cancelled(context: Context) -> Context:
     raise asyncio.CancelledError
 
 
-def test_one_after_the_other() -> None:
-    """Each enricher gets the result of the one before it."""
-
-    async def double(context: Context) -> Context:
-        return context.replace(user_id=f"{context.user_id}{context.user_id}")
-
-    for chain, found in (
-        ((plus, double), "a+a+"),
-        ((double, plus), "aa+"),
-        ((plus, plus), "a++"),
-        ((double, plus, double, plus), "aa+aa++"),
-    ):
-        assert asyncio.run(Scene(*chain).enrichment.apply(named("a"))).user_id == found
-
-
 def test_what_is_raised_stays_inside() -> None:
     """The error carries the enricher's name, the log its name and place; neither the text."""
 
@@ -159,20 +144,6 @@ async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch
     release.set()
     await until(lambda: asyncio.all_tasks() == before)
     assert seen == ["caught"]
-
-
-@pytest.mark.parametrize("later", [False, True])
-def test_what_is_no_context(later: bool) -> None:
-    """Is a failure like any other, from a plain function and from an async one."""
-
-    async def none_later(context: Context) -> None:
-        return None
-
-    def none(context: Context) -> None:
-        return None
-
-    with pytest.raises(EnricherError):
-        asyncio.run(Scene(plus, none_later if later else none).enrichment.apply(named("jane")))
 
 
 @asynchronous

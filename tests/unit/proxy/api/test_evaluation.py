@@ -22,17 +22,6 @@ def tag_of(response: Response) -> bytes:
     return dict(response.own)[b"etag"]
 
 
-def test_what_the_caller_left_out() -> None:
-    """Application, environment, address and, if it matters, a random session are filled in for each list."""
-    serving = Serving(FakeSnapshot(fields={"sessionId"}), app_name="mine")
-    serving.ask(b"GET", b"/proxy")
-    serving.ask(b"GET", b"/proxy")
-    first, second = serving.snapshot.contexts
-    assert (first.app_name, first.environment, first.remote_address) == ("mine", "default", "192.0.2.1")
-    assert first.session_id
-    assert first.session_id != second.session_id
-
-
 def test_no_session_where_none_counts() -> None:
     """Nothing is drawn for a configuration that does not look at it."""
     serving = Serving()
@@ -78,26 +67,6 @@ def test_an_unchanged_poller_costs_no_evaluation(method: bytes, path: bytes) -> 
     assert serving.ask(b"GET", path, headers=[(b"if-none-match", b'"a"')]).status == 200
 
 
-def test_another_path_has_another_tag() -> None:
-    """The list and all toggles are different answers, and POST gives the same as GET."""
-    serving = Serving(enable_all_endpoint=True)
-    listed, complete = (tag_of(serving.ask(b"GET", path)) for path in (b"/proxy", b"/proxy/all"))
-    posted = serving.ask(b"POST", b"/proxy", headers=[(b"if-none-match", listed)])
-    assert listed != complete
-    assert (posted.status, tag_of(posted)) == (200, listed)
-
-
-def test_a_volatile_answer_is_evaluated_first() -> None:
-    """The tag of a volatile answer is that of its body, so an equal answer is a 304."""
-    serving = Serving(FakeSnapshot(random=True))
-    tag = tag_of(serving.ask(b"GET", b"/proxy"))
-    assert tag == etag(EMPTY)
-    assert serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)]).status == 304
-    serving.snapshot.body = b"other"
-    assert serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)]).status == 200
-    assert len(serving.snapshot.contexts) == 3
-
-
 def test_an_answer_is_kept_once_it_is_asked_for_again() -> None:
     """The third equal request is not evaluated. Only the encoding of its answer depends on the caller."""
     body = b'{"toggles":[' + b" " * 2000 + b"]}"
@@ -122,18 +91,6 @@ def test_a_kept_lookup_is_counted_each_time() -> None:
     assert counts_of(serving.usage.peek()) == {"a": (4, 0, {}), "b": (0, 4, {})}
 
 
-def test_a_new_configuration_ends_what_was_known() -> None:
-    """Tags and kept answers are those of one revision; of the same one they stay."""
-    serving = Serving()
-    (tag,) = {tag_of(serving.ask(b"GET", b"/proxy")) for _ in range(3)}
-    serving.holder.current = FakeSnapshot(b"same")
-    assert serving.ask(b"GET", b"/proxy").body == EMPTY
-    serving.holder.current = FakeSnapshot(b"other", "another")
-    answer = serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)])
-    assert (answer.status, answer.body) == (200, b"other")
-    assert tag_of(answer) != tag
-
-
 def test_an_answer_with_a_fault_is_not_kept() -> None:
     """The error may not occur again, so the answer is not kept and its tag is that of its body."""
     serving = Serving()
@@ -142,27 +99,6 @@ def test_an_answer_with_a_fault_is_not_kept() -> None:
         assert tag_of(serving.ask(b"GET", b"/proxy")) == etag(EMPTY)
     assert len(serving.snapshot.contexts) == 3
     assert tag_of(serving.ask(b"GET", b"/proxy")) != etag(EMPTY)
-
-
-def test_nothing_is_kept_without_a_cache() -> None:
-    """The option 0: every answer is evaluated, its tag is the same."""
-    serving, keeping = Serving(answer_cache_bytes=0), Serving()
-    tags = {tag_of(each.ask(b"GET", b"/proxy")) for each in (serving, serving, serving, keeping)}
-    assert len(tags) == 1
-    assert len(serving.snapshot.contexts) == 3
-
-
-def test_faults_are_told_once() -> None:
-    """An error is logged once for each custom strategy and each toggle, also of one name, without the text of the exception."""
-    serving = Serving()
-    for kind, name in ((STRATEGY, "a"), (STRATEGY, "a"), (TOGGLE, "a"), (TOGGLE, "b"), (TOGGLE, "b")):
-        serving.snapshot.memory.faults = [Fault(kind, name, ValueError("user-4711"))]
-        serving.ask(b"GET", b"/proxy")
-    assert [(line.level, line.event, line.fields) for line in serving.log.lines] == [
-        ("error", "a custom strategy raised, it counts as false", {"strategy": "a", "error": "ValueError"}),
-        ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "a", "error": "ValueError"}),
-        ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "b", "error": "ValueError"}),
-    ]
 
 
 def test_faults_are_told_without_custom_strategies() -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
-
-import schemathesis
 
 from flagsvc.core.version import VERSION
 from flagsvc.proxy.api.openapi import document
-from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.settings import ServiceSettings
 from support.serving import Serving
 
@@ -23,17 +19,6 @@ def references(value: object) -> list[str]:
         own = [value["$ref"]] if "$ref" in value else []
         return own + [found for each in value.values() for found in references(each)]
     return [found for each in value for found in references(each)] if isinstance(value, list) else []
-
-
-def operations(content: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return method and path of each operation."""
-    return [(method.upper(), path) for path, methods in content["paths"].items() for method in methods]
-
-
-def test_every_listed_row_is_an_operation() -> None:
-    """No more and no less, with the base path in front."""
-    listed = [(row.method, row.place("/base")) for row in ROUTES if row.listed]
-    assert sorted(operations(document(replace(SETTINGS, base_path="/base"), ""))) == sorted(listed)
 
 
 def test_what_is_off_is_not_told() -> None:
@@ -68,13 +53,6 @@ def test_no_secret_is_told() -> None:
     """The document contains no keys and no tokens."""
     content = json.dumps(document(replace(SETTINGS, client_keys=("secret-1",), server_tokens=("secret-2",)), ""))
     assert "secret-" not in content
-
-
-def test_a_reader_of_openapi_reads_it() -> None:
-    """schemathesis takes it and finds every operation."""
-    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(document(SETTINGS, ""))))
-    found = [result.ok() for result in schema.get_all_operations()]  # type: ignore[union-attr]
-    assert len(found) == len([row for row in ROUTES if row.listed])
 
 
 def test_the_document_is_made_once_for_a_mount() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.proxy.api.query import find_closing, read_query, split_name
+from flagsvc.proxy.api.query import read_query, split_name
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,3 @@ def test_components(text: str, decoded: str) -> None:
 def test_names(name: str, segments: list[str]) -> None:
     """Brackets nest."""
     assert split_name(name) == segments
-
-
-def test_closing_brackets() -> None:
-    """The one that belongs to the one that opens."""
-    assert find_closing("a[b[c]d]e", 1) == 7
-    assert find_closing("a[b", 1) == -1
-
-
-def test_properties_are_not_shared() -> None:
-    """Two queries have two contexts."""
-    first, second = read_query(b"a=1"), read_query(b"b=2")
-    assert (first.properties, second.properties) == ({"a": "1"}, {"b": "2"})
-    assert read_query(b"").properties == {}

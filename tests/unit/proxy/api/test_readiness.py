@@ -17,27 +17,6 @@ def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, H
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
 
-def test_with_a_configuration_all_is_well() -> None:
-    """With a configuration the process is ready; without one it is not."""
-    readiness, holder, _ = made()
-    assert readiness.find_objection() == ""
-    holder.current = None
-    assert readiness.find_objection() == "cold"
-
-
-@asynchronous
-async def test_staleness_counts_from_the_last_check() -> None:
-    """Up to the bound all is well; one check that goes well is enough to be well again."""
-    readiness, holder, clock = made(10)
-    holder.checked_at = clock.monotonic()
-    await clock.advance(10)
-    assert readiness.find_objection() == ""
-    await clock.advance(0.5)
-    assert (readiness.find_objection(), readiness.age_s) == ("stale", 10.5)
-    holder.checked_at = clock.monotonic()
-    assert (readiness.find_objection(), readiness.age_s) == ("", 0.0)
-
-
 @asynchronous
 async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
     """After a restart during an outage, the stored configuration becomes stale as if the outage began with the restart."""
@@ -46,15 +25,6 @@ async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
     assert (readiness.find_objection(), readiness.age_s) == ("", None)
     await clock.advance(1)
     assert readiness.find_objection() == "stale"
-
-
-@asynchronous
-async def test_without_a_bound_nothing_is_ever_stale() -> None:
-    """Without a limit, a configuration is not stale even after a year."""
-    readiness, holder, clock = made()
-    holder.checked_at = 0.0
-    await clock.advance(31_536_000)
-    assert readiness.find_objection() == ""
 
 
 @pytest.mark.parametrize("warm", [True, False])

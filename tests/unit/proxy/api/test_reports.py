@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reports import (
     BULK,
-    CLIENT_METRICS,
     CLIENT_REGISTRATION,
     MAX_COUNT,
     REGISTRATION,
@@ -33,7 +32,6 @@ VALUES = st.recursive(
 START = "2026-01-01T00:00:00Z"
 TIMES = {"start": START, "stop": START}
 BOUNDED = settings(max_examples=60, deadline=None)
-REGISTERED = {"appName": "a", "interval": 5, "started": START, "strategies": []}
 
 
 def metrics(**toggles: object) -> dict[str, Any]:
@@ -69,14 +67,6 @@ def test_any_registration_is_read_or_refused(interval: object, started: object, 
         assert isinstance(found, dict) or (isinstance(found, HttpError) and found.status == 400)
 
 
-def test_what_is_counted() -> None:
-    """Numbers come in any notation, and their whole part counts. Null and missing numbers are 0."""
-    variants = {"blue": True, "red": None, "green": "1e2"}
-    report = metrics(t={"yes": "7", "no": 3.9, "variants": variants}, u={"yes": None, "variants": None})
-    counted = [ReportedUsage("t", 7, 3, {"blue": 1, "red": 0, "green": 100}), ReportedUsage("u", 0, 0, {})]
-    assert read_metrics(report) == ReportedMetrics(counted, 0)
-
-
 @pytest.mark.parametrize("bucket", [None, False, "", 0])
 def test_a_report_may_have_no_bucket(bucket: object) -> None:
     """SDKs send null if they have only impact metrics."""
@@ -92,13 +82,6 @@ def test_a_bulk_report_loses_only_what_cannot_be_read() -> None:
     assert body["metrics"][1]["yes"] == 2
     assert count_malformed(body["applications"]) == 2
     assert count_malformed(body["metrics"]) == 1
-
-
-def test_what_is_not_looked_at() -> None:
-    """What only describes an application or an SDK may be anything, and so may further properties."""
-    odd = {"sdkVersion": [], "instanceId": {}, "environment": [], "platformName": 5, "more": {}}
-    assert read(REGISTRATION, {**REGISTERED, **odd})["sdkVersion"] is None
-    assert read_metrics({**metrics(), **odd}, CLIENT_METRICS) == ReportedMetrics([], 0)
 
 
 def test_names_that_can_be_stored() -> None:

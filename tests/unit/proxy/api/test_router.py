@@ -17,11 +17,9 @@ from flagsvc.http.keys import salted
 from flagsvc.http.messages import Headers, Request, Response
 from flagsvc.proxy.api.router import Entrance, KeyTable, Router
 from flagsvc.proxy.api.service import Service
-from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.serving import FakeSnapshot, Serving, request
 
-ORIGIN = (b"origin", b"https://b.example")
 FORM = [(b"content-type", b"application/json"), (b"content-length", b"2")]
 
 
@@ -108,42 +106,11 @@ def test_no_key_is_kept() -> None:
 # ---- who answers
 
 
-@pytest.mark.parametrize(
-    ("key", "body"),
-    [(b"key-a", b"a"), (b"key-b", b"b"), (b" key-b ", b"b"), ("ä".encode(), b"a")],
-)
-def test_a_key_opens_its_environment(key: bytes, body: bytes) -> None:
-    """Only that environment evaluates and counts."""
-    routed = Routed()
-    answer = routed.get(b"/proxy", key)
-    assert (answer.status, answer.body) == (200, body)
-    assert routed.answered() == [body.decode()]
-
-
 def test_the_word_bearer_counts_where_the_dialect_reads_it() -> None:
     """At /proxy the word is part of the key, as in a process with a single environment."""
     routed = Routed()
     assert routed.get(b"/api/frontend", b"Bearer key-b").status == 200
     assert routed.get(b"/proxy", b"Bearer key-b").status == 401
-
-
-@pytest.mark.parametrize("path", [b"/proxy", b"/api/frontend", b"/api/client/features", b"/proxy/client/features"])
-@pytest.mark.parametrize("keys", [(), (b"nobody",), (b"",), (b"Bearer ",)])
-def test_what_opens_nothing_is_refused_by_the_process(path: bytes, keys: tuple[bytes, ...]) -> None:
-    """The answer is that of a process with a single environment, byte for byte."""
-    routed, single = Routed(), Serving(key=b"")
-    answer = routed.get(path, *keys)
-    alone = single.ask(b"GET", path, headers=[(b"authorization", key) for key in keys])
-    assert (answer.status, answer.body, answer.headers()) == (alone.status, alone.body, alone.headers())
-    assert answer.status == 401 and routed.answered() == ["process"]
-
-
-def test_a_key_of_another_kind() -> None:
-    """The environment says that the key is for other routes, where its dialect does."""
-    routed = Routed()
-    assert routed.get(b"/api/client/features", b"key-a").status == 403
-    assert routed.get(b"/proxy", b"token-a").status == 401
-    assert routed.answered() == ["a", "a"]
 
 
 def test_two_keys_are_refused() -> None:
@@ -189,27 +156,6 @@ def test_the_first_page_is_of_the_process() -> None:
     assert routed.answered() == ["process"] * 3
 
 
-@pytest.mark.parametrize("key", [b"key-a", b"nobody"])
-def test_a_preflight_is_of_the_process(key: bytes) -> None:
-    """A browser sends no key with it, and a caller who does gets no other answer."""
-    routed = Routed(cors_allowed_headers=("x-one",))
-    plain, keyed = (
-        routed.ask(b"OPTIONS", b"/proxy", ORIGIN),
-        routed.ask(b"OPTIONS", b"/proxy", ORIGIN, (b"authorization", key)),
-    )
-    assert plain.status == keyed.status == 204 and plain.headers() == keyed.headers()
-    assert routed.answered() == ["process"] * 2
-
-
-def test_an_answer_allows_the_origins_of_its_environment() -> None:
-    """An answer of the process has the origins of the process."""
-    routed = Routed()
-    allowed = [
-        dict(routed.ask(b"GET", b"/proxy", ORIGIN, (b"authorization", key)).headers()) for key in (b"key-a", b"key-b")
-    ]
-    assert [each[b"access-control-allow-origin"] for each in allowed] == [b"*", b"https://b.example"]
-
-
 def test_paths_and_methods_that_are_not_there() -> None:
     """The environment of the key says so, as in a process with a single environment; without a key the process does."""
     routed = Routed()
@@ -218,13 +164,6 @@ def test_paths_and_methods_that_are_not_there() -> None:
             answer = routed.ask(method, path, *((b"authorization", key) for key in keys))
             assert answer.status == status, (method, path, keys)
     assert sorted(routed.answered()) == ["b"] * 3 + ["process"] * 3
-
-
-def test_an_environment_without_a_configuration() -> None:
-    """It is 503 for its own callers, and the others are answered."""
-    routed = Routed()
-    routed.a.holder.current = None
-    assert [routed.get(b"/proxy", key).status for key in (b"key-a", b"key-b", b"nobody")] == [503, 200, 401]
 
 
 def test_a_body_goes_to_the_environment_that_admitted_it() -> None:
@@ -285,9 +224,6 @@ def test_another_contract() -> None:
     assert entrance.tls_refusal().status == 400 and entrance.fail(again, ValueError()).status == 500
 
 
-PATHS = (b"/proxy", b"/api/frontend")
-
-
 class FakeFinder:
     """Finds what tokens open. If `gate` is an event, each answer waits for it."""
 
@@ -345,54 +281,6 @@ class Scene:
         return answer if isinstance(answer, Response) else await answer
 
 
-@pytest.mark.parametrize("path", PATHS)
-@asynchronous
-async def test_the_service_of_a_token(path: bytes) -> None:
-    """The request waits for the look-up, which gets the caller's network; then the service of the token answers it."""
-    scene = Scene()
-    scene.knows("token")
-    scene.finder.gate = asyncio.Event()
-    waiting = asyncio.ensure_future(scene.ask(b"token", path))
-    await turns()
-    assert not waiting.done() and scene.finder.asked == [("token", b"192.0.2.1")]
-    scene.finder.gate.set()
-    answer = await waiting
-    assert answer.status == 200 and b'"of":"other"' in answer.body
-    assert not scene.process.snapshot.contexts and len(scene.other.snapshot.contexts) == 1
-
-
-@asynchronous
-async def test_a_token_that_was_admitted() -> None:
-    """Its requests need no look-up and no awaiting, until it is taken back."""
-    scene = Scene()
-    scene.other.service.keys.add(b"token", False)
-    scene.router.admit_token("token", scene.other.service)
-    answer = scene.begin(b"token")
-    assert isinstance(answer, Response) and b'"of":"other"' in answer.body and scene.finder.asked == []
-    scene.router.revoke_token("token")
-    assert (await scene.ask(b"token")).status == 401 and len(scene.finder.asked) == 1
-
-
-def test_listed_keys_need_no_look_up() -> None:
-    """Those of the service of the process included, which is that of the only environment."""
-    scene = Scene()
-    for key, path in ((b"k", b"/proxy"), (b"t", b"/api/client/features"), (b"Bearer k", b"/api/frontend")):
-        answer = scene.begin(key, path)
-        assert isinstance(answer, Response) and answer.status in (200, 503)
-    assert scene.finder.asked == []
-
-
-@asynchronous
-async def test_a_token_that_opens_nothing() -> None:
-    """It gets the answer that every wrong key gets; one that is known to be unknown gets it at once."""
-    scene = Scene()
-    scene.finder.refused.add("refused")
-    refused, unknown = scene.begin(b"refused"), await scene.ask(b"unknown")
-    assert isinstance(refused, Response) and scene.finder.asked == [("unknown", b"192.0.2.1")]
-    assert (refused.status, refused.body, refused.headers()) == (unknown.status, unknown.body, unknown.headers())
-    assert refused.status == 401
-
-
 @asynchronous
 async def test_it_cannot_be_found_out() -> None:
     """The caller is told when to try again. An unexpected error is a 500, and is logged without the token."""
@@ -435,40 +323,6 @@ def test_what_is_answered_at_once(key: bytes, path: bytes, method: bytes, status
     headers = [(b"content-type", b"text/html"), (b"content-length", b"9")] if method == b"POST" else []
     answer = scene.begin(key, path, method, headers)
     assert isinstance(answer, Response) and answer.status == status and scene.finder.asked == []
-
-
-def test_two_keys_are_no_token() -> None:
-    """A request with two lines of keys is refused."""
-    scene = Scene()
-    answer = scene.begin(b"token", headers=[(b"authorization", b"token")])
-    assert isinstance(answer, Response) and answer.status == 400 and scene.finder.asked == []
-
-
-@pytest.mark.parametrize(
-    ("path", "sent", "asked"),
-    [
-        (b"/api/frontend", b"Bearer token", "token"),
-        (b"/api/frontend", b" bearer \t token ", "token"),
-        (b"/api/frontend", b"\ttoken ", "token"),
-        (b"/proxy", b"Bearer token", "Bearer token"),
-        (b"/proxy", b"t\xe9", "t\xe9"),
-    ],
-)
-@asynchronous
-async def test_what_is_looked_up(path: bytes, sent: bytes, asked: str) -> None:
-    """The key without blanks around it, and without `Bearer` where that may stand before it."""
-    scene = Scene()
-    await scene.ask(sent, path)
-    assert [token for token, _ in scene.finder.asked] == [asked]
-
-
-@asynchronous
-async def test_without_a_finder() -> None:
-    """Where only listed keys count, an unknown one is refused at once."""
-    scene = Scene()
-    scene.router = Router(scene.process.service, [])
-    answer = scene.begin(b"token")
-    assert isinstance(answer, Response) and answer.status == 401
 
 
 def test_a_table_of_keys() -> None:

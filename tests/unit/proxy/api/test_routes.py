@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from flagsvc.proxy.api.dialects.proxy import ALL
-from flagsvc.proxy.api.operations import ADMIN, DOCS
+from flagsvc.proxy.api.operations import ADMIN
 from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES, answers_of
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -37,14 +36,6 @@ def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
         "/proxy/ready",
         "/proxy/internal-backstage/prometheus",
     }
-
-
-def test_conditions() -> None:
-    """A row is on when its option is."""
-    for condition, field in ((DOCS, "enable_oas"), (ALL, "enable_all_endpoint")):
-        assert not condition.holds(SETTINGS)
-        assert condition.holds(replace(SETTINGS, **{field: True}))  # type: ignore[arg-type]
-        assert [row for row in ROUTES if row.condition is condition]
 
 
 def test_documented_answers_follow_from_the_row() -> None:

@@ -50,24 +50,6 @@ def test_the_states_are_those_of_the_configuration() -> None:
     assert shown == [f'flagsvc_config_state{{state="{state}"}} {float(state is State.STALE)}' for state in State]
 
 
-def test_what_is_told_of_the_configuration() -> None:
-    """The metrics show the revision, the results of polls, the time of the last successful poll and the failures since then."""
-    serving = Serving()
-    serving.holder.last_fetch_ms, serving.holder.failures = 2500.0, 3
-    serving.holder.event_counts = {"failed": 3, "fetched": 1}
-    serving.holder.state = "refused"
-    lines = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode().splitlines()
-    for line in (
-        'flagsvc_config_info{revision="revision"} 1.0',
-        'flagsvc_config_state{state="refused"} 1.0',
-        "flagsvc_config_last_success_timestamp_seconds 2.5",
-        "flagsvc_upstream_consecutive_failures 3.0",
-        'flagsvc_upstream_answers_total{event="failed"} 3.0',
-        'flagsvc_upstream_answers_total{event="fetched"} 1.0',
-    ):
-        assert line in lines
-
-
 def test_the_age_is_that_of_the_last_check() -> None:
     """The age follows the monotonic clock, so that a correction of the system clock does not change it."""
     serving = Serving()

@@ -15,7 +15,6 @@ import pytest
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Response
-from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.settings import ServiceSettings
 from support.serving import EMPTY, Serving, request
 
@@ -135,14 +134,6 @@ def test_a_broken_snapshot_while_answering_later() -> None:
     assert serving.log.at("error") == ["an unexpected error"]
 
 
-@pytest.mark.parametrize("path", [b"/proxy", b"/PROXY", b"/proxy/", b"/Proxy//"])
-def test_paths_are_found_exactly_first(path: bytes) -> None:
-    """A path is first looked up exactly, then without regard to case and a slash at the end."""
-    service = Serving().service
-    assert service.find_resource(path) is service.resources[b"/proxy"]
-    assert service.find_resource(path + b"x") is None
-
-
 def test_a_call_without_an_endpoint_is_404() -> None:
     """A transport that hands over a call it did not get from `admit` gets an answer too."""
     answer = Serving().service.answer(Call(request(b"GET", b"/proxy")), b"")
@@ -191,22 +182,6 @@ def test_settings_do_not_change() -> None:
         ServiceSettings(client_keys=("k",)).base_path = "/x"  # type: ignore[misc]
 
 
-def test_every_row_has_its_endpoint() -> None:
-    """With everything switched on, every row is an endpoint, and a GET row also has HEAD."""
-    resources = Serving(enable_oas=True, enable_all_endpoint=True, base_path="/Base").service.resources
-    for row in ROUTES:
-        for place in row.places("/Base"):
-            endpoints = resources[place.encode()].endpoints
-            assert row.method.encode() in endpoints
-            assert (b"HEAD" in endpoints) == any(each.path == row.path and each.method == "GET" for each in ROUTES)
-
-
-def test_paths_are_there_in_lower_case_too() -> None:
-    """A path is also found in lower case, for a base path in another case."""
-    resources = Serving(base_path="/Base").service.resources
-    assert resources[b"/base/proxy"] is resources[b"/Base/proxy"]
-
-
 def test_labels_have_no_base_path_and_no_duplicates() -> None:
     """Each counter belongs to one method of one template."""
     resources = Serving(base_path="/base").service.resources
@@ -214,10 +189,3 @@ def test_labels_have_no_base_path_and_no_duplicates() -> None:
     labels = [(counts.method, counts.route) for counts in status_counts.values()]
     assert len(labels) == len(set(labels))
     assert ("GET", "/proxy") in labels
-
-
-def test_allow_lists_what_a_resource_takes() -> None:
-    """`Allow` has the methods of the resource and OPTIONS."""
-    resources = Serving().service.resources
-    assert resources[b"/proxy"].allow == b"GET, HEAD, POST, OPTIONS"
-    assert resources[b"/proxy/client/register"].allow == b"POST, OPTIONS"

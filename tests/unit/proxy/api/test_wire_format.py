@@ -33,12 +33,6 @@ def test_a_query_beyond_the_bounds_is_refused(query: bytes) -> None:
     assert refused.value.status == 400
 
 
-def test_a_query_within_the_bounds_is_a_context() -> None:
-    """Fields and properties are in the context."""
-    context = WireFormat().read_query(b"userId=12345&b=2", BOUNDS)
-    assert (context.user_id, context.properties) == ("12345", {"b": "2"})
-
-
 @pytest.mark.parametrize(
     "body",
     [{"context": {"userId": "123456"}}, {"context": {"a": "1", "b": "2", "c": "3"}}, {"toggles": ["a", "b", "c"]}],
@@ -48,9 +42,3 @@ def test_a_body_beyond_the_bounds_is_refused(body: object) -> None:
     with pytest.raises(HttpError) as refused:
         WireFormat().read_body(body, BOUNDS)
     assert refused.value.status == 400
-
-
-def test_a_body_within_the_bounds_is_read() -> None:
-    """The toggles and the context are in what is returned."""
-    asked = WireFormat().read_body({"toggles": ["a"], "context": {"userId": "1"}}, BOUNDS)
-    assert (asked.context.user_id, asked.toggles) == ("1", ["a"])

@@ -13,8 +13,6 @@ from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import (
     DocumentStorage,
     FileStore,
-    NoStore,
-    StorageProvider,
     StorageServer,
     StoredDocument,
     storage_key,
@@ -285,16 +283,6 @@ async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> N
     document_storage.save(RECORD)
     await until(lambda: "the configuration could not be stored" in log.at("warn"))
     await document_storage.flush(5)
-
-
-@asynchronous
-async def test_storing_nothing() -> None:
-    """`none` takes everything and has nothing."""
-    store: StorageProvider = NoStore()
-    document_storage = DocumentStorage(store, "key", RecordingLog())
-    document_storage.save(RECORD)
-    await document_storage.flush(5)
-    assert await document_storage.load() is None
 
 
 @asynchronous

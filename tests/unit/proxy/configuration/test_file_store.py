@@ -155,12 +155,6 @@ def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> 
     assert store.get(KEY) == b"good"
 
 
-def test_nothing_stored_is_none(tmp_path: Path) -> None:
-    """An empty folder and a missing folder give None."""
-    assert FileStore(tmp_path).get(KEY) is None
-    assert FileStore(tmp_path / "missing").get(KEY) is None
-
-
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     """Files have mode 0600 in a folder with 0700, with any umask."""
     folder = tmp_path / "state" / "flagsvc"
@@ -174,14 +168,6 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert files(folder) == [f"{KEY}.flags", f"{KEY}.previous"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-
-
-def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
-    """Another environment's flags are another file."""
-    store = FileStore(tmp_path)
-    store.set("one", b"1")
-    store.set("two", b"2")
-    assert (store.get("one"), store.get("two"), store.get("three")) == (b"1", b"2", None)
 
 
 def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,14 +204,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "file" / "folder")
     with pytest.raises(StoreError, match=r"`.*/file/folder`: not a directory"):
         store.set(KEY, b"data")
-
-
-@pytest.mark.parametrize("data", [b"", b"\n", b"x\ny", bytes(range(256))])
-def test_any_data_comes_back(tmp_path: Path, data: bytes) -> None:
-    """Line breaks and nothing at all included."""
-    assert unframe(frame(data)) == data
-    FileStore(tmp_path).set(KEY, data)
-    assert FileStore(tmp_path).get(KEY) == data
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"other\n", frame(b"x") + b"y", frame(b"x\n")[:-1]])

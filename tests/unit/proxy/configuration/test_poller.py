@@ -26,19 +26,6 @@ from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, WatchedPreparer, doc
 
 
 @asynchronous
-async def test_the_first_document_makes_the_proxy_ready() -> None:
-    """Served, saved, dated; the ETag goes with the next poll, one refresh interval later."""
-    async with running(ONE) as world:
-        began = world.clock.now() * 1000
-        assert await world.round() == 5.0
-        assert (world.serves, world.holder.state) == (["one"], "fresh")
-        assert world.holder.last_update_ms == world.holder.last_fetch_ms - 5000 == began
-        assert world.source.etags == [None, etag_of(ONE)]
-        assert StoredDocument.unpack(world.store.data["key"]) == StoredDocument(ONE, etag_of(ONE))
-        assert world.log.at("info") == ["configuration replaced"]
-
-
-@asynchronous
 async def test_not_modified_changes_the_date_of_the_check_only() -> None:
     """Snapshot and document stay the very same objects."""
     async with running(ONE) as world:
@@ -48,16 +35,6 @@ async def test_not_modified_changes_the_date_of_the_check_only() -> None:
         after = world.holder.current, world.holder.document, world.holder.last_update_ms
         assert all(old is new for old, new in zip(before, after, strict=True))
         assert world.holder.last_fetch_ms == world.holder.last_update_ms + 5000
-
-
-@asynchronous
-async def test_a_change_is_served() -> None:
-    """A changed document is served after the poll that returned it."""
-    async with running(ONE, TWO) as world:
-        await world.round()
-        assert (world.serves, world.source.etags) == (["two"], [None, etag_of(ONE)])
-        assert world.holder.last_update_ms == world.clock.now() * 1000
-        assert StoredDocument.unpack(world.store.data["key"]).body == TWO
 
 
 @asynchronous
@@ -139,22 +116,6 @@ async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> Non
 
 
 @asynchronous
-async def test_failures_back_off_and_the_first_success_ends_it() -> None:
-    """The last good configuration is served throughout; then the pace is the normal one at once."""
-    async with running(ONE, *[DOWN] * 6, ONE) as world:
-        assert await world.round() == 5.0
-        delays = []
-        for _ in range(6):
-            assert (world.serves, world.holder.state) == (["one"], "stale")
-            delays.append(await world.round())
-        assert delays == sorted(delays) and delays[0] >= 5 and delays[-1] == 25.0
-        assert world.holder.state == "fresh"
-        assert await world.clock.next_sleep() == 5.0
-        assert world.log.at("warn") == ["the configuration could not be fetched"]
-        assert "the configuration is fetched again" in world.log.at("info")
-
-
-@asynchronous
 async def test_failures_do_not_count_as_checks() -> None:
     """An operator must see by the date of the last check that the upstream is away."""
     async with running(ONE, DOWN) as world:
@@ -186,26 +147,6 @@ def wish(seconds: float) -> UpstreamError:
     return UpstreamError("throttled", "slow down", status=429, retry_after=seconds)
 
 
-@asynchronous
-async def test_retry_after_is_obeyed() -> None:
-    """The next poll is not before; while there is nothing to serve a minute is enough."""
-    async with running(ONE, wish(100), wish(100_000)) as world:
-        assert [await world.round() for _ in range(3)] == [5.0, 100.0, 3600.0]
-    async with running(wish(10), wish(100_000), wish(0)) as world:
-        assert [await world.round() for _ in range(3)] == [10.0, 60.0, 2.5]
-
-
-@asynchronous
-async def test_a_refused_token_is_retried_slowly_for_ever_and_logged_once() -> None:
-    """The last good configuration is served; a token that works again is noticed without a restart."""
-    async with running(ONE, *[REFUSED] * 30, TWO) as world:
-        await world.round()
-        assert {await world.round() for _ in range(30)} == {25.0}
-        assert (world.serves, world.holder.state) == (["two"], "fresh")
-        assert world.log.at("error") == ["the configuration could not be fetched"]
-        assert await world.clock.next_sleep() == 5.0
-
-
 @pytest.mark.parametrize("bad", [b"{", b"[]", b'{"features":{}}', b"", UpstreamError("document", "cut off")])
 @asynchronous
 async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamError) -> None:
@@ -218,19 +159,6 @@ async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamErr
         assert world.source.etags == [None] + [etag_of(ONE)] * 3
         assert StoredDocument.unpack(world.store.data["key"]).body == ONE
         assert world.holder.state == "fresh"
-
-
-@asynchronous
-async def test_an_empty_document_counts_when_the_next_poll_is_empty_too() -> None:
-    """It is held back once, with a warning, at the normal pace. Its ETag is not sent."""
-    async with running(ONE, EMPTY, EMPTY) as world:
-        await world.round()
-        assert world.serves == ["one"]
-        assert world.log.at("warn") == ["an empty configuration is held back until the next poll is empty again"]
-        assert await world.round() == 5.0
-        assert world.serves == []
-        await world.round()
-        assert world.source.etags == [None, etag_of(ONE), etag_of(ONE), etag_of(EMPTY)]
 
 
 @asynchronous
@@ -252,28 +180,6 @@ async def test_an_outage_between_two_empty_documents_changes_nothing() -> None:
             assert world.serves in (None, ["one"])
             await world.round()
         assert world.serves == []
-
-
-@asynchronous
-async def test_an_empty_document_at_a_cold_start_is_accepted() -> None:
-    """A new project has no toggles yet, and its proxy is ready. A second empty document is nothing special then."""
-    async with running(EMPTY, document(version=3)) as world:
-        await world.round()
-        assert (world.serves, world.holder.state) == ([], "fresh")
-        assert world.log.at("warn") == []
-
-
-@asynchronous
-async def test_malformed_features_are_named_and_counted() -> None:
-    """The rest is served; a flood of them is cut short in the log."""
-    odd = json.dumps({"features": [{"name": "good"}, *range(25)]}).encode()
-    async with running(odd) as world:
-        await world.clock.next_sleep()
-        assert (world.serves, world.holder.problems) == (["good"], 25)
-        lines = [line for line in world.log.lines if line.level == "warn"]
-        assert len(lines) == 21
-        assert lines[0].fields["path"] == "features[1]" and "must be an object" in str(lines[0].fields["problem"])
-        assert lines[-1].fields == {"problems": 5}
 
 
 @asynchronous

@@ -70,13 +70,3 @@ def test_a_property_that_can_be_no_text(wrong: object) -> None:
 
     with pytest.raises(ExtensionError, match=r"enricher `put` .* property `plan` is a (dict|list), not a text"):
         asyncio.run(enrich(Context(), [put]))
-
-
-def test_what_an_enricher_raises_goes_up() -> None:
-    """The caller decides what an exception means (500 at request time)."""
-
-    def broken(context: Context) -> Context:
-        raise LookupError("no such user")
-
-    with pytest.raises(LookupError):
-        asyncio.run(enrich(Context(), [add, broken]))

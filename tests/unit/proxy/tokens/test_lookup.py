@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.tokens import Budget, UnavailableError
-from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING, answer_deadline
+from flagsvc.proxy.tokens import Budget
+from flagsvc.proxy.tokens.lookup import MAX_ASKED, MAX_WAITING
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
 from support.lookup_scene import FRONTEND, INTERVAL_S, RATE, SERVER, lookup_scene
 
 # ---- questions
-
-
-@asynchronous
-async def test_one_question_for_a_token() -> None:
-    """Callers with the same token wait for one question, and all get its answer; later ones need no question."""
-    async with lookup_scene() as world:
-        world.grants["known"] = FRONTEND
-        found = await asyncio.gather(*(world.find("known") for _ in range(20)), *(world.find("no") for _ in range(20)))
-        assert found == [FRONTEND] * 20 + [None] * 20
-        assert [sorted(each) for each in world.questions] == [["known", "no"]]
-        assert (await world.find("known"), await world.find("no")) == (FRONTEND, None)
-        assert len(world.questions) == 1 and world.lookup.known == 1 and world.budget.sent == 1
 
 
 @asynchronous
@@ -126,30 +111,7 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
     assert all(each.done() for each in takes)
 
 
-@pytest.mark.parametrize("token", ["", "with blank", "\xe9", "x" * 1001, "a\nb", 'a"b', "\ud800"])
-@asynchronous
-async def test_what_can_be_no_token_is_not_asked_about(token: str) -> None:
-    """The upstream never sees it."""
-    async with lookup_scene() as world:
-        assert world.lookup.is_refused(token) and await world.find(token) is None
-        assert world.questions == []
-
-
 # ---- answers that are kept
-
-
-@asynchronous
-async def test_a_refusal_is_kept_for_a_while() -> None:
-    """An unknown token is asked about again after half a minute, not before; then it may be known."""
-    async with lookup_scene() as world:
-        assert await world.find("new") is None
-        world.grants["new"] = FRONTEND
-        assert world.lookup.is_refused("new")
-        await world.clock.advance(29)
-        assert await world.find("new") is None and len(world.questions) == 1
-        await world.clock.advance(1)
-        assert not world.lookup.is_refused("new")
-        assert await world.find("new") == FRONTEND and len(world.questions) == 2
 
 
 @asynchronous
@@ -167,29 +129,6 @@ async def test_a_known_token_is_asked_about_again_once_in_an_interval() -> None:
 
 
 @asynchronous
-async def test_a_token_that_is_revoked() -> None:
-    """It is taken back at the next check, and refused from then on. The others stay."""
-    async with lookup_scene() as world:
-        world.grants |= {"a": FRONTEND, "b": SERVER}
-        await asyncio.gather(world.find("a"), world.find("b"))
-        del world.grants["a"]
-        await world.clock.advance(INTERVAL_S)
-        assert world.revoked == ["a"] and world.lookup.is_refused("a")
-        assert (await world.find("a"), await world.find("b")) == (None, SERVER)
-
-
-@asynchronous
-async def test_a_token_that_opens_something_else() -> None:
-    """It is taken back, and opens what it opens now when it is sent again."""
-    async with lookup_scene() as world:
-        world.grants["a"] = FRONTEND
-        await world.find("a")
-        world.grants["a"] = SERVER
-        await world.clock.advance(INTERVAL_S)
-        assert world.revoked == ["a"] and await world.find("a") == SERVER and len(world.questions) == 2
-
-
-@asynchronous
 async def test_many_known_tokens_are_asked_about_within_the_budget() -> None:
     """A check of a thousand tokens is ten questions, in the time that the budget gives them."""
     async with lookup_scene() as world:
@@ -202,25 +141,6 @@ async def test_many_known_tokens_are_asked_about_within_the_budget() -> None:
 
 
 # ---- bounds for callers
-
-
-@asynchronous
-async def test_one_network_leaves_room() -> None:
-    """A network that asks about many tokens has half of the places; callers from other networks get the rest."""
-    async with lookup_scene() as world:
-        world.gate = asyncio.Event()
-        world.grants["legitimate"] = FRONTEND
-        half = MAX_WAITING // 2
-        flood = [asyncio.ensure_future(world.find(f"t{each}", b"bad")) for each in range(half + 200)]
-        await turns()
-        assert [each.result() for each in flood if each.done()] == [1.0] * 200
-        legitimate = await world.start_find("legitimate", b"good")
-        world.gate.set()
-        await turns()
-        assert await legitimate == FRONTEND
-        await world.clock.advance(half / MAX_ASKED / RATE)
-        assert await asyncio.gather(*flood[:half]) == [None] * half
-        assert await world.find("later", b"bad") is None, "its places are free again"
 
 
 @asynchronous
@@ -267,20 +187,3 @@ async def test_networks_take_turns() -> None:
 
 
 # ---- secrets
-
-
-@asynchronous
-async def test_no_token_is_logged() -> None:
-    """Neither lines of the log nor errors hold a token, in any outcome."""
-    async with lookup_scene() as world:
-        world.grants["very-secret"] = FRONTEND
-        await asyncio.gather(world.find("very-secret"), world.find("unknown-secret"))
-        world.fault = UpstreamError("throttled", "no", status=429)
-        with pytest.raises(UnavailableError) as caught:
-            await world.lookup.find("other-secret", b"", answer_deadline())
-        world.fault = None
-        world.grants.clear()
-        await world.clock.advance(2 * INTERVAL_S)
-        assert world.revoked == ["very-secret"]
-    assert "secret" not in f"{caught.value!r} {caught.value}"
-    assert world.log.lines and "secret" not in str(world.log.lines)

@@ -22,35 +22,6 @@ from support.lookup_scene import AWAY, FRONTEND, INTERVAL_S, RATE, SERVER, Looku
 
 
 @asynchronous
-async def test_a_check_on_request() -> None:
-    """A revoked token ends at once, the others stay, and the next regular check comes as if nothing had been."""
-    async with lookup_scene() as world:
-        await world.know("a", "b")
-        del world.grants["a"]
-        world.lookup.check_now()
-        await turns()
-        assert world.revoked == ["a"] and sorted(world.questions[0]) == ["a", "b"]
-        assert (await world.find("a"), await world.find("b")) == (None, FRONTEND)
-        await world.clock.advance(INTERVAL_S - 3)
-        assert len(world.questions) == 1
-        await world.clock.advance(3)
-        assert world.questions[1:] == [["b"]]
-
-
-@asynchronous
-async def test_known_callers_do_not_wait() -> None:
-    """They are answered while the question is on its way."""
-    async with lookup_scene() as world:
-        await world.know("a")
-        world.gate = asyncio.Event()
-        world.lookup.check_now()
-        await turns()
-        assert world.questions == [["a"]]
-        assert (await world.start_find("a")).result() == FRONTEND and world.places.tokens.taken == 0
-        world.gate.set()
-
-
-@asynchronous
 async def test_a_request_while_a_question_is_on_its_way() -> None:
     """The answer may be older than the request: the token is asked about once more."""
     async with lookup_scene() as world:
@@ -150,24 +121,6 @@ async def test_a_restart_asks_again() -> None:
         assert (await other.find("a"), await other.find("b")) == (None, FRONTEND)
         await turns()
         assert len(other.questions) == 1, "each is asked about once"
-
-
-@asynchronous
-async def test_a_restart_while_the_upstream_is_away() -> None:
-    """Stored tokens work, old ones as well, and are asked about when the upstream is back."""
-    clock = FakeClock()
-    async with lookup_scene(clock=clock) as world:
-        await world.know("young", "old")
-    for token, age in (("young", 0.0), ("old", INTERVAL_S)):
-        await clock.advance(age)
-        async with lookup_scene(world.store, clock) as other:
-            other.fault = AWAY
-            assert await other.find(token) == FRONTEND
-            await clock.advance(LONGEST_PAUSE_S)
-            assert await other.find(token) == FRONTEND and other.revoked == []
-            other.fault = None
-            await clock.advance(LONGEST_PAUSE_S)
-            assert other.revoked == [token] and await other.find(token) is None
 
 
 @asynchronous
@@ -309,40 +262,7 @@ async def test_a_token_that_only_storage_knows() -> None:
         assert known_in(one) == {"of-both", "new", "later"} and one.lookup.book.find("of-one") is None
 
 
-FAULTS = [
-    UpstreamError("unauthorized", "no", status=401),
-    UpstreamError("unauthorized", "no", status=403),
-    UpstreamError("not-found", "no", status=404),
-    UpstreamError("throttled", "no", status=429),
-    UpstreamError("server", "no", status=500),
-    UpstreamError("unexpected", "no", status=204),
-    UpstreamError("document", "no"),
-    UpstreamError("network", "no"),
-]
-
-
 # ---- an upstream that does not answer
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.status}")
-@asynchronous
-async def test_a_failure_is_no_answer(fault: UpstreamError) -> None:
-    """With any fault of the upstream, an unknown token cannot be looked up for a moment, and a known one goes on."""
-    async with lookup_scene() as world:
-        world.grants |= {"known": FRONTEND, "new": SERVER}
-        assert await world.find("known") == FRONTEND
-        world.fault = fault
-        seconds = await world.find("new")
-        assert isinstance(seconds, float) and 1.0 <= seconds <= 60.0
-        assert not world.lookup.is_refused("new"), "it is not known to be unknown"
-        assert await world.find("known") == FRONTEND
-        await world.clock.advance(INTERVAL_S + 2 * LONGEST_PAUSE_S)
-        assert await world.find("known") == FRONTEND and world.revoked == []
-        world.fault = None
-        await world.clock.advance(LONGEST_PAUSE_S)
-        assert await world.find("new") == SERVER
-    assert world.log.at("warn", "error")[0] == "tokens could not be looked up"
-    assert world.log.at("info")[-1] == "tokens are looked up again"
 
 
 @asynchronous
@@ -360,19 +280,6 @@ async def test_no_question_within_a_pause() -> None:
             assert len(world.questions) == number + 1
             await world.clock.advance(pause)
         assert pauses == sorted(pauses) and pauses[0] == 1.0 and 30.0 <= pauses[-1] <= 60.0
-
-
-@asynchronous
-async def test_the_upstream_asks_for_a_pause() -> None:
-    """Its Retry-After is obeyed, and passed on to callers."""
-    async with lookup_scene() as world:
-        world.fault = UpstreamError("throttled", "no", status=429, retry_after=25.0)
-        assert await world.find("a") == 25.0
-        await world.clock.advance(24)
-        assert await world.find("a") == 1.0 and len(world.questions) == 1
-        world.fault = None
-        await world.clock.advance(1)
-        assert await world.find("a") is None and len(world.questions) == 2
 
 
 @asynchronous
@@ -434,28 +341,6 @@ async def test_nothing_is_asked_about_nothing() -> None:
 
 
 # ---- storage and the end
-
-
-@asynchronous
-async def test_known_tokens_survive_a_restart() -> None:
-    """Soon after a change they are stored, without their texts; the next process knows them without a question."""
-    clock = FakeClock()
-    async with lookup_scene(clock=clock) as world:
-        world.grants |= {"*:production.very-secret": FRONTEND, "b": SERVER}
-        await asyncio.gather(world.find("*:production.very-secret"), world.find("b"), world.find("no"))
-        assert world.store.saved == 0
-        await clock.advance(STORE_S)
-        assert world.store.saved == 1 and world.store.data is not None and b"secret" not in world.store.data
-        await clock.advance(60)
-        assert world.store.saved == 1, "nothing has changed"
-    assert world.store.saved == 1
-    async with lookup_scene(world.store, clock) as other:
-        assert other.lookup.known == 2
-        assert (await other.find("*:production.very-secret"), await other.find("b")) == (FRONTEND, SERVER)
-        assert other.questions == []
-        other.grants["b"] = SERVER
-        await clock.advance(INTERVAL_S)
-        assert other.revoked == ["*:production.very-secret"], "they are checked like any other"
 
 
 @asynchronous

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Identity
+from flagsvc.proxy.upstream import SPEC_VERSION, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket, UsageSource
 from flagsvc.proxy.usage.impact import ImpactKey, ImpactSeries
 from flagsvc.proxy.usage.reporter import (
@@ -21,7 +21,6 @@ from flagsvc.proxy.usage.reporter import (
     first_batch,
     format_time,
     metrics_body,
-    registration_body,
     remove_batch,
 )
 from flagsvc.proxy.usage.unsent import make_counts
@@ -256,29 +255,6 @@ COMMON = {
     "yggdrasilVersion": None,
     "specVersion": SPEC_VERSION,
 }
-BUILT_IN = [
-    "default",
-    "applicationHostname",
-    "gradualRolloutRandom",
-    "gradualRolloutUserId",
-    "gradualRolloutSessionId",
-    "userWithId",
-    "remoteAddress",
-    "flexibleRollout",
-]
-
-
-def test_a_registration() -> None:
-    """A registration has exactly these fields. Custom strategies follow the built-in ones, each once."""
-    body = registration_body(
-        IDENTITY, custom_strategies=["mine", "default"], started=1_750_000_000.5, interval_ms=30_000
-    )
-    assert body == COMMON | {
-        "sdkVersion": SDK,
-        "strategies": [*BUILT_IN, "mine"],
-        "started": "2025-06-15T15:06:40.500Z",
-        "interval": 30_000,
-    }
 
 
 def test_usage_metrics() -> None:

@@ -18,7 +18,7 @@ from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import read_lenient_lookup
 from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.real_server_format import NO_KEY, FrontendFormat, FrontendShape
+from flagsvc.proxy.api.dialects.real_server_format import FrontendFormat, FrontendShape
 from flagsvc.proxy.api.query import read_lenient_query
 from flagsvc.settings.rows.callers import DIALECTS as NAMES
 from support.serving import attempt
@@ -90,7 +90,6 @@ def test_a_shape_that_nobody_asks_for_costs_nothing() -> None:
 FIELDS = ("user_id", "session_id", "app_name", "environment", "remote_address", "current_time")
 LIMITS = ContextLimits(2, 10, 2)
 FORMAT = FrontendFormat()
-TYPED = [(b"content-type", b"application/json"), (b"content-length", b"2")]
 
 
 def known(context: Context) -> dict[str, Any]:
@@ -158,14 +157,3 @@ def test_the_limits_of_a_context_hold() -> None:
     ):
         assert isinstance(refused, HttpError) and refused.status == 400
     assert FORMAT.read_body({"userId": "1"}, LIMITS).context.user_id == "1"
-
-
-def test_errors() -> None:
-    """A 401 has the real server's message, with another header if keys are there; a 400 says what is wrong where."""
-    refused = HttpError(401, "Unauthorized", [])
-    elsewhere = "This endpoint requires an API token. Please add a header `x-key` to your request with a valid token"
-    assert FORMAT.error_body(refused, "authorization") == f'{{"message":"{NO_KEY}"}}'.encode()
-    assert FORMAT.error_body(refused, "x-key") == f'{{"message":"{elsewhere}"}}'.encode()
-    assert FORMAT.error_body(HttpError(400, "m", [("/body", "wrong")]), "x-key") == (
-        b'{"message":"m","name":"BadDataError","details":[{"message":"wrong","path":"/body"}]}'
-    )
