@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Row, func, select
 
-from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION, new_personal_secret
+from flagsvc.server.store.keyring import IS_TOKEN, PERSONAL, new_personal_secret
 from flagsvc.server.store.resources.personal_tokens import add
 from flagsvc.server.store.resources.sessions import create_link
 from flagsvc.server.store.resources.users import ROLE_NUMBERS, WRITER, find
@@ -15,9 +15,6 @@ from flagsvc.server.store.store import Store, Tx
 
 ADMINISTRATOR = "admin"
 FIRST_TOKEN = "made at the first start"  # noqa: S105  (a name, no secret)
-
-IS_TOKEN = tokens.c.kind.not_in((SESSION, LINK))
-"""The condition that a row of the tokens is a token."""
 
 
 class FirstSecrets(NamedTuple):

@@ -31,6 +31,8 @@ state = Table(
     Column("value", Json),
 )
 """One row for each setting of the server: `maintenance`, `seed` (digests of applied seeds), `changeRequests`."""
+CHANGE_REQUESTS = "changeRequests"
+"""The key in `state` of the list of places that need change requests, each with `project` and `environment`."""
 
 revision = Table(
     "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.webhooks import addons
-from flagsvc.server.webhooks.deliveries import list_deliveries
+from flagsvc.server.webhooks.addons import list_deliveries
 from flagsvc.server.webhooks.provider import describe_provider
 
 CREATE, UPDATE, DELETE = "CREATE_ADDON", "UPDATE_ADDON", "DELETE_ADDON"
@@ -122,40 +122,6 @@ DELIVERIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every webhook, and the provider."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"addons": addons.list_addons(tx), "providers": [describe_provider()]})
-
-
-def show(call: ApiCall) -> ApiAnswer:
-    """Answer one webhook."""
-    number = row_id(call)
-    with call.store.reading() as tx:
-        return ApiAnswer(addons.find(tx, number))
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a webhook."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(addons.create(tx, call.body), 201)
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Replace the settings of a webhook."""
-    number = row_id(call)
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(addons.change(tx, number, call.body))
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a webhook."""
-    number = row_id(call)
-    with call.store.writing(call.actor) as tx:
-        addons.remove(tx, number)
-    return ApiAnswer()
-
-
 def test(call: ApiCall) -> ApiAnswer:
     """Queue a test of a webhook."""
     number = row_id(call)
@@ -187,7 +153,7 @@ TAG = "Addons"
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"addons": addons.list_addons(tx), "providers": [describe_provider()]}),
         operation="getAddons",
         summary="List webhooks, and the provider with its parameters and events",
         tag=TAG,
@@ -196,7 +162,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: addons.create(tx, call.body)),
         operation="createAddon",
         summary="Create a webhook",
         tag=TAG,
@@ -205,11 +171,18 @@ ROUTES = (
         status=201,
         result=ADDON,
     ),
-    Route(path=f"{PATH}/:id", handler=show, operation="getAddon", summary="Show a webhook", tag=TAG, result=ADDON),
+    Route(
+        path=f"{PATH}/:id",
+        handler=reading(lambda tx, call: addons.find(tx, row_id(call))),
+        operation="getAddon",
+        summary="Show a webhook",
+        tag=TAG,
+        result=ADDON,
+    ),
     Route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: addons.change(tx, row_id(call), call.body)),
         operation="updateAddon",
         summary="Replace the settings of a webhook",
         description="A parameter that is not sent is removed. A masked one keeps its value.",
@@ -221,7 +194,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: addons.remove(tx, row_id(call))),
         operation="deleteAddon",
         summary="Delete a webhook",
         description="What it has not sent is deleted, too.",

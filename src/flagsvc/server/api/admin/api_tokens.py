@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.route import NO_STORE, Route, reading, writing
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import api_tokens
 from flagsvc.server.store.resources.projects import find as find_project
+from flagsvc.server.store.store import Tx
 
 TYPE = "^([Cc][Ll][Ii][Ee][Nn][Tt]|[Bb][Aa][Cc][Kk][Ee][Nn][Dd]|[Ff][Rr][Oo][Nn][Tt][Ee][Nn][Dd])$"
 EXPIRY = "When the token expires."
@@ -60,45 +62,11 @@ TOKEN = Named(
 )
 TOKENS = Named("apiTokensSchema", Object({"tokens": Array(TOKEN)}, required=("tokens",)))
 
-CREATED_HEADERS = ((b"location", b"api-tokens"), (b"cache-control", b"no-store"))
 PERMISSIONS = {
     verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN")
     for verb in ("READ", "CREATE", "UPDATE", "DELETE")
 }
 """Action on tokens → the permissions, any one of which is enough."""
-
-
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the tokens that the caller may read."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor)})
-
-
-def list_named(call: ApiCall) -> ApiAnswer:
-    """Answer the tokens with a name."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])})
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a token."""
-    with call.store.writing(call.actor) as tx:
-        created = api_tokens.create(tx, call.body)
-    return ApiAnswer(created, 201, CREATED_HEADERS)
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change the expiry of a token."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a token."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.remove(tx, call.params["token"])
-    return ApiAnswer()
 
 
 PATH = "/api/admin/api-tokens"
@@ -118,26 +86,11 @@ CREATE_IN_PROJECT = Named(
 )
 
 
-def list_of_project(call: ApiCall) -> ApiAnswer:
-    """Answer the tokens of a project."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"tokens": api_tokens.list_for_project(tx, call.params["projectId"])})
-
-
-def create_in_project(call: ApiCall) -> ApiAnswer:
+def create_in_project(tx: Tx, call: ApiCall) -> Json:
     """Create a token of a project."""
     project = call.params["projectId"]
-    with call.store.writing(call.actor) as tx:
-        find_project(tx, project)
-        created = api_tokens.create(tx, call.body | {"projects": [project]})
-    return ApiAnswer(created, 201, CREATED_HEADERS)
-
-
-def remove_of_project(call: ApiCall) -> ApiAnswer:
-    """Delete a token of a project."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
-    return ApiAnswer()
+    find_project(tx, project)
+    return api_tokens.create(tx, call.body | {"projects": [project]})
 
 
 OF_PROJECT = f"{PROJECT}/api-tokens"
@@ -146,7 +99,7 @@ PROJECTS = "Projects"
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor)}),
         operation="getAllApiTokens",
         summary="List tokens",
         description="Secrets are masked: they are stored as hashes.",
@@ -156,7 +109,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:name",
-        handler=list_named,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])}),
         operation="getApiTokensByName",
         summary="List the tokens with a name",
         tag=TAG,
@@ -166,7 +119,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: api_tokens.create(tx, call.body), headers=NO_STORE, location="api-tokens"),
         operation="createApiToken",
         summary="Create a token",
         description="Only this answer contains the secret.",
@@ -179,7 +132,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:token",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])),
         operation="updateApiToken",
         summary="Change the expiry of a token",
         description=NAMED_BY,
@@ -190,7 +143,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:token",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: api_tokens.remove(tx, call.params["token"])),
         operation="deleteApiToken",
         summary="Delete a token",
         description=NAMED_BY,
@@ -199,7 +152,7 @@ ROUTES = (
     ),
     Route(
         path=OF_PROJECT,
-        handler=list_of_project,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_for_project(tx, call.params["projectId"])}),
         operation="getProjectApiTokens",
         summary="List the tokens of a project",
         description="Secrets are masked: they are stored as hashes. Tokens of all projects are not listed.",
@@ -210,7 +163,7 @@ ROUTES = (
     Route(
         path=OF_PROJECT,
         method="POST",
-        handler=create_in_project,
+        handler=writing(create_in_project, headers=NO_STORE, location="api-tokens"),
         operation="createProjectApiToken",
         summary="Create a token of a project",
         description="Only this answer contains the secret.",
@@ -223,7 +176,9 @@ ROUTES = (
     Route(
         path=f"{OF_PROJECT}/:token",
         method="DELETE",
-        handler=remove_of_project,
+        handler=writing(
+            lambda tx, call: api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
+        ),
         operation="deleteProjectApiToken",
         summary="Delete a token of a project",
         description=f"{NAMED} 400 if the token reads other projects, too.",

@@ -8,7 +8,7 @@ from typing import Any
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.state_export import about_state_export
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.exporting import export, record_export
@@ -17,12 +17,6 @@ from flagsvc.server.store.writability import trouble
 
 TAG = "Import/Export"
 PATH = "/api/admin/features-batch"
-
-
-def validate_import(call: ApiCall) -> ApiAnswer:
-    """Answer the errors, warnings and missing permissions of an import; write nothing."""
-    with call.store.reading() as tx:
-        return ApiAnswer(validate(tx, call.actor, call.body, call.sent))
 
 
 def import_features(call: ApiCall) -> ApiAnswer:
@@ -66,7 +60,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate_import,
+        handler=reading(lambda tx, call: validate(tx, call.actor, call.body, call.sent)),
         reads=True,
         operation="validateImport",
         summary="Validate a data set.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, location_header
+from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, reading, writing
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources import context_fields
@@ -41,12 +41,6 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every context field."""
-    with call.store.reading() as tx:
-        return ApiAnswer(context_fields.list_fields(tx))
-
-
 def show(call: ApiCall) -> ApiAnswer:
     """Answer one context field."""
     try:
@@ -54,54 +48,6 @@ def show(call: ApiCall) -> ApiAnswer:
             return ApiAnswer(context_fields.find(tx, call.params["contextField"]))
     except CallerError:
         raise not_found("Could not find context field") from None
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a context field."""
-    with call.store.writing(call.actor) as tx:
-        created = context_fields.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"context/{created['name']}"))
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a context field."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.change(tx, call.params["contextField"], call.body)
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a context field."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.remove(tx, call.params["contextField"])
-    return ApiAnswer()
-
-
-def validate(call: ApiCall) -> ApiAnswer:
-    """Check that a name is valid and free."""
-    with call.store.reading() as tx:
-        context_fields.check_name(tx, call.body["name"])
-    return ApiAnswer()
-
-
-def set_legal_value(call: ApiCall) -> ApiAnswer:
-    """Add a legal value, or change its description."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.set_legal_value(tx, call.params["contextField"], call.body)
-    return ApiAnswer()
-
-
-def remove_legal_value(call: ApiCall) -> ApiAnswer:
-    """Remove a legal value."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.remove_legal_value(tx, call.params["contextField"], call.params["legalValue"])
-    return ApiAnswer()
-
-
-def list_strategies(call: ApiCall) -> ApiAnswer:
-    """Answer the strategies that constrain a context field."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"strategies": context_fields.strategies_using(tx, call.params["contextField"])})
 
 
 PATH = "/api/admin/context"
@@ -114,7 +60,7 @@ MAY_DELETE = ("DELETE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: context_fields.list_fields(tx)),
         operation="getContextFields",
         summary="List context fields",
         tag=TAG,
@@ -123,7 +69,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: context_fields.create(tx, call.body), location="context/{name}"),
         operation="createContextField",
         summary="Create a context field",
         tag=TAG,
@@ -136,7 +82,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: context_fields.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateContextFieldName",
         summary="Check that a name is valid and free",
@@ -156,7 +102,7 @@ ROUTES = (
     Route(
         path=FIELD_PATH,
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: context_fields.change(tx, call.params["contextField"], call.body)),
         operation="updateContextField",
         summary="Change a context field",
         description="Absent stickiness becomes false, absent legal values become empty, and the sort order becomes 0.",
@@ -168,7 +114,7 @@ ROUTES = (
     Route(
         path=FIELD_PATH,
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: context_fields.remove(tx, call.params["contextField"])),
         operation="deleteContextField",
         summary="Delete a context field",
         description="409 while a strategy of an active feature constrains it.",
@@ -179,7 +125,7 @@ ROUTES = (
     Route(
         path=f"{FIELD_PATH}/legal-values",
         method="POST",
-        handler=set_legal_value,
+        handler=writing(lambda tx, call: context_fields.set_legal_value(tx, call.params["contextField"], call.body)),
         operation="updateContextFieldLegalValue",
         summary="Add a legal value, or change its description",
         tag=TAG,
@@ -190,7 +136,11 @@ ROUTES = (
     Route(
         path=f"{FIELD_PATH}/legal-values/:legalValue",
         method="DELETE",
-        handler=remove_legal_value,
+        handler=writing(
+            lambda tx, call: context_fields.remove_legal_value(
+                tx, call.params["contextField"], call.params["legalValue"]
+            )
+        ),
         operation="deleteContextFieldLegalValue",
         summary="Remove a legal value",
         description="Constraints with this value do not change.",
@@ -200,7 +150,9 @@ ROUTES = (
     ),
     Route(
         path=f"{FIELD_PATH}/strategies",
-        handler=list_strategies,
+        handler=reading(
+            lambda tx, call: {"strategies": context_fields.strategies_using(tx, call.params["contextField"])}
+        ),
         operation="getStrategiesByContextField",
         summary="List the strategies that constrain a context field",
         description="An empty list for a field that does not exist.",

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Handler, Route, location_header
+from flagsvc.server.api.route import (
+    MAX_SORT_ORDER,
+    MIN_SORT_ORDER,
+    NAME_BODY,
+    Handler,
+    Route,
+    reading,
+    writing,
+)
 from flagsvc.server.shapes.feature_bodies import CREATE_STRATEGY
 from flagsvc.server.store.resources import environments
 
@@ -76,54 +83,9 @@ ADD = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every environment."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "environments": environments.list_all(tx)})
-
-
-def get(call: ApiCall) -> ApiAnswer:
-    """Answer an environment."""
-    with call.store.reading() as tx:
-        return ApiAnswer(environments.get(tx, call.params["name"]))
-
-
-def list_for_project(call: ApiCall) -> ApiAnswer:
-    """Answer every environment, with its numbers for a project."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])})
-
-
-def sort(call: ApiCall) -> ApiAnswer:
-    """Set the sort order of environments."""
-    with call.store.writing(call.actor) as tx:
-        environments.sort(tx, call.body)
-    return ApiAnswer()
-
-
 def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches an environment on or off."""
-
-    def handler(call: ApiCall) -> ApiAnswer:
-        with call.store.writing(call.actor) as tx:
-            environments.switch(tx, call.params["name"], enabled=enabled)
-        return ApiAnswer()
-
-    return handler
-
-
-def add(call: ApiCall) -> ApiAnswer:
-    """Add an environment to a project."""
-    with call.store.writing(call.actor) as tx:
-        environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Remove an environment from a project."""
-    with call.store.writing(call.actor) as tx:
-        environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
-    return ApiAnswer()
+    return writing(lambda tx, call: environments.switch(tx, call.params["name"], enabled=enabled))
 
 
 PATH = "/api/admin/environments"
@@ -165,37 +127,10 @@ UPDATE = Named(
 )
 
 
-def create(call: ApiCall) -> ApiAnswer:
-    """Create an environment."""
-    with call.store.writing(call.actor) as tx:
-        created = environments.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"environments/{created['name']}"))
-
-
-def validate(call: ApiCall) -> ApiAnswer:
-    """Check that a name is valid and free."""
-    with call.store.reading() as tx:
-        environments.check_new_name(tx, call.body["name"])
-    return ApiAnswer()
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change an environment."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(environments.change(tx, call.params["name"], call.body))
-
-
-def delete(call: ApiCall) -> ApiAnswer:
-    """Delete an environment."""
-    with call.store.writing(call.actor) as tx:
-        environments.remove(tx, call.params["name"])
-    return ApiAnswer()
-
-
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "environments": environments.list_all(tx)}),
         operation="getAllEnvironments",
         summary="List environments",
         tag=TAG,
@@ -203,7 +138,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:name",
-        handler=get,
+        handler=reading(lambda tx, call: environments.get(tx, call.params["name"])),
         operation="getEnvironment",
         summary="Show an environment",
         tag=TAG,
@@ -211,7 +146,9 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/project/:projectId",
-        handler=list_for_project,
+        handler=reading(
+            lambda tx, call: {"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])}
+        ),
         operation="getProjectEnvironments",
         summary="List environments, with their numbers for a project",
         tag=TAG,
@@ -220,7 +157,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/sort-order",
         method="PUT",
-        handler=sort,
+        handler=writing(lambda tx, call: environments.sort(tx, call.body)),
         operation="updateSortOrder",
         summary="Set the sort order of environments",
         tag=TAG,
@@ -231,7 +168,9 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/environments",
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
+        ),
         operation="addEnvironmentToProject",
         summary="Add an environment to a project",
         tag="Projects",
@@ -241,7 +180,9 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/environments/:environment",
         method="DELETE",
-        handler=remove,
+        handler=writing(
+            lambda tx, call: environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
+        ),
         operation="removeEnvironmentFromProject",
         summary="Remove an environment from a project",
         description="Strategies stay, in case the environment is added again.",
@@ -251,7 +192,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: environments.create(tx, call.body), location="environments/{name}"),
         operation="createEnvironment",
         summary="Create an environment",
         description="No project has it until it is added there.",
@@ -264,7 +205,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: environments.check_new_name(tx, call.body["name"])),
         reads=True,
         operation="validateEnvironmentName",
         summary="Check that a name is valid and free",
@@ -275,7 +216,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/update/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: environments.change(tx, call.params["name"], call.body)),
         operation="updateEnvironment",
         summary="Change the type and the sort order of an environment",
         description="Absent members stay unchanged.",
@@ -287,7 +228,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: environments.remove(tx, call.params["name"])),
         operation="removeEnvironment",
         summary="Delete an environment",
         description="403 for a protected one; 409 while a project has it or a token reads it, with every reason.",

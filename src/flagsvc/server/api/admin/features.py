@@ -9,7 +9,7 @@ from typing import Any
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import forbidden
-from flagsvc.server.api.route import Handler, Route
+from flagsvc.server.api.route import Handler, Route, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.resources import feature_archive, feature_views, features, whole_features
@@ -20,77 +20,12 @@ TRUE = "true"
 TAGGED = re.compile(r"\w:.", re.ASCII)
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the active features of a project."""
-    tags = [_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
-    with call.store.reading() as tx:
-        found = feature_views.list_in_project(
-            tx, call.params["projectId"], tags=tags, prefix=call.first_value("namePrefix")
-        )
-    return ApiAnswer({"version": 2, "features": found})
-
-
 def _parse_tag(text: str, place: int) -> tuple[str, str]:
     """Return the type and the value of `type:value`. Raises CallerError (400)."""
     if not TAGGED.search(text):
         raise invalid(make_detail(f'"tag[{place}]" with value "{text}" fails to match the tag pattern', text))
     kind, _, value = text.partition(":")
     return kind, value
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a feature."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.create(tx, call.params["projectId"], call.body), 201)
-
-
-def get(call: ApiCall) -> ApiAnswer:
-    """Answer a feature."""
-    project, name = call.params["projectId"], call.params["featureName"]
-    with_variants = call.first_value("variantEnvironments") == TRUE
-    with call.store.reading() as tx:
-        return ApiAnswer(feature_views.get(tx, project, name, with_variants=with_variants))
-
-
-def replace(call: ApiCall) -> ApiAnswer:
-    """Replace the description of a feature."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
-
-
-def patch(call: ApiCall) -> ApiAnswer:
-    """Change the description of a feature."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
-
-
-def archive(call: ApiCall) -> ApiAnswer:
-    """Archive a feature."""
-    with call.store.writing(call.actor) as tx:
-        feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
-    return ApiAnswer()
-
-
-def clone(call: ApiCall) -> ApiAnswer:
-    """Clone a feature."""
-    project, name = call.params["projectId"], call.params["featureName"]
-    replace_group = call.body.get("replaceGroupId", True)
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
-
-
-def set_stale(call: ApiCall) -> ApiAnswer:
-    """Mark features as stale or not."""
-    with call.store.writing(call.actor) as tx:
-        features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
-    return ApiAnswer()
-
-
-def validate(call: ApiCall) -> ApiAnswer:
-    """Check a name for a new feature."""
-    with call.store.reading() as tx:
-        features.check_new_name(tx, call.body["name"], call.body.get("projectId"))
-    return ApiAnswer()
 
 
 PROJECT = "/api/admin/projects/:projectId"
@@ -118,34 +53,19 @@ def list_types(call: ApiCall) -> ApiAnswer:
 
 def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
     """Return a handler that calls `act` for the features in the body."""
-
-    def handler(call: ApiCall) -> ApiAnswer:
-        with call.store.writing(call.actor) as tx:
-            act(tx, call.params["projectId"], call.body["features"])
-        return ApiAnswer()
-
-    return handler
+    return writing(lambda tx, call: act(tx, call.params["projectId"], call.body["features"]))
 
 
 def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
     """Return a handler that calls `act` for the feature in the path; it checks the permission in the feature's project."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
-        name = call.params["featureName"]
-        with call.store.writing(call.actor) as tx:
-            row = find(tx, name)
-            if not call.actor.may(permission, None if row is None else row.project):
-                raise forbidden((permission,))
-            act(tx, name)
-        return ApiAnswer()
+    def act_where_allowed(tx: Tx, call: ApiCall) -> None:
+        row = find(tx, call.params["featureName"])
+        if not call.actor.may(permission, None if row is None else row.project):
+            raise forbidden((permission,))
+        act(tx, call.params["featureName"])
 
-    return handler
-
-
-def validate_archive(call: ApiCall) -> ApiAnswer:
-    """Answer how archiving features would affect dependencies."""
-    with call.store.reading() as tx:
-        return ApiAnswer(feature_archive.validate_archiving(tx, call.body["features"]))
+    return writing(act_where_allowed)
 
 
 ARCHIVE = "Archive"
@@ -153,7 +73,17 @@ ARCHIVE = "Archive"
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(
+            lambda tx, call: {
+                "version": 2,
+                "features": feature_views.list_in_project(
+                    tx,
+                    call.params["projectId"],
+                    tags=[_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None,
+                    prefix=call.first_value("namePrefix"),
+                ),
+            }
+        ),
         operation="getFeatures",
         summary="List the features of a project",
         tag=TAG,
@@ -166,7 +96,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: features.create(tx, call.params["projectId"], call.body)),
         operation="createFeature",
         summary="Create a feature",
         description="It is switched off in every environment of the project.",
@@ -178,7 +108,14 @@ ROUTES = (
     ),
     Route(
         path=ONE,
-        handler=get,
+        handler=reading(
+            lambda tx, call: feature_views.get(
+                tx,
+                call.params["projectId"],
+                call.params["featureName"],
+                with_variants=call.first_value("variantEnvironments") == TRUE,
+            )
+        ),
         operation="getFeature",
         summary="Show a feature",
         tag=TAG,
@@ -188,7 +125,9 @@ ROUTES = (
     Route(
         path=ONE,
         method="PUT",
-        handler=replace,
+        handler=writing(
+            lambda tx, call: features.replace(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
         operation="updateFeature",
         summary="Replace the description of a feature",
         tag=TAG,
@@ -199,7 +138,9 @@ ROUTES = (
     Route(
         path=ONE,
         method="PATCH",
-        handler=patch,
+        handler=writing(
+            lambda tx, call: features.patch(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
         operation="patchFeature",
         summary="Change the description of a feature",
         tag=TAG,
@@ -210,7 +151,9 @@ ROUTES = (
     Route(
         path=ONE,
         method="DELETE",
-        handler=archive,
+        handler=writing(
+            lambda tx, call: feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
+        ),
         operation="archiveFeature",
         summary="Archive a feature",
         tag=TAG,
@@ -220,7 +163,15 @@ ROUTES = (
     Route(
         path=f"{ONE}/clone",
         method="POST",
-        handler=clone,
+        handler=writing(
+            lambda tx, call: whole_features.clone(
+                tx,
+                call.params["projectId"],
+                call.params["featureName"],
+                call.body["name"],
+                replace_group=call.body.get("replaceGroupId", True),
+            ),
+        ),
         operation="cloneFeature",
         summary="Clone a feature",
         tag=TAG,
@@ -232,7 +183,11 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/stale",
         method="POST",
-        handler=set_stale,
+        handler=writing(
+            lambda tx, call: features.set_stale(
+                tx, call.params["projectId"], call.body["features"], stale=call.body["stale"]
+            )
+        ),
         operation="staleFeatures",
         summary="Mark features as stale or not",
         tag=TAG,
@@ -243,7 +198,7 @@ ROUTES = (
     Route(
         path="/api/admin/features/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: features.check_new_name(tx, call.body["name"], call.body.get("projectId"))),
         reads=True,
         operation="validateFeature",
         summary="Check a name for a new feature",
@@ -273,7 +228,7 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/archive/validate",
         method="POST",
-        handler=validate_archive,
+        handler=reading(lambda tx, call: feature_archive.validate_archiving(tx, call.body["features"])),
         reads=True,
         operation="validateArchiveFeatures",
         summary="Show how archiving features would affect dependencies",

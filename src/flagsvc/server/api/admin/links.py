@@ -3,33 +3,11 @@
 from __future__ import annotations
 
 from flagsvc.server.api.admin.features import ONE, TAG
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, writing
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.resources import links
 
 PERMISSION = "UPDATE_FEATURE"
-
-
-def add(call: ApiCall) -> ApiAnswer:
-    """Add a link to a feature."""
-    with call.store.writing(call.actor) as tx:
-        links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
-    return ApiAnswer(status=204)
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a link of a feature."""
-    with call.store.writing(call.actor) as tx:
-        links.change(tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body)
-    return ApiAnswer(status=204)
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Remove a link of a feature."""
-    with call.store.writing(call.actor) as tx:
-        links.remove(tx, call.params["projectId"], call.params["featureName"], call.params["linkId"])
-    return ApiAnswer(status=204)
 
 
 PATH = f"{ONE}/link"
@@ -38,7 +16,9 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
         operation="createFeatureLink",
         summary="Add a link to a feature",
         description="The URL is normalized; it must be one of a web page (http, https). A feature has at most 10 links.",
@@ -50,7 +30,11 @@ ROUTES = (
     Route(
         path=f"{PATH}/:linkId",
         method="PUT",
-        handler=update,
+        handler=writing(
+            lambda tx, call: links.change(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body
+            ),
+        ),
         operation="updateFeatureLink",
         summary="Change a link of a feature",
         description="An absent title stays unchanged.",
@@ -62,7 +46,11 @@ ROUTES = (
     Route(
         path=f"{PATH}/:linkId",
         method="DELETE",
-        handler=remove,
+        handler=writing(
+            lambda tx, call: links.remove(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"]
+            ),
+        ),
         operation="deleteFeatureLink",
         summary="Remove a link of a feature",
         tag=TAG,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.store.resources import project_access
 
 MAX_ID = 2**53
@@ -58,35 +57,6 @@ ACCESS = Named(
 )
 
 
-def show(call: ApiCall) -> ApiAnswer:
-    """Answer the users with a role in a project."""
-    with call.store.reading() as tx:
-        return ApiAnswer(project_access.list_access(tx, call.params["projectId"]))
-
-
-def add(call: ApiCall) -> ApiAnswer:
-    """Give roles to users."""
-    with call.store.writing(call.actor) as tx:
-        project_access.add(
-            tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
-        )
-    return ApiAnswer()
-
-
-def replace(call: ApiCall) -> ApiAnswer:
-    """Set the roles of a user."""
-    with call.store.writing(call.actor) as tx:
-        project_access.replace(tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"])
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Take all roles of a user away."""
-    with call.store.writing(call.actor) as tx:
-        project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))
-    return ApiAnswer()
-
-
 PATH = f"{PROJECT}/access"
 OF_USER = f"{PROJECT}/users/:userId/roles"
 TAG = "Projects"
@@ -96,7 +66,7 @@ LIMIT = "Those who are neither owner nor administrator give and take only roles 
 ROUTES = (
     Route(
         path=PATH,
-        handler=show,
+        handler=reading(lambda tx, call: project_access.list_access(tx, call.params["projectId"])),
         operation="getProjectAccess",
         summary="List the users with a role in a project",
         tag=TAG,
@@ -106,7 +76,11 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: project_access.add(
+                tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
+            )
+        ),
         operation="addAccessToProject",
         summary="Give roles in a project to users",
         description=LIMIT,
@@ -117,7 +91,11 @@ ROUTES = (
     Route(
         path=OF_USER,
         method="PUT",
-        handler=replace,
+        handler=writing(
+            lambda tx, call: project_access.replace(
+                tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"]
+            )
+        ),
         operation="setRolesForUser",
         summary="Set the roles of a user in a project",
         description=LIMIT,
@@ -128,7 +106,7 @@ ROUTES = (
     Route(
         path=OF_USER,
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))),
         operation="removeUserAccess",
         summary="Take all roles of a user in a project away",
         description=LIMIT,

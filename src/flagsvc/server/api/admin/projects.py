@@ -9,8 +9,7 @@ from __future__ import annotations
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
 from flagsvc.server.store.resources import project_changes, projects
@@ -84,26 +83,6 @@ REPORT = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the active projects, or the archived ones."""
-    with call.store.reading() as tx:
-        return ApiAnswer(
-            {"version": 1, "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE)}
-        )
-
-
-def overview(call: ApiCall) -> ApiAnswer:
-    """Answer a project."""
-    with call.store.reading() as tx:
-        return ApiAnswer(projects.get_overview(tx, call.params["projectId"]))
-
-
-def health_report(call: ApiCall) -> ApiAnswer:
-    """Answer a project with its features."""
-    with call.store.reading() as tx:
-        return ApiAnswer(projects.get_health_report(tx, call.params["projectId"]))
-
-
 TAG = "Projects"
 
 
@@ -162,47 +141,17 @@ RESULT = Named(
 )
 
 
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a project."""
-    with call.store.writing(call.actor) as tx:
-        created = project_changes.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"projects/{created['id']}"))
-
-
-def validate(call: ApiCall) -> ApiAnswer:
-    """Check that an id is valid and free."""
-    with call.store.reading() as tx:
-        project_changes.check_new_id(tx, call.body["id"])
-    return ApiAnswer()
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.change(tx, call.params["projectId"], call.body)
-    return ApiAnswer()
-
-
-def update_settings(call: ApiCall) -> ApiAnswer:
-    """Change the mode and the naming pattern of a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.change_settings(tx, call.params["projectId"], call.body)
-    return ApiAnswer()
-
-
-def delete(call: ApiCall) -> ApiAnswer:
-    """Delete a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.remove(tx, call.params["projectId"])
-    return ApiAnswer()
-
-
 PATH = "/api/admin/projects"
 
 ROUTES = (
     Route(
         path="/api/admin/projects",
-        handler=list_all,
+        handler=reading(
+            lambda tx, call: {
+                "version": 1,
+                "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE),
+            }
+        ),
         operation="getProjects",
         summary="List projects",
         tag=TAG,
@@ -211,7 +160,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PROJECT}/overview",
-        handler=overview,
+        handler=reading(lambda tx, call: projects.get_overview(tx, call.params["projectId"])),
         operation="getProjectOverview",
         summary="Show a project",
         tag=TAG,
@@ -219,7 +168,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PROJECT}/health-report",
-        handler=health_report,
+        handler=reading(lambda tx, call: projects.get_health_report(tx, call.params["projectId"])),
         operation="getProjectHealthReport",
         summary="Show a project with its features",
         tag=TAG,
@@ -228,7 +177,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: project_changes.create(tx, call.body), location="projects/{id}"),
         operation="createProject",
         summary="Create a project",
         description="A user who creates a project owns it.",
@@ -241,7 +190,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: project_changes.check_new_id(tx, call.body["id"])),
         reads=True,
         operation="validateProject",
         summary="Check that an id is valid and free",
@@ -252,7 +201,7 @@ ROUTES = (
     Route(
         path=PROJECT,
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: project_changes.change(tx, call.params["projectId"], call.body)),
         operation="updateProject",
         summary="Change a project",
         description="Absent members stay unchanged.",
@@ -263,7 +212,7 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/settings",
         method="PUT",
-        handler=update_settings,
+        handler=writing(lambda tx, call: project_changes.change_settings(tx, call.params["projectId"], call.body)),
         operation="updateProjectEnterpriseSettings",
         summary="Change the mode and the naming pattern of a project",
         description="Absent members stay unchanged. Existing features keep their names.",
@@ -274,7 +223,7 @@ ROUTES = (
     Route(
         path=PROJECT,
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: project_changes.remove(tx, call.params["projectId"])),
         operation="deleteProject",
         summary="Delete a project",
         description="403 while it has active features. Its archived features, segments, context fields and tokens go with it.",

@@ -11,9 +11,11 @@ from flagsvc.server.api.authorization import (
     written_segment_project,
 )
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import NAME_BODY, Route, location_header
+from flagsvc.server.api.route import NAME_BODY, Route, location_header, reading, writing
 from flagsvc.server.shapes.strategies import CONSTRAINT
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import segments
+from flagsvc.server.store.store import Tx
 
 COUNT = Nullable(Integer(minimum=0))
 CONSTRAINTS = Array(CONSTRAINT, description="Conditions that must all hold.")
@@ -90,53 +92,12 @@ def _read_id(call: ApiCall) -> int:
     return number
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every segment."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"segments": segments.list_segments(tx)})
-
-
-def show(call: ApiCall) -> ApiAnswer:
-    """Answer one segment."""
-    number = _read_id(call)
-    with call.store.reading() as tx:
-        return ApiAnswer(segments.find(tx, number))
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a segment."""
-    with call.store.writing(call.actor) as tx:
-        created = segments.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"segments/{created['id']}"))
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a segment."""
-    number = _read_id(call)
-    with call.store.writing(call.actor) as tx:
-        segments.change(tx, number, call.body)
-    return ApiAnswer()
-
-
 def remove(call: ApiCall) -> ApiAnswer:
     """Delete a segment that no strategy uses."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         removed = segments.remove(tx, number)
     return ApiAnswer(status=204 if removed else 409)
-
-
-def validate(call: ApiCall) -> ApiAnswer:
-    """Check that a name is free."""
-    with call.store.reading() as tx:
-        segments.check_name(tx, call.body["name"])
-    return ApiAnswer()
-
-
-def list_for_strategy(call: ApiCall) -> ApiAnswer:
-    """Answer the segments of a strategy."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"segments": segments.segments_of(tx, call.params["strategyId"])})
 
 
 def set_for_strategy(call: ApiCall) -> ApiAnswer:
@@ -150,12 +111,10 @@ def set_for_strategy(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(body, 201, location_header(f"strategies/{body['strategyId']}"))
 
 
-def list_strategies(call: ApiCall) -> ApiAnswer:
-    """Answer the strategies that use a segment."""
-    number = _read_id(call)
-    with call.store.reading() as tx:
-        segments.find(tx, number)
-        return ApiAnswer({"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []})
+def list_strategies(tx: Tx, call: ApiCall) -> Json:
+    """Return the strategies that use a segment."""
+    number = segments.find(tx, _read_id(call))["id"]
+    return {"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []}
 
 
 PATH = "/api/admin/segments"
@@ -164,7 +123,7 @@ TAG = "Segments"
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"segments": segments.list_segments(tx)}),
         operation="getSegments",
         summary="List segments",
         tag=TAG,
@@ -173,7 +132,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: segments.create(tx, call.body), location="segments/{id}"),
         operation="createSegment",
         summary="Create a segment",
         tag=TAG,
@@ -186,7 +145,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: segments.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateSegment",
         summary="Check that a name is free",
@@ -196,7 +155,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/strategies/:strategyId",
-        handler=list_for_strategy,
+        handler=reading(lambda tx, call: {"segments": segments.segments_of(tx, call.params["strategyId"])}),
         operation="getSegmentsByStrategyId",
         summary="List the segments of a strategy",
         description="An empty list for a strategy that does not exist.",
@@ -217,7 +176,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:id",
-        handler=show,
+        handler=reading(lambda tx, call: segments.find(tx, _read_id(call))),
         operation="getSegment",
         summary="Show a segment",
         tag=TAG,
@@ -226,7 +185,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: segments.change(tx, _read_id(call), call.body)),
         operation="updateSegment",
         summary="Change a segment",
         description="Without a project it belongs to all projects; without a description it keeps its own.",
@@ -250,7 +209,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:id/strategies",
-        handler=list_strategies,
+        handler=reading(list_strategies),
         operation="getStrategiesBySegmentId",
         summary="List the strategies that use a segment",
         tag=TAG,

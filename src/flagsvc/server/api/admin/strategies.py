@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, ShapeError, check
 from flagsvc.server.api.admin.features import ONE, TAG
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.strategies import CONSTRAINT, FEATURE_STRATEGY
-from flagsvc.server.store.checks import invalid
+from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.constraints import check_constraint
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import strategies
-from flagsvc.server.store.resources.strategies import StrategyPlace
+from flagsvc.server.store.resources.strategies import StrategyPlace, read_legal_values
+from flagsvc.server.store.store import Tx
 
 
 def read_place(call: ApiCall) -> StrategyPlace:
@@ -20,72 +20,33 @@ def read_place(call: ApiCall) -> StrategyPlace:
     return StrategyPlace(call.params["projectId"], call.params["featureName"], call.params["environment"])
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the strategies of a feature in an environment."""
-    with call.store.reading() as tx:
-        return ApiAnswer(strategies.list_all(tx, call.params["featureName"], call.params["environment"]))
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Add a strategy."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.create(tx, read_place(call), call.body))
-
-
-def get(call: ApiCall) -> ApiAnswer:
-    """Answer a strategy."""
-    with call.store.reading() as tx:
-        return ApiAnswer(strategies.get(tx, call.params["strategyId"]))
-
-
-def change(call: ApiCall) -> ApiAnswer:
-    """Change a strategy."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.change(tx, read_place(call), call.params["strategyId"], call.body))
-
-
-def patch(call: ApiCall) -> ApiAnswer:
+def patch(tx: Tx, call: ApiCall) -> Json:
     """Change a strategy by a JSON Patch."""
     strategy = call.params["strategyId"]
-    with call.store.writing(call.actor) as tx:
-        wanted = strategies.preview_patch(tx, strategy, call.body)
-        try:
-            checked = check(FEATURE_STRATEGY, wanted, "")
-        except ShapeError as error:
-            raise invalid(*error.details) from None
-        assert isinstance(checked, dict)
-        return ApiAnswer(strategies.change(tx, read_place(call), strategy, checked))
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a strategy."""
-    with call.store.writing(call.actor) as tx:
-        strategies.remove(tx, read_place(call), call.params["strategyId"])
-    return ApiAnswer()
-
-
-def sort(call: ApiCall) -> ApiAnswer:
-    """Set the sort order of strategies."""
-    with call.store.writing(call.actor) as tx:
-        strategies.sort(tx, read_place(call), call.body)
-    return ApiAnswer()
+    wanted = strategies.preview_patch(tx, strategy, call.body)
+    try:
+        checked = check(FEATURE_STRATEGY, wanted, "")
+    except ShapeError as error:
+        raise invalid(*error.details) from None
+    assert isinstance(checked, dict)
+    return strategies.change(tx, read_place(call), strategy, checked)
 
 
 PATH = f"{ONE}/environments/:environment/strategies"
 ONE_STRATEGY = f"{PATH}/:strategyId"
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(tx: Tx, call: ApiCall) -> None:
     """Check a constraint."""
-    with call.store.reading() as tx:
-        check_constraint(call.body, read_legal_values(tx, [call.body["contextName"]]))
-    return ApiAnswer()
+    check_constraint(call.body, read_legal_values(tx, [call.body["contextName"]]))
 
 
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(
+            lambda tx, call: strategies.list_all(tx, call.params["featureName"], call.params["environment"])
+        ),
         operation="getFeatureStrategies",
         summary="List the strategies of a feature in an environment",
         tag=TAG,
@@ -94,7 +55,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: strategies.create(tx, read_place(call), call.body)),
         operation="addFeatureStrategy",
         summary="Add a strategy",
         tag=TAG,
@@ -105,7 +66,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/set-sort-order",
         method="POST",
-        handler=sort,
+        handler=writing(lambda tx, call: strategies.sort(tx, read_place(call), call.body)),
         operation="setStrategySortOrder",
         summary="Set the sort order of strategies",
         tag=TAG,
@@ -114,7 +75,7 @@ ROUTES = (
     ),
     Route(
         path=ONE_STRATEGY,
-        handler=get,
+        handler=reading(lambda tx, call: strategies.get(tx, call.params["strategyId"])),
         operation="getFeatureStrategy",
         summary="Show a strategy",
         tag=TAG,
@@ -123,7 +84,7 @@ ROUTES = (
     Route(
         path=ONE_STRATEGY,
         method="PUT",
-        handler=change,
+        handler=writing(lambda tx, call: strategies.change(tx, read_place(call), call.params["strategyId"], call.body)),
         operation="updateFeatureStrategy",
         summary="Change a strategy",
         description="Absent constraints, parameters and variants are removed.",
@@ -135,7 +96,7 @@ ROUTES = (
     Route(
         path=ONE_STRATEGY,
         method="PATCH",
-        handler=patch,
+        handler=writing(patch),
         operation="patchFeatureStrategy",
         summary="Change parts of a strategy",
         tag=TAG,
@@ -146,7 +107,7 @@ ROUTES = (
     Route(
         path=ONE_STRATEGY,
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: strategies.remove(tx, read_place(call), call.params["strategyId"])),
         operation="deleteFeatureStrategy",
         summary="Delete a strategy",
         tag=TAG,
@@ -155,7 +116,7 @@ ROUTES = (
     Route(
         path="/api/admin/constraints/validate",
         method="POST",
-        handler=validate,
+        handler=reading(validate),
         reads=True,
         operation="validateConstraint",
         summary="Check a constraint",

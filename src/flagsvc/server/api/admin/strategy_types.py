@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.store.resources import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")
@@ -80,60 +79,13 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every strategy type."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "strategies": strategy_types.list_types(tx)})
-
-
-def show(call: ApiCall) -> ApiAnswer:
-    """Answer one strategy type."""
-    with call.store.reading() as tx:
-        return ApiAnswer(strategy_types.find(tx, call.params["name"]))
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        created = strategy_types.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"strategies/{created['name']}"))
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.change(tx, call.params["name"], call.body)
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.remove(tx, call.params["name"])
-    return ApiAnswer()
-
-
-def deprecate(call: ApiCall) -> ApiAnswer:
-    """Mark a strategy type as deprecated."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.deprecate(tx, call.params["strategyName"])
-    return ApiAnswer()
-
-
-def reactivate(call: ApiCall) -> ApiAnswer:
-    """Mark a strategy type as not deprecated."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.reactivate(tx, call.params["strategyName"])
-    return ApiAnswer()
-
-
 PATH = "/api/admin/strategies"
 TAG = "Strategies"
 
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "strategies": strategy_types.list_types(tx)}),
         operation="getAllStrategies",
         summary="List strategy types",
         tag=TAG,
@@ -142,7 +94,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: strategy_types.create(tx, call.body), location="strategies/{name}"),
         operation="createStrategy",
         summary="Create a strategy type",
         tag=TAG,
@@ -153,7 +105,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:name",
-        handler=show,
+        handler=reading(lambda tx, call: strategy_types.find(tx, call.params["name"])),
         operation="getStrategy",
         summary="Show a strategy type",
         tag=TAG,
@@ -162,7 +114,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: strategy_types.change(tx, call.params["name"], call.body)),
         operation="updateStrategy",
         summary="Change a custom strategy type",
         tag=TAG,
@@ -172,7 +124,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: strategy_types.remove(tx, call.params["name"])),
         operation="removeStrategy",
         summary="Delete a custom strategy type",
         tag=TAG,
@@ -181,7 +133,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:strategyName/deprecate",
         method="POST",
-        handler=deprecate,
+        handler=writing(lambda tx, call: strategy_types.deprecate(tx, call.params["strategyName"])),
         operation="deprecateStrategy",
         summary="Mark a strategy type as deprecated",
         tag=TAG,
@@ -190,7 +142,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:strategyName/reactivate",
         method="POST",
-        handler=reactivate,
+        handler=writing(lambda tx, call: strategy_types.reactivate(tx, call.params["strategyName"])),
         operation="reactivateStrategy",
         summary="Mark a strategy type as not deprecated",
         tag=TAG,

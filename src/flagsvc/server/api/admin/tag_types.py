@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
 
@@ -46,44 +46,11 @@ VALID = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every tag type."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tagTypes": tag_types.list_types(tx)})
-
-
-def show(call: ApiCall) -> ApiAnswer:
-    """Answer one tag type."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "tagType": tag_types.find(tx, call.params["name"])})
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a tag type."""
-    with call.store.writing(call.actor) as tx:
-        created = tag_types.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(f"tag-types/{created['name']}"))
-
-
 def validate(call: ApiCall) -> ApiAnswer:
     """Check that a tag type can be created."""
     with call.store.reading() as tx:
         tag_types.check_new_name(tx, call.body["name"])
     return ApiAnswer({"valid": True, "tagType": call.body})
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a tag type."""
-    with call.store.writing(call.actor) as tx:
-        tag_types.change(tx, call.params["name"], call.body)
-    return ApiAnswer()
-
-
-def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a tag type."""
-    with call.store.writing(call.actor) as tx:
-        tag_types.remove(tx, call.params["name"])
-    return ApiAnswer()
 
 
 PATH = "/api/admin/tag-types"
@@ -92,7 +59,7 @@ TAG = "Tags"
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "tagTypes": tag_types.list_types(tx)}),
         operation="getTagTypes",
         summary="List tag types",
         tag=TAG,
@@ -101,7 +68,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: tag_types.create(tx, call.body), location="tag-types/{name}"),
         operation="createTagType",
         summary="Create a tag type",
         tag=TAG,
@@ -123,7 +90,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:name",
-        handler=show,
+        handler=reading(lambda tx, call: {"version": 1, "tagType": tag_types.find(tx, call.params["name"])}),
         operation="getTagType",
         summary="Show a tag type",
         tag=TAG,
@@ -132,7 +99,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: tag_types.change(tx, call.params["name"], call.body)),
         operation="updateTagType",
         summary="Change a tag type",
         description="Absent members stay unchanged. A missing tag type is not an error.",
@@ -143,7 +110,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: tag_types.remove(tx, call.params["name"])),
         operation="deleteTagType",
         summary="Delete a tag type",
         description="Its tags are deleted too, from every feature.",

@@ -6,7 +6,7 @@ from flagsvc.engine.values import jsnumber
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading
 from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
 from flagsvc.server.store.texts import split_words
@@ -87,12 +87,6 @@ def read_integer(call: ApiCall, name: str) -> int:
     return int(min(max(value, 0), MAX_OFFSET)) if value == value else 0
 
 
-def show_application(call: ApiCall) -> ApiAnswer:
-    """Return one application. Raises `CallerError` (404)."""
-    with call.store.reading() as tx:
-        return ApiAnswer(get(tx, call.params["appName"]))
-
-
 def create_application(call: ApiCall) -> ApiAnswer:
     """Create an application, or change its description."""
     values = {name: call.body[name] for name in FIELDS if name in call.body}
@@ -106,13 +100,6 @@ def delete_application(call: ApiCall) -> ApiAnswer:
     with call.store.recording() as tx:
         remove(tx, call.params["appName"])
     return ApiAnswer(None)
-
-
-def list_instances(call: ApiCall) -> ApiAnswer:
-    """Return the instances of an application in an environment that reported within a day."""
-    with call.store.reading() as tx:
-        found = instances_of(tx, call.params["appName"], call.params["environment"])
-    return ApiAnswer({"instances": [{name: each[name] for name in INSTANCE_FIELDS} for each in found]})
 
 
 ABOUT = {"version": 1, "maturity": "stable"}
@@ -148,18 +135,6 @@ HOURS = Named(
 )
 
 
-def get_summary(call: ApiCall) -> ApiAnswer:
-    """Return a feature's counts in the last hour; none for an unknown feature."""
-    with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | summarize(tx, call.params["name"]))
-
-
-def get_hours(call: ApiCall) -> ApiAnswer:
-    """Return a feature's counts by hour, for the requested hours."""
-    with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))})
-
-
 def hours_of(call: ApiCall) -> float:
     """Return the requested number of hours, from 1 to 48; 24 for an invalid, missing or repeated value."""
     values = call.query.get("hoursBack", [])
@@ -184,7 +159,7 @@ ROUTES = (
     ),
     Route(
         path="/api/admin/metrics/applications/:appName",
-        handler=show_application,
+        handler=reading(lambda tx, call: get(tx, call.params["appName"])),
         operation="getApplication",
         summary="One application, its instances and the flags it evaluated.",
         tag="Metrics",
@@ -212,7 +187,14 @@ ROUTES = (
     ),
     Route(
         path="/api/admin/metrics/instances/:appName/environment/:environment",
-        handler=list_instances,
+        handler=reading(
+            lambda tx, call: {
+                "instances": [
+                    {name: each[name] for name in INSTANCE_FIELDS}
+                    for each in instances_of(tx, call.params["appName"], call.params["environment"])
+                ]
+            }
+        ),
         operation="getApplicationEnvironmentInstances",
         summary="The instances of an application in an environment that reported within the last day.",
         tag="Metrics",
@@ -220,7 +202,7 @@ ROUTES = (
     ),
     Route(
         path="/api/admin/client-metrics/features/:name",
-        handler=get_summary,
+        handler=reading(lambda tx, call: ABOUT | summarize(tx, call.params["name"])),
         operation="getFeatureUsageSummary",
         summary="A flag's usage in the last hour, and the applications that evaluated it.",
         tag="Metrics",
@@ -228,7 +210,7 @@ ROUTES = (
     ),
     Route(
         path="/api/admin/client-metrics/features/:name/raw",
-        handler=get_hours,
+        handler=reading(lambda tx, call: ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))}),
         operation="getRawFeatureMetrics",
         summary="A flag's usage by hour, application and environment.",
         tag="Metrics",

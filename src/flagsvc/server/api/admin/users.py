@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Route, location_header, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.store.resources import identities, users
 
 DATE = Nullable(String(format="date-time"))
@@ -117,50 +116,6 @@ COUNTS = Named(
 )
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every user."""
-    with call.store.reading() as tx:
-        return ApiAnswer(users.list_users(tx))
-
-
-def list_names(call: ApiCall) -> ApiAnswer:
-    """Answer the names of every user."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"users": users.list_names(tx), "groups": []})
-
-
-def create(call: ApiCall) -> ApiAnswer:
-    """Create a user."""
-    with call.store.writing(call.actor) as tx:
-        created = users.create(tx, call.body)
-    return ApiAnswer(created, 201, location_header(str(created["id"])))
-
-
-def get(call: ApiCall) -> ApiAnswer:
-    """Answer a user."""
-    with call.store.reading() as tx:
-        return ApiAnswer(users.get(tx, row_id(call)))
-
-
-def update(call: ApiCall) -> ApiAnswer:
-    """Change a user."""
-    with call.store.writing(call.actor) as tx:
-        return ApiAnswer(users.change(tx, row_id(call), call.body))
-
-
-def delete(call: ApiCall) -> ApiAnswer:
-    """Delete a user."""
-    with call.store.writing(call.actor) as tx:
-        users.remove(tx, row_id(call))
-    return ApiAnswer()
-
-
-def count_administrators(call: ApiCall) -> ApiAnswer:
-    """Answer how many administrators there are."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"password": 0, "noPassword": users.count_administrators(tx), "service": 0})
-
-
 PATH = "/api/admin/user-admin"
 TAG = "Users"
 
@@ -177,25 +132,12 @@ ACCOUNT = Object(
 ACCOUNTS = Named("accountsSchema", Object({"accounts": Array(ACCOUNT)}, required=("accounts",)))
 
 
-def list_accounts(call: ApiCall) -> ApiAnswer:
-    """Answer the accounts of a user."""
-    with call.store.reading() as tx:
-        return ApiAnswer({"accounts": identities.list_accounts(tx, row_id(call))})
-
-
-def unlink(call: ApiCall) -> ApiAnswer:
-    """Unlink a user from the account in the path."""
-    with call.store.writing(call.actor) as tx:
-        identities.unlink(tx, row_id(call), call.params["accountId"])
-    return ApiAnswer()
-
-
 ACCOUNTS_PATH = f"{PATH}/:id/accounts"
 
 ROUTES = (
     Route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: users.list_users(tx)),
         operation="getUsers",
         summary="List users and root roles",
         tag=TAG,
@@ -205,7 +147,7 @@ ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: users.create(tx, call.body), location="{id}"),
         operation="createUser",
         summary="Create a user",
         description="There are no passwords and no mails: create a personal token for the user.",
@@ -217,7 +159,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/access",
-        handler=list_names,
+        handler=reading(lambda tx, call: {"users": users.list_names(tx), "groups": []}),
         operation="getBaseUsersAndGroups",
         summary="List the names of the users",
         description="For those who give roles in a project.",
@@ -226,7 +168,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/admin-count",
-        handler=count_administrators,
+        handler=reading(lambda tx, call: {"password": 0, "noPassword": users.count_administrators(tx), "service": 0}),
         operation="getAdminCount",
         summary="Count the administrators",
         tag=TAG,
@@ -235,7 +177,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/:id",
-        handler=get,
+        handler=reading(lambda tx, call: users.get(tx, row_id(call))),
         operation="getUser",
         summary="Show a user",
         tag=TAG,
@@ -245,7 +187,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: users.change(tx, row_id(call), call.body)),
         operation="updateUser",
         summary="Change a user",
         description="Absent and empty members stay unchanged.",
@@ -257,7 +199,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: users.remove(tx, row_id(call))),
         operation="deleteUser",
         summary="Delete a user",
         description="The user's personal tokens are refused at once. 403 for the only administrator.",
@@ -266,7 +208,7 @@ ROUTES = (
     ),
     Route(
         path=ACCOUNTS_PATH,
-        handler=list_accounts,
+        handler=reading(lambda tx, call: {"accounts": identities.list_accounts(tx, row_id(call))}),
         operation="getAccountsOfUser",
         summary="List the accounts elsewhere that a user is linked to",
         tag=TAG,
@@ -276,7 +218,7 @@ ROUTES = (
     Route(
         path=f"{ACCOUNTS_PATH}/:accountId",
         method="DELETE",
-        handler=unlink,
+        handler=writing(lambda tx, call: identities.unlink(tx, row_id(call), call.params["accountId"])),
         operation="unlinkAccountOfUser",
         summary="Unlink a user from an account elsewhere",
         description="The sessions of the user that were opened in its way end.",

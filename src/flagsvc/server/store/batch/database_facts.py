@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 
 from flagsvc.server.store.batch.dataset import DataSet
 from flagsvc.server.store.batch.facts import Facts, KnownContextField, KnownFeature, KnownSegment, TargetProject
+from flagsvc.server.store.resources.features import find_all
 from flagsvc.server.store.schema import (
     context_fields,
     environments,
@@ -66,11 +67,7 @@ def _read_project(tx: Tx, name: str) -> TargetProject | None:
 
 def read_features(tx: Tx, names: Iterable[str]) -> dict[str, KnownFeature]:
     """Return the stored features of these names, in order of creation."""
-    query = select(features.c.name, features.c.project, features.c.archived_at, features.c.position)
-    rows = [
-        row for chunk in chunks(dict.fromkeys(names)) for row in tx.db.execute(query.where(features.c.name.in_(chunk)))
-    ]
-    rows.sort(key=lambda row: row.position)
+    rows = find_all(tx, list(names))
     return {row.name: KnownFeature(row.project, archived=row.archived_at is not None) for row in rows}
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.database_facts import read_database_facts
 from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, read_data_set
 from flagsvc.server.store.batch.facts import CheckedDataSet, Facts
-from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.rules import list_findings, refuse
-from flagsvc.server.store.batch.write_features import write_dependencies, write_features
-from flagsvc.server.store.batch.write_strategies import write_states, write_strategies, write_variants
-from flagsvc.server.store.batch.write_tags_and_fields import (
-    write_context_fields,
-    write_links,
-    write_tag_types,
-    write_tags,
-)
+from flagsvc.server.store.batch.steps import STEPS, ImportWork
 from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.resources.features import not_active
 from flagsvc.server.store.store import Tx
@@ -57,23 +49,6 @@ def check_target(data: DataSet, facts: Facts) -> None:
         raise not_active(data.project)
     if not facts.environment:
         raise not_found(f"Could not find environment with name {data.environment}")
-
-
-Step: TypeAlias = Callable[[ImportWork], None]
-
-STEPS: tuple[Step, ...] = (
-    write_features,
-    ImportWork.load_features,
-    write_variants,
-    write_tag_types,
-    write_tags,
-    write_context_fields,
-    write_links,
-    write_strategies,
-    write_states,
-    write_dependencies,
-)
-"""The steps of an import, in order (import validation 6.3)."""
 
 
 def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> None:

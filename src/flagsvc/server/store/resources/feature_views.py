@@ -17,7 +17,7 @@ from flagsvc.server.store.resources.features import require
 from flagsvc.server.store.resources.users import list_collaborators, names_of, person_to_json
 from flagsvc.server.store.schema import environments, feature_environments, feature_tags, features, links, usage
 from flagsvc.server.store.schema import strategies as strategy_rows
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.store import Tx, read_tags
 from flagsvc.server.store.timestamps import HOUR, format_time
 from flagsvc.server.store.upsert import chunks
 
@@ -149,7 +149,7 @@ def _features_with_tags(tx: Tx, tags: Sequence[tuple[str, str]]) -> set[str]:
 def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
     """Return features as lists contain them."""
     names = [row.name for row in rows]
-    states, tags, active = states_of(tx, names), tags_of(tx, names), _has_active_strategies(tx, names)
+    states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [
         {
             "type": row.type,
@@ -180,16 +180,6 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
         "hasStrategies": found is not None,
         "hasEnabledStrategies": found is True,
     }
-
-
-def tags_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
-    """Return the tags of features, by feature."""
-    found: dict[str, list[Json]] = defaultdict(list)
-    for chunk in chunks(names):
-        query = select(feature_tags).where(feature_tags.c.feature.in_(chunk))
-        for row in tx.db.execute(query.order_by(feature_tags.c.type, feature_tags.c.value)):
-            found[row.feature].append({"value": row.value, "type": row.type})
-    return found
 
 
 def _has_active_strategies(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], bool]:

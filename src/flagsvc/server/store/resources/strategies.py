@@ -21,10 +21,10 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints, check_limits, limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources.features import find, find_all, no_feature, require
 from flagsvc.server.store.schema import (
+    context_fields,
     environments,
     feature_environments,
     projects,
@@ -330,6 +330,17 @@ def _checked_columns(
         ),
         "variants": prepare_variants(wanted.get("variants") or []),
     }
+
+
+def read_legal_values(tx: Tx, names: Iterable[str]) -> dict[str, dict[str, None]]:
+    """Return the legal values, in order, of the context fields of these names that have any. Looking one up takes no search."""
+    found: dict[str, dict[str, None]] = {}
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(chunk))
+        for name, values in tx.db.execute(query):
+            if values:
+                found[name] = dict.fromkeys(each["value"] for each in values)
+    return found
 
 
 def checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]:

@@ -12,16 +12,10 @@ from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.features import add_tags, create_tags
 from flagsvc.server.store.resources.projects import project_of_feature
-from flagsvc.server.store.resources.tag_types import (
-    MAX_LENGTH,
-    MIN_LENGTH,
-    check_types_exist,
-    put_back_tags,
-    whole_tags,
-)
+from flagsvc.server.store.resources.tag_types import check_types_exist, put_back_tags, whole_tags
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
+from flagsvc.server.store.texts import strip_whitespace, tag_problems
 from flagsvc.server.store.upsert import chunks
 
 NO_FEATURE = "No feature flag found"
@@ -64,12 +58,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
 def _checked(tag: Mapping[str, Any]) -> Json:
     """Return type and value of a tag. Raises CallerError (400) with all their problems."""
-    problems = [
-        text_problem(tag["value"], "value", shortest=MIN_LENGTH, longest=MAX_LENGTH),
-        url_problem(tag["type"], "type", shortest=MIN_LENGTH, longest=MAX_LENGTH),
-    ]
-    found = [problem for problem in problems if problem is not None]
-    if found:
+    if found := tag_problems(tag["type"], tag["value"]):
         raise invalid(*found)
     return _type_and_value(tag)
 

@@ -27,6 +27,7 @@ EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 """The form of an email address. Ours accepts any domain, the real server those of a list."""
 NO_PASSWORDS = "This server has no passwords: leave `password` out, and create a personal token for the user"
 NO_INVITATION = ""
+NO_USER = "No user found"
 ADMINISTRATOR = "admin"
 LAST_ADMINISTRATOR = "This is the only administrator. Make another user an administrator first"
 SEED_NAME: ColumnElement[str] = func.coalesce(users.c.username, users.c.email)
@@ -76,7 +77,7 @@ def find(tx: Tx, number: int) -> Row[Any]:
     """Return the row of a user. Raises CallerError (404)."""
     row = tx.db.execute(select(users).where(users.c.id == number)).first()
     if row is None:
-        raise not_found("No user found")
+        raise not_found(NO_USER)
     return row
 
 
@@ -263,4 +264,5 @@ WRITER = Writer(
     created="user-created",
     updated="user-updated",
     deleted="user-deleted",
+    unknown=NO_USER,
 )

@@ -21,14 +21,14 @@ from flagsvc.server.store.resources.features import metadata
 from flagsvc.server.store.resources.links import links_of, put_back_links
 from flagsvc.server.store.resources.strategies import ORDER, Placed, StrategyPlace, segments_of, whole_strategy
 from flagsvc.server.store.schema import environments, feature_environments, feature_tags, strategies
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.store import Tx, read_tags
 from flagsvc.server.store.upsert import chunks
 
 
 def read_whole(tx: Tx, rows: Sequence[Row[Any]]) -> dict[str, Json]:
     """Return features with their states, strategies, tags and links, by name. Environments are keys."""
     names = [row.name for row in rows]
-    states, rules, tags = _states(tx, names), _strategies(tx, names), _tags(tx, names)
+    states, rules, tags = _states(tx, names), _strategies(tx, names), read_tags(tx.db, names)
     links = links_of(tx, names)
     return {
         row.name: metadata(row)
@@ -55,16 +55,6 @@ def _strategies(tx: Tx, names: Iterable[str]) -> dict[str, dict[str, list[Json]]
         used = segments_of(tx, (row.id for row in rows))
         for row in rows:
             found[row.feature][row.environment].append(whole_strategy(row, used.get(row.id, ())))
-    return found
-
-
-def _tags(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
-    found: dict[str, list[Json]] = defaultdict(list)
-    tag = feature_tags.c
-    for chunk in chunks(names):
-        query = select(tag.feature, tag.type, tag.value).where(tag.feature.in_(chunk)).order_by(tag.type, tag.value)
-        for row in tx.db.execute(query):
-            found[row.feature].append({"type": row.type, "value": row.value})
     return found
 
 

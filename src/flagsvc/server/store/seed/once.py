@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, func, select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.first_start import IS_TOKEN, is_first_token
-from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.first_start import is_first_token
+from flagsvc.server.store.keyring import IS_TOKEN, hash_secret
 from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.schema import features, segments, state, tokens, users
 from flagsvc.server.store.seed.apply import WRITTEN, apply_seed
