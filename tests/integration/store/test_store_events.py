@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import insert, select
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.runtime import Cleanup
 from flagsvc.server.store import cleanup
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags, whole_features
 from flagsvc.server.store.resources import events as event_list

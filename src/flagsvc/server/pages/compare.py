@@ -17,7 +17,7 @@ from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import environments, feature_search, features
-from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.resources.feature_views import read_segment_specs
 from flagsvc.server.store.store import Tx
 
 SOURCE, TARGET = "from", "to"

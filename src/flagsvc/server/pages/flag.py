@@ -20,7 +20,7 @@ from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
-from flagsvc.server.store.resources.flag_sentences import sentences_of
+from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx
 
 DEPEND = "UPDATE_FEATURE_DEPENDENCY"

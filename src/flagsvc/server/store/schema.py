@@ -303,7 +303,7 @@ events = Table(
 """What happened: `data` is what is there after it, `before` what was. `event_kinds.py` has the types.
 
 `token` is the name of the token, `action` is the same for all events of one transaction. It has no foreign keys, because an event
-outlives its feature. Deleted after some time (cleanup.py)."""
+outlives its feature. Deleted after some time (`Cleanup`)."""
 
 applications = Table(
     "applications",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -148,77 +150,70 @@ def read_bound(call: ApiCall, name: str, default: int) -> int:
 
 
 PATH = "/api/admin/addons"
-TAG = "Addons"
+route = partial(Route, tag="Addons")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"addons": addons.list_addons(tx), "providers": [describe_provider()]}),
         operation="getAddons",
         summary="List webhooks, and the provider with its parameters and events",
-        tag=TAG,
         result=ALL,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: addons.create(tx, call.body)),
         operation="createAddon",
         summary="Create a webhook",
-        tag=TAG,
         permission=CREATE,
         body=BODY,
         status=201,
         result=ADDON,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         handler=reading(lambda tx, call: addons.find(tx, row_id(call))),
         operation="getAddon",
         summary="Show a webhook",
-        tag=TAG,
         result=ADDON,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="PUT",
         handler=writing(lambda tx, call: addons.change(tx, row_id(call), call.body)),
         operation="updateAddon",
         summary="Replace the settings of a webhook",
         description="A parameter that is not sent is removed. A masked one keeps its value.",
-        tag=TAG,
         permission=UPDATE,
         body=BODY,
         result=ADDON,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
         handler=writing(lambda tx, call: addons.remove(tx, row_id(call))),
         operation="deleteAddon",
         summary="Delete a webhook",
         description="What it has not sent is deleted, too.",
-        tag=TAG,
         permission=DELETE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/test",
         method="POST",
         handler=test,
         operation="testAddon",
         summary="Send a test event with a webhook",
         description="It is sent once, within a second, and changes nothing. Only ours has this.",
-        tag=TAG,
         permission=UPDATE,
         status=202,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/events",
         handler=show_deliveries,
         operation="getIntegrationEvents",
         summary="List the deliveries of a webhook",
         description="The newest first.",
-        tag=TAG,
         query=(
             Parameter("limit", "The most deliveries, 1 to 100; 50 without it."),
             Parameter("offset", "How many of the newest to leave out."),

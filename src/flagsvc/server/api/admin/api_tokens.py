@@ -5,6 +5,8 @@ At `/api/admin/projects/…/api-tokens` the owners and members of a project mana
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
@@ -70,7 +72,7 @@ PERMISSIONS = {
 
 
 PATH = "/api/admin/api-tokens"
-TAG = "API tokens"
+route = partial(Route, tag="API tokens")
 NAMED = "The path contains the token's secret, or its masked secret from the list."
 NAMED_BY = f"{NAMED} A missing token is not an error."
 
@@ -97,60 +99,55 @@ OF_PROJECT = f"{PROJECT}/api-tokens"
 PROJECTS = "Projects"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor)}),
         operation="getAllApiTokens",
         summary="List tokens",
         description="Secrets are masked: they are stored as hashes.",
-        tag=TAG,
         permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])}),
         operation="getApiTokensByName",
         summary="List the tokens with a name",
-        tag=TAG,
         permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: api_tokens.create(tx, call.body), headers=NO_STORE, location="api-tokens"),
         operation="createApiToken",
         summary="Create a token",
         description="Only this answer contains the secret.",
-        tag=TAG,
         permission=PERMISSIONS["CREATE"],
         body=CREATE,
         status=201,
         result=TOKEN,
     ),
-    Route(
+    route(
         path=f"{PATH}/:token",
         method="PUT",
         handler=writing(lambda tx, call: api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])),
         operation="updateApiToken",
         summary="Change the expiry of a token",
         description=NAMED_BY,
-        tag=TAG,
         permission=PERMISSIONS["UPDATE"],
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:token",
         method="DELETE",
         handler=writing(lambda tx, call: api_tokens.remove(tx, call.params["token"])),
         operation="deleteApiToken",
         summary="Delete a token",
         description=NAMED_BY,
-        tag=TAG,
         permission=PERMISSIONS["DELETE"],
     ),
-    Route(
+    route(
         path=OF_PROJECT,
         handler=reading(lambda tx, call: {"tokens": api_tokens.list_for_project(tx, call.params["projectId"])}),
         operation="getProjectApiTokens",
@@ -160,7 +157,7 @@ ROUTES = (
         permission="READ_PROJECT_API_TOKEN",
         result=TOKENS,
     ),
-    Route(
+    route(
         path=OF_PROJECT,
         method="POST",
         handler=writing(create_in_project, headers=NO_STORE, location="api-tokens"),
@@ -173,7 +170,7 @@ ROUTES = (
         status=201,
         result=TOKEN,
     ),
-    Route(
+    route(
         path=f"{OF_PROJECT}/:token",
         method="DELETE",
         handler=writing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flagsvc.core.errors import DatabaseError
@@ -15,7 +16,7 @@ from flagsvc.server.store.batch.exporting import export, record_export
 from flagsvc.server.store.batch.importing import check_importer, import_data, validate
 from flagsvc.server.store.writability import trouble
 
-TAG = "Import/Export"
+route = partial(Route, tag="Import/Export")
 PATH = "/api/admin/features-batch"
 
 
@@ -57,7 +58,7 @@ def record(call: ApiCall, result: Json) -> None:
 
 
 ROUTES = (
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=reading(lambda tx, call: validate(tx, call.actor, call.body, call.sent)),
@@ -66,12 +67,11 @@ ROUTES = (
         summary="Validate a data set.",
         description="Reports whether a data set can be imported into a project and an environment: errors, warnings, and "
         "the permissions that the caller lacks. Nothing is written.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
         result=VALIDATION,
     ),
-    Route(
+    route(
         path=f"{PATH}/import",
         method="POST",
         handler=import_features,
@@ -79,11 +79,10 @@ ROUTES = (
         summary="Import a data set.",
         description="Imports features with their strategies, variants, tags, links and dependencies into a project and an "
         "environment, all of it or nothing. Needs the token of a user; an admin token is rejected.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
     ),
-    Route(
+    route(
         path=f"{PATH}/import/dry-run",
         method="POST",
         handler=try_import,
@@ -91,11 +90,10 @@ ROUTES = (
         summary="Try an import.",
         description="Runs an import of the same body, rolls it back, and gives its answer: 200 means that the data can be "
         "imported. Unlike an import, it accepts an admin token. No other server of the family has this endpoint.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
     ),
-    Route(
+    route(
         path=f"{PATH}/export",
         method="POST",
         handler=export_features,
@@ -104,7 +102,6 @@ ROUTES = (
         summary="Export features.",
         description="Answers features by name, by tag or of a project, with everything that belongs to them in an "
         "environment, as a data set for an import.",
-        tag=TAG,
         body=EXPORT_QUERY,
         result=EXPORT_RESULT,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
 from flagsvc.server.api.call import ApiAnswer, ApiCall
@@ -52,88 +54,81 @@ def show(call: ApiCall) -> ApiAnswer:
 
 PATH = "/api/admin/context"
 FIELD_PATH = f"{PATH}/:contextField"
-TAG = "Context"
+route = partial(Route, tag="Context")
 MAY_CREATE = ("CREATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 MAY_UPDATE = ("UPDATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 MAY_DELETE = ("DELETE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: context_fields.list_fields(tx)),
         operation="getContextFields",
         summary="List context fields",
-        tag=TAG,
         result=FIELDS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: context_fields.create(tx, call.body), location="context/{name}"),
         operation="createContextField",
         summary="Create a context field",
-        tag=TAG,
         permission=MAY_CREATE,
         project_of=body_project,
         body=CREATE,
         status=201,
         result=CONTEXT_FIELD,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=reading(lambda tx, call: context_fields.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateContextFieldName",
         summary="Check that a name is valid and free",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=body_project,
         body=NAME_BODY,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         handler=show,
         operation="getContextField",
         summary="Show a context field",
-        tag=TAG,
         result=CONTEXT_FIELD,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         method="PUT",
         handler=writing(lambda tx, call: context_fields.change(tx, call.params["contextField"], call.body)),
         operation="updateContextField",
         summary="Change a context field",
         description="Absent stickiness becomes false, absent legal values become empty, and the sort order becomes 0.",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
         body=UPDATE,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         method="DELETE",
         handler=writing(lambda tx, call: context_fields.remove(tx, call.params["contextField"])),
         operation="deleteContextField",
         summary="Delete a context field",
         description="409 while a strategy of an active feature constrains it.",
-        tag=TAG,
         permission=MAY_DELETE,
         project_of=context_field_project,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/legal-values",
         method="POST",
         handler=writing(lambda tx, call: context_fields.set_legal_value(tx, call.params["contextField"], call.body)),
         operation="updateContextFieldLegalValue",
         summary="Add a legal value, or change its description",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
         body=LEGAL_VALUE,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/legal-values/:legalValue",
         method="DELETE",
         handler=writing(
@@ -144,11 +139,10 @@ ROUTES = (
         operation="deleteContextFieldLegalValue",
         summary="Remove a legal value",
         description="Constraints with this value do not change.",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/strategies",
         handler=reading(
             lambda tx, call: {"strategies": context_fields.strategies_using(tx, call.params["contextField"])}
@@ -156,7 +150,6 @@ ROUTES = (
         operation="getStrategiesByContextField",
         summary="List the strategies that constrain a context field",
         description="An empty list for a field that does not exist.",
-        tag=TAG,
         result=STRATEGIES,
     ),
 )

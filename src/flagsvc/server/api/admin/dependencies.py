@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
@@ -37,10 +39,10 @@ def remove(tx: Tx, call: ApiCall) -> None:
 
 FEATURES = f"{PROJECT}/features"
 PERMISSION = "UPDATE_FEATURE_DEPENDENCY"
-TAG = "Dependencies"
+route = partial(Route, tag="Dependencies")
 
 ROUTES = (
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies",
         method="POST",
         handler=writing(
@@ -48,50 +50,44 @@ ROUTES = (
         ),
         operation="addFeatureDependency",
         summary="Make a feature depend on a parent",
-        tag=TAG,
         permission=PERMISSION,
         body=CREATE,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies/:parent",
         method="DELETE",
         handler=writing(remove),
         operation="deleteFeatureDependency",
         summary="Remove a dependency of a feature",
-        tag=TAG,
         permission=PERMISSION,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies",
         method="DELETE",
         handler=writing(remove),
         operation="deleteFeatureDependencies",
         summary="Remove all dependencies of a feature",
-        tag=TAG,
         permission=PERMISSION,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/parents",
         handler=reading(lambda tx, call: dependencies.possible_parents(tx, call.params["child"])),
         operation="listParentOptions",
         summary="List the features that could be the parent",
-        tag=TAG,
         result=PARENTS,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:parent/parent-variants",
         handler=reading(lambda tx, call: dependencies.variants_of(tx, call.params["parent"])),
         operation="listParentVariantOptions",
         summary="List the variants of a parent",
-        tag=TAG,
         result=VARIANTS,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/dependencies",
         handler=reading(lambda tx, call: dependencies.any_dependencies(tx)),
         operation="checkDependenciesExist",
         summary="Tell whether any dependency exists",
-        tag=TAG,
         result=Boolean(),
     ),
 )

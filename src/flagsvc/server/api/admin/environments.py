@@ -6,6 +6,8 @@ bodies of its other editions (decision 0055).
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.route import (
@@ -89,16 +91,15 @@ def switch(*, enabled: bool) -> Handler:
 
 
 PATH = "/api/admin/environments"
-TAG = "Environments"
+route = partial(Route, tag="Environments")
 
 SWITCHES = tuple(
-    Route(
+    route(
         path=f"{PATH}/:name/{name}",
         method="POST",
         handler=switch(enabled=enabled),
         operation=f"toggleEnvironment{name.title()}",
         summary=f"Switch an environment {name}",
-        tag=TAG,
         permission="ADMIN",
         status=204,
     )
@@ -128,44 +129,40 @@ UPDATE = Named(
 
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"version": 1, "environments": environments.list_all(tx)}),
         operation="getAllEnvironments",
         summary="List environments",
-        tag=TAG,
         result=ENVIRONMENTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         handler=reading(lambda tx, call: environments.get(tx, call.params["name"])),
         operation="getEnvironment",
         summary="Show an environment",
-        tag=TAG,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/project/:projectId",
         handler=reading(
             lambda tx, call: {"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])}
         ),
         operation="getProjectEnvironments",
         summary="List environments, with their numbers for a project",
-        tag=TAG,
         result=ALL_OF_PROJECT,
     ),
-    Route(
+    route(
         path=f"{PATH}/sort-order",
         method="PUT",
         handler=writing(lambda tx, call: environments.sort(tx, call.body)),
         operation="updateSortOrder",
         summary="Set the sort order of environments",
-        tag=TAG,
         permission="ADMIN",
         body=SORT_ORDER,
     ),
     *SWITCHES,
-    Route(
+    route(
         path=f"{PROJECT}/environments",
         method="POST",
         handler=writing(
@@ -177,7 +174,7 @@ ROUTES = (
         permission="UPDATE_PROJECT",
         body=ADD,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/environments/:environment",
         method="DELETE",
         handler=writing(
@@ -189,50 +186,46 @@ ROUTES = (
         tag="Projects",
         permission="UPDATE_PROJECT",
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: environments.create(tx, call.body), location="environments/{name}"),
         operation="createEnvironment",
         summary="Create an environment",
         description="No project has it until it is added there.",
-        tag=TAG,
         permission="ADMIN",
         body=CREATE,
         status=201,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=reading(lambda tx, call: environments.check_new_name(tx, call.body["name"])),
         reads=True,
         operation="validateEnvironmentName",
         summary="Check that a name is valid and free",
-        tag=TAG,
         permission="ADMIN",
         body=NAME_BODY,
     ),
-    Route(
+    route(
         path=f"{PATH}/update/:name",
         method="PUT",
         handler=writing(lambda tx, call: environments.change(tx, call.params["name"], call.body)),
         operation="updateEnvironment",
         summary="Change the type and the sort order of an environment",
         description="Absent members stay unchanged.",
-        tag=TAG,
         permission="ADMIN",
         body=UPDATE,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
         handler=writing(lambda tx, call: environments.remove(tx, call.params["name"])),
         operation="removeEnvironment",
         summary="Delete an environment",
         description="403 for a protected one; 409 while a project has it or a token reads it, with every reason.",
-        tag=TAG,
         permission="ADMIN",
     ),
 )

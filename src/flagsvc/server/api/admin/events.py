@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import partial
 
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Shape, check
@@ -25,6 +26,7 @@ from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.undo.undo import undo_action, undo_event
 
 TAG = "Events"
+route = partial(Route, tag=TAG)
 WORDS, NUMBERS, DAY = (
     String(pattern="^(IS|IS_ANY_OF):(.*?)(,([a-zA-Z0-9_]+))*$"),
     String(pattern="^(IS|IS_ANY_OF):(.*?)(,([0-9]+))*$"),
@@ -202,31 +204,28 @@ def undo(tx: Tx, call: ApiCall) -> Json:
 
 
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/events",
         handler=reading(list_events),
         operation="getEvents",
         summary=f"List the last {LAST} events, or the last {LAST_OF_ONE} of a project.",
-        tag=TAG,
         permission="ADMIN",
         query=(Parameter("project", "Only events of this project."),),
         result=EVENTS,
     ),
-    Route(
+    route(
         path="/api/admin/events/:featureName",
         handler=reading(list_events_of_feature),
         operation="getEventsForToggle",
         summary=f"List the last {LAST_OF_ONE} events of a feature.",
-        tag=TAG,
         result=FEATURE_EVENTS,
     ),
-    Route(
+    route(
         path="/api/admin/search/events",
         handler=reading(search),
         operation="searchEvents",
         summary="Search events.",
         description="Without the permission ADMIN, only events that belong to a project are found.",
-        tag=TAG,
         query=(
             Parameter("query", "A text that what was before or after contains, or a tag of the feature."),
             *(Parameter(name, FILTER) for name in FILTERS),
@@ -237,32 +236,29 @@ ROUTES = (
         ),
         result=SEARCH_RESULT,
     ),
-    Route(
+    route(
         path="/api/admin/event-creators",
         handler=reading(lambda tx, call: events.list_creators(tx)),
         operation="getEventCreators",
         summary="List the authors of events.",
-        tag=TAG,
         result=CREATORS,
     ),
-    Route(
+    route(
         path="/api/admin/events/:id/undo",
         method="POST",
         handler=writing(undo),
         operation="undoEvent",
         summary="Undo an event.",
         description=DESCRIPTION,
-        tag=TAG,
         result=UNDONE,
     ),
-    Route(
+    route(
         path="/api/admin/events/actions/:groupId/undo",
         method="POST",
         handler=writing(undo),
         operation="undoAction",
         summary="Undo all events of an action.",
         description=DESCRIPTION,
-        tag=TAG,
         result=UNDONE,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
 from flagsvc.server.api.admin.strategies import read_place
@@ -45,28 +47,28 @@ PATH = f"{ONE}/environments/:environment"
 BULK = f"{PROJECT}/bulk_features/environments/:environment"
 STATES = {True: ("on", "On", "Switch {} on"), False: ("off", "Off", "Switch {} off")}
 
+route = partial(Route, tag=TAG)
+
 SWITCHES = tuple(
-    Route(
+    route(
         path=f"{PATH}/{name}",
         method="POST",
         handler=switch(enabled=enabled),
         operation=f"toggleFeatureEnvironment{title}",
         summary=summary.format("a feature"),
         description="A feature without an active strategy gets one that is on for everybody." if enabled else "",
-        tag=TAG,
         permission="UPDATE_FEATURE_ENVIRONMENT",
         query=(ACTIVATE,) if enabled else (),
     )
     for enabled, (name, title, summary) in STATES.items()
 )
 BULK_SWITCHES = tuple(
-    Route(
+    route(
         path=f"{BULK}/{name}",
         method="POST",
         handler=switch(enabled=enabled),
         operation=f"bulkToggleFeaturesEnvironment{title}",
         summary=summary.format("features"),
-        tag=TAG,
         permission="UPDATE_FEATURE_ENVIRONMENT",
         body=shapes.BULK_TOGGLE,
         query=(ACTIVATE,) if enabled else (),
@@ -75,27 +77,25 @@ BULK_SWITCHES = tuple(
 )
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: feature_environments.get(tx, read_place(call))),
         operation="getFeatureEnvironment",
         summary="Show the state of a feature in an environment",
-        tag=TAG,
         result=FEATURE_ENVIRONMENT,
     ),
     *SWITCHES,
     *BULK_SWITCHES,
-    Route(
+    route(
         path=f"{PATH}/variants",
         handler=reading(
             lambda tx, call: {"version": 1, "variants": feature_environments.list_variants(tx, read_place(call))}
         ),
         operation="getEnvironmentFeatureVariants",
         summary="List the variants of a feature in an environment",
-        tag=TAG,
         result=shapes.FEATURE_VARIANTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/variants",
         method="PUT",
         handler=writing(
@@ -107,12 +107,11 @@ ROUTES = (
         operation="overwriteEnvironmentFeatureVariants",
         summary="Replace the variants of a feature in an environment",
         description="Works only for features that already have variants. Add new variants to strategies.",
-        tag=TAG,
         permission=VARIANTS_PERMISSION,
         body=shapes.VARIANTS,
         result=shapes.FEATURE_VARIANTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/variants",
         method="PATCH",
         handler=writing(
@@ -123,19 +122,17 @@ ROUTES = (
         ),
         operation="patchEnvironmentsFeatureVariants",
         summary="Change the variants of a feature in an environment",
-        tag=TAG,
         permission=VARIANTS_PERMISSION,
         body=shapes.PATCHES,
         result=shapes.FEATURE_VARIANTS,
     ),
-    Route(
+    route(
         path=f"{ONE}/variants-batch",
         method="PUT",
         handler=writing(push_variants),
         operation="overwriteFeatureVariantsOnEnvironments",
         summary="Replace the variants of a feature in several environments",
         description=f"Needs the permission {VARIANTS_PERMISSION} in each of them.",
-        tag=TAG,
         body=shapes.PUSH_VARIANTS,
         result=shapes.FEATURE_VARIANTS,
     ),

@@ -1,9 +1,10 @@
-"""`/api/admin/projects/:projectId/features`: features, their archive (the real server's archive endpoints), and their types."""
+"""`/api/admin/projects/:projectId/features`: features, their archive, their links and their types."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flagsvc.http.route import Parameter
@@ -11,8 +12,9 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
+from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.resources import feature_archive, feature_views, features, whole_features
+from flagsvc.server.store.resources import feature_archive, feature_views, features, links, whole_features
 from flagsvc.server.store.resources.features import find
 from flagsvc.server.store.store import Tx
 
@@ -32,6 +34,7 @@ PROJECT = "/api/admin/projects/:projectId"
 PATH = f"{PROJECT}/features"
 ONE = f"{PATH}/:featureName"
 TAG = "Features"
+route = partial(Route, tag=TAG)
 
 
 TYPES: tuple[tuple[str, str, str, int | None], ...] = (
@@ -69,9 +72,10 @@ def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
 
 
 ARCHIVE = "Archive"
+LINK = f"{ONE}/link"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(
             lambda tx, call: {
@@ -86,27 +90,25 @@ ROUTES = (
         ),
         operation="getFeatures",
         summary="List the features of a project",
-        tag=TAG,
         query=(
             Parameter("tag", "Only features with this tag, `type:value`.", repeated=True),
             Parameter("namePrefix", "Only features whose names begin with this."),
         ),
         result=shapes.PROJECT_FEATURES,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: features.create(tx, call.params["projectId"], call.body)),
         operation="createFeature",
         summary="Create a feature",
         description="It is switched off in every environment of the project.",
-        tag=TAG,
         permission="CREATE_FEATURE",
         body=shapes.CREATE_FEATURE,
         status=201,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         handler=reading(
             lambda tx, call: feature_views.get(
@@ -118,11 +120,10 @@ ROUTES = (
         ),
         operation="getFeature",
         summary="Show a feature",
-        tag=TAG,
         query=(Parameter("variantEnvironments", "`true`: with the variants of each environment."),),
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="PUT",
         handler=writing(
@@ -130,12 +131,11 @@ ROUTES = (
         ),
         operation="updateFeature",
         summary="Replace the description of a feature",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.UPDATE_FEATURE,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="PATCH",
         handler=writing(
@@ -143,12 +143,11 @@ ROUTES = (
         ),
         operation="patchFeature",
         summary="Change the description of a feature",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.PATCHES,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="DELETE",
         handler=writing(
@@ -156,11 +155,10 @@ ROUTES = (
         ),
         operation="archiveFeature",
         summary="Archive a feature",
-        tag=TAG,
         permission="DELETE_FEATURE",
         status=202,
     ),
-    Route(
+    route(
         path=f"{ONE}/clone",
         method="POST",
         handler=writing(
@@ -174,13 +172,12 @@ ROUTES = (
         ),
         operation="cloneFeature",
         summary="Clone a feature",
-        tag=TAG,
         permission="CREATE_FEATURE",
         body=shapes.CLONE_FEATURE,
         status=201,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/stale",
         method="POST",
         handler=writing(
@@ -190,22 +187,20 @@ ROUTES = (
         ),
         operation="staleFeatures",
         summary="Mark features as stale or not",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.BATCH_STALE,
         status=202,
     ),
-    Route(
+    route(
         path="/api/admin/features/validate",
         method="POST",
         handler=reading(lambda tx, call: features.check_new_name(tx, call.body["name"], call.body.get("projectId"))),
         reads=True,
         operation="validateFeature",
         summary="Check a name for a new feature",
-        tag=TAG,
         body=shapes.VALIDATE_FEATURE,
     ),
-    Route(
+    route(
         path="/api/admin/feature-types",
         handler=list_types,
         operation="getAllFeatureTypes",
@@ -214,7 +209,7 @@ ROUTES = (
         result=shapes.FEATURE_TYPES,
         in_memory=True,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/archive",
         method="POST",
         handler=handle_features(feature_archive.archive_all),
@@ -225,7 +220,7 @@ ROUTES = (
         body=shapes.BATCH,
         status=202,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/archive/validate",
         method="POST",
         handler=reading(lambda tx, call: feature_archive.validate_archiving(tx, call.body["features"])),
@@ -237,7 +232,7 @@ ROUTES = (
         body=shapes.BATCH,
         result=shapes.ARCHIVING,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/revive",
         method="POST",
         handler=handle_features(feature_archive.revive_all),
@@ -247,7 +242,7 @@ ROUTES = (
         permission="UPDATE_FEATURE",
         body=shapes.BATCH,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/delete",
         method="POST",
         handler=handle_features(feature_archive.remove_all),
@@ -257,7 +252,7 @@ ROUTES = (
         permission="DELETE_FEATURE",
         body=shapes.BATCH,
     ),
-    Route(
+    route(
         path="/api/admin/archive/revive/:featureName",
         method="POST",
         handler=handle_feature(feature_archive.revive, "UPDATE_FEATURE"),
@@ -266,7 +261,7 @@ ROUTES = (
         description="Needs the permission UPDATE_FEATURE in the feature's project.",
         tag=ARCHIVE,
     ),
-    Route(
+    route(
         path="/api/admin/archive/:featureName",
         method="DELETE",
         handler=handle_feature(feature_archive.remove, "DELETE_FEATURE"),
@@ -274,5 +269,46 @@ ROUTES = (
         summary="Delete an archived feature permanently",
         description="Needs the permission DELETE_FEATURE in the feature's project.",
         tag=ARCHIVE,
+    ),
+    route(
+        path=LINK,
+        method="POST",
+        handler=writing(
+            lambda tx, call: links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
+        operation="createFeatureLink",
+        summary="Add a link to a feature",
+        description="The URL is normalized; it must be one of a web page (http, https). A feature has at most 10 links.",
+        permission="UPDATE_FEATURE",
+        body=FEATURE_LINK,
+        status=204,
+    ),
+    route(
+        path=f"{LINK}/:linkId",
+        method="PUT",
+        handler=writing(
+            lambda tx, call: links.change(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body
+            ),
+        ),
+        operation="updateFeatureLink",
+        summary="Change a link of a feature",
+        description="An absent title stays unchanged.",
+        permission="UPDATE_FEATURE",
+        body=FEATURE_LINK,
+        status=204,
+    ),
+    route(
+        path=f"{LINK}/:linkId",
+        method="DELETE",
+        handler=writing(
+            lambda tx, call: links.remove(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"]
+            ),
+        ),
+        operation="deleteFeatureLink",
+        summary="Remove a link of a feature",
+        permission="UPDATE_FEATURE",
+        status=204,
     ),
 )

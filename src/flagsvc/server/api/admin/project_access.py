@@ -6,6 +6,8 @@ The open-source edition of the real server cannot do that. These routes of ours 
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.route import Route, reading, row_id, writing
@@ -59,21 +61,20 @@ ACCESS = Named(
 
 PATH = f"{PROJECT}/access"
 OF_USER = f"{PROJECT}/users/:userId/roles"
-TAG = "Projects"
+route = partial(Route, tag="Projects")
 PERMISSION = "UPDATE_PROJECT"
 LIMIT = "Those who are neither owner nor administrator give and take only roles that they have."
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: project_access.list_access(tx, call.params["projectId"])),
         operation="getProjectAccess",
         summary="List the users with a role in a project",
-        tag=TAG,
         permission=PERMISSION,
         result=ACCESS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(
@@ -84,11 +85,10 @@ ROUTES = (
         operation="addAccessToProject",
         summary="Give roles in a project to users",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
         body=ADD,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="PUT",
         handler=writing(
@@ -99,18 +99,16 @@ ROUTES = (
         operation="setRolesForUser",
         summary="Set the roles of a user in a project",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
         body=SET,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="DELETE",
         handler=writing(lambda tx, call: project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))),
         operation="removeUserAccess",
         summary="Take all roles of a user in a project away",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
     ),
 )

@@ -6,6 +6,8 @@ other editions (decision 0055).
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
@@ -83,7 +85,7 @@ REPORT = Named(
 )
 
 
-TAG = "Projects"
+route = partial(Route, tag="Projects")
 
 
 MODE = Enum("open", "protected", "private", description="For people; the server treats all alike.")
@@ -144,7 +146,7 @@ RESULT = Named(
 PATH = "/api/admin/projects"
 
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/projects",
         handler=reading(
             lambda tx, call: {
@@ -154,80 +156,72 @@ ROUTES = (
         ),
         operation="getProjects",
         summary="List projects",
-        tag=TAG,
         query=(Parameter("archived", "`true`: the archived ones."),),
         result=PROJECTS,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/overview",
         handler=reading(lambda tx, call: projects.get_overview(tx, call.params["projectId"])),
         operation="getProjectOverview",
         summary="Show a project",
-        tag=TAG,
         result=OVERVIEW,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/health-report",
         handler=reading(lambda tx, call: projects.get_health_report(tx, call.params["projectId"])),
         operation="getProjectHealthReport",
         summary="Show a project with its features",
-        tag=TAG,
         result=REPORT,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: project_changes.create(tx, call.body), location="projects/{id}"),
         operation="createProject",
         summary="Create a project",
         description="A user who creates a project owns it.",
-        tag=TAG,
         permission="CREATE_PROJECT",
         body=CREATE,
         status=201,
         result=RESULT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=reading(lambda tx, call: project_changes.check_new_id(tx, call.body["id"])),
         reads=True,
         operation="validateProject",
         summary="Check that an id is valid and free",
-        tag=TAG,
         permission="CREATE_PROJECT",
         body=ID,
     ),
-    Route(
+    route(
         path=PROJECT,
         method="PUT",
         handler=writing(lambda tx, call: project_changes.change(tx, call.params["projectId"], call.body)),
         operation="updateProject",
         summary="Change a project",
         description="Absent members stay unchanged.",
-        tag=TAG,
         permission="UPDATE_PROJECT",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/settings",
         method="PUT",
         handler=writing(lambda tx, call: project_changes.change_settings(tx, call.params["projectId"], call.body)),
         operation="updateProjectEnterpriseSettings",
         summary="Change the mode and the naming pattern of a project",
         description="Absent members stay unchanged. Existing features keep their names.",
-        tag=TAG,
         permission="UPDATE_PROJECT",
         body=SETTINGS,
     ),
-    Route(
+    route(
         path=PROJECT,
         method="DELETE",
         handler=writing(lambda tx, call: project_changes.remove(tx, call.params["projectId"])),
         operation="deleteProject",
         summary="Delete a project",
         description="403 while it has active features. Its archived features, segments, context fields and tokens go with it.",
-        tag=TAG,
         permission="DELETE_PROJECT",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import (
     MAX_ID,
@@ -118,101 +120,92 @@ def list_strategies(tx: Tx, call: ApiCall) -> Json:
 
 
 PATH = "/api/admin/segments"
-TAG = "Segments"
+route = partial(Route, tag="Segments")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"segments": segments.list_segments(tx)}),
         operation="getSegments",
         summary="List segments",
-        tag=TAG,
         result=SEGMENTS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: segments.create(tx, call.body), location="segments/{id}"),
         operation="createSegment",
         summary="Create a segment",
-        tag=TAG,
         permission=("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=body_project,
         body=UPSERT,
         status=201,
         result=SEGMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=reading(lambda tx, call: segments.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateSegment",
         summary="Check that a name is free",
-        tag=TAG,
         body=NAME_BODY,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/strategies/:strategyId",
         handler=reading(lambda tx, call: {"segments": segments.segments_of(tx, call.params["strategyId"])}),
         operation="getSegmentsByStrategyId",
         summary="List the segments of a strategy",
         description="An empty list for a strategy that does not exist.",
-        tag=TAG,
         result=SEGMENTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/strategies",
         method="POST",
         handler=set_for_strategy,
         operation="updateFeatureStrategySegments",
         summary="Set the segments of a strategy",
         description="Needs `UPDATE_FEATURE_STRATEGY` in the project and the environment of the body.",
-        tag=TAG,
         body=OF_STRATEGY,
         status=201,
         result=OF_STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         handler=reading(lambda tx, call: segments.find(tx, _read_id(call))),
         operation="getSegment",
         summary="Show a segment",
-        tag=TAG,
         result=SEGMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="PUT",
         handler=writing(lambda tx, call: segments.change(tx, _read_id(call), call.body)),
         operation="updateSegment",
         summary="Change a segment",
         description="Without a project it belongs to all projects; without a description it keeps its own.",
-        tag=TAG,
         permission=("UPDATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=written_segment_project,
         body=UPSERT,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
         handler=remove,
         operation="removeSegment",
         summary="Delete a segment",
         description="409 while a strategy of an active feature uses it.",
-        tag=TAG,
         permission=("DELETE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=segment_project,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/strategies",
         handler=reading(list_strategies),
         operation="getStrategiesBySegmentId",
         summary="List the strategies that use a segment",
-        tag=TAG,
         result=STRATEGIES,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin import user, users
 from flagsvc.server.api.authorization import PAGES
@@ -63,68 +65,61 @@ def link_path(code: str) -> str:
 
 
 OWN, OF_USER = f"{user.PATH}/sessions", f"{users.PATH}/:id/sessions"
-TAG = "Users"
+route = partial(Route, tag="Users")
 
 ROUTES = (
-    Route(
+    route(
         path=OWN,
         handler=reading(lambda tx, call: {"sessions": sessions.list_sessions(tx, user_of(call.actor))}),
         operation="getSessions",
         summary="List the caller's sessions at the pages",
-        tag=TAG,
         result=SESSIONS,
     ),
-    Route(
+    route(
         path=OWN,
         method="DELETE",
         handler=writing(end_own),
         operation="endSessions",
         summary="End the caller's sessions at the pages",
-        tag=TAG,
     ),
-    Route(
+    route(
         path=f"{OWN}/:id",
         method="DELETE",
         handler=writing(end_own),
         operation="endSession",
         summary="End a session of the caller",
-        tag=TAG,
     ),
-    Route(
+    route(
         path=OF_USER,
         handler=reading(lambda tx, call: {"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)}),
         operation="getSessionsOfUser",
         summary="List the sessions of a user at the pages",
-        tag=TAG,
         permission="ADMIN",
         result=SESSIONS,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="DELETE",
         handler=writing(end_of_user),
         operation="endSessionsOfUser",
         summary="End the sessions of a user at the pages",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=f"{OF_USER}/:sessionId",
         method="DELETE",
         handler=writing(end_of_user),
         operation="endSessionOfUser",
         summary="End a session of a user",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=f"{users.PATH}/:id/sign-in-link",
         method="POST",
         handler=writing(invite, headers=NO_STORE),
         operation="createSignInLink",
         summary="Create a link that signs a user in at the pages",
         description="Only this answer contains the link. It works once, within 15 minutes, and voids links before it.",
-        tag=TAG,
         permission="ADMIN",
         status=201,
         result=LINK,

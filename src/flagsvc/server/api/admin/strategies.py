@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, ShapeError, check
 from flagsvc.server.api.admin.features import ONE, TAG
 from flagsvc.server.api.call import ApiCall
@@ -41,79 +43,74 @@ def validate(tx: Tx, call: ApiCall) -> None:
     check_constraint(call.body, read_legal_values(tx, [call.body["contextName"]]))
 
 
+route = partial(Route, tag=TAG)
+
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(
             lambda tx, call: strategies.list_all(tx, call.params["featureName"], call.params["environment"])
         ),
         operation="getFeatureStrategies",
         summary="List the strategies of a feature in an environment",
-        tag=TAG,
         result=Array(FEATURE_STRATEGY),
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: strategies.create(tx, read_place(call), call.body)),
         operation="addFeatureStrategy",
         summary="Add a strategy",
-        tag=TAG,
         permission="CREATE_FEATURE_STRATEGY",
         body=shapes.CREATE_STRATEGY,
         result=FEATURE_STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/set-sort-order",
         method="POST",
         handler=writing(lambda tx, call: strategies.sort(tx, read_place(call), call.body)),
         operation="setStrategySortOrder",
         summary="Set the sort order of strategies",
-        tag=TAG,
         permission="UPDATE_FEATURE_STRATEGY",
         body=shapes.SORT_ORDER,
     ),
-    Route(
+    route(
         path=ONE_STRATEGY,
         handler=reading(lambda tx, call: strategies.get(tx, call.params["strategyId"])),
         operation="getFeatureStrategy",
         summary="Show a strategy",
-        tag=TAG,
         result=FEATURE_STRATEGY,
     ),
-    Route(
+    route(
         path=ONE_STRATEGY,
         method="PUT",
         handler=writing(lambda tx, call: strategies.change(tx, read_place(call), call.params["strategyId"], call.body)),
         operation="updateFeatureStrategy",
         summary="Change a strategy",
         description="Absent constraints, parameters and variants are removed.",
-        tag=TAG,
         permission="UPDATE_FEATURE_STRATEGY",
         body=shapes.UPDATE_STRATEGY,
         result=FEATURE_STRATEGY,
     ),
-    Route(
+    route(
         path=ONE_STRATEGY,
         method="PATCH",
         handler=writing(patch),
         operation="patchFeatureStrategy",
         summary="Change parts of a strategy",
-        tag=TAG,
         permission="UPDATE_FEATURE_STRATEGY",
         body=shapes.PATCHES,
         result=FEATURE_STRATEGY,
     ),
-    Route(
+    route(
         path=ONE_STRATEGY,
         method="DELETE",
         handler=writing(lambda tx, call: strategies.remove(tx, read_place(call), call.params["strategyId"])),
         operation="deleteFeatureStrategy",
         summary="Delete a strategy",
-        tag=TAG,
         permission="DELETE_FEATURE_STRATEGY",
     ),
-    Route(
+    route(
         path="/api/admin/constraints/validate",
         method="POST",
         handler=reading(validate),

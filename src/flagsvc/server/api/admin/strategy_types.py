@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.store.resources import strategy_types
@@ -80,72 +82,65 @@ STRATEGIES = Named(
 
 
 PATH = "/api/admin/strategies"
-TAG = "Strategies"
+route = partial(Route, tag="Strategies")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"version": 1, "strategies": strategy_types.list_types(tx)}),
         operation="getAllStrategies",
         summary="List strategy types",
-        tag=TAG,
         result=STRATEGIES,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: strategy_types.create(tx, call.body), location="strategies/{name}"),
         operation="createStrategy",
         summary="Create a strategy type",
-        tag=TAG,
         permission="CREATE_STRATEGY",
         body=CREATE,
         status=201,
         result=STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         handler=reading(lambda tx, call: strategy_types.find(tx, call.params["name"])),
         operation="getStrategy",
         summary="Show a strategy type",
-        tag=TAG,
         result=STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="PUT",
         handler=writing(lambda tx, call: strategy_types.change(tx, call.params["name"], call.body)),
         operation="updateStrategy",
         summary="Change a custom strategy type",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
         handler=writing(lambda tx, call: strategy_types.remove(tx, call.params["name"])),
         operation="removeStrategy",
         summary="Delete a custom strategy type",
-        tag=TAG,
         permission="DELETE_STRATEGY",
     ),
-    Route(
+    route(
         path=f"{PATH}/:strategyName/deprecate",
         method="POST",
         handler=writing(lambda tx, call: strategy_types.deprecate(tx, call.params["strategyName"])),
         operation="deprecateStrategy",
         summary="Mark a strategy type as deprecated",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
     ),
-    Route(
+    route(
         path=f"{PATH}/:strategyName/reactivate",
         method="POST",
         handler=writing(lambda tx, call: strategy_types.reactivate(tx, call.params["strategyName"])),
         operation="reactivateStrategy",
         summary="Mark a strategy type as not deprecated",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
     ),
 )

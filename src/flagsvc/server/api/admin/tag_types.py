@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route, reading, writing
@@ -54,67 +56,61 @@ def validate(call: ApiCall) -> ApiAnswer:
 
 
 PATH = "/api/admin/tag-types"
-TAG = "Tags"
+route = partial(Route, tag="Tags")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: {"version": 1, "tagTypes": tag_types.list_types(tx)}),
         operation="getTagTypes",
         summary="List tag types",
-        tag=TAG,
         result=ALL,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: tag_types.create(tx, call.body), location="tag-types/{name}"),
         operation="createTagType",
         summary="Create a tag type",
-        tag=TAG,
         permission="CREATE_TAG_TYPE",
         body=TAG_TYPE,
         status=201,
         result=TAG_TYPE,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=validate,
         reads=True,
         operation="validateTagType",
         summary="Check that a tag type can be created",
-        tag=TAG,
         body=TAG_TYPE,
         result=VALID,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         handler=reading(lambda tx, call: {"version": 1, "tagType": tag_types.find(tx, call.params["name"])}),
         operation="getTagType",
         summary="Show a tag type",
-        tag=TAG,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="PUT",
         handler=writing(lambda tx, call: tag_types.change(tx, call.params["name"], call.body)),
         operation="updateTagType",
         summary="Change a tag type",
         description="Absent members stay unchanged. A missing tag type is not an error.",
-        tag=TAG,
         permission="UPDATE_TAG_TYPE",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
         handler=writing(lambda tx, call: tag_types.remove(tx, call.params["name"])),
         operation="deleteTagType",
         summary="Delete a tag type",
         description="Its tags are deleted too, from every feature.",
-        tag=TAG,
         permission="DELETE_TAG_TYPE",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import feature_project
 from flagsvc.server.api.route import Route, reading, writing
@@ -68,9 +70,11 @@ MAY = "UPDATE_FEATURE"
 
 LIST = reading(lambda tx, call: {"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
 
+route = partial(Route, tag=TAGS)
+
 ROUTES = (
-    Route(path=PATH, handler=LIST, operation="getTags", summary="List tags", tag=TAGS, result=ALL),
-    Route(
+    route(path=PATH, handler=LIST, operation="getTags", summary="List tags", result=ALL),
+    route(
         path=PATH,
         method="POST",
         handler=writing(
@@ -79,41 +83,37 @@ ROUTES = (
         operation="createTag",
         summary="Create a tag",
         description="White space at the ends of the value is removed.",
-        tag=TAGS,
         body=CREATE,
         status=201,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type",
         handler=LIST,
         operation="getTagsByType",
         summary="List the tags of a type",
         description="An empty list for a type that does not exist.",
-        tag=TAGS,
         result=ALL,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type/:value",
         handler=reading(
             lambda tx, call: {"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])}
         ),
         operation="getTag",
         summary="Show a tag",
-        tag=TAGS,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type/:value",
         method="DELETE",
         handler=writing(lambda tx, call: tags.remove(tx, call.params["type"], call.params["value"])),
         operation="deleteTag",
         summary="Delete a tag",
         description="It is removed from every feature. A missing tag is not an error.",
-        tag=TAGS,
         permission=MAY,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
         handler=reading(lambda tx, call: {"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])}),
         operation="listTags",
@@ -121,7 +121,7 @@ ROUTES = (
         tag=FEATURES,
         result=ALL,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
         method="POST",
         handler=writing(
@@ -138,7 +138,7 @@ ROUTES = (
         status=201,
         result=TAG,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
         method="PUT",
         handler=writing(
@@ -157,7 +157,7 @@ ROUTES = (
         body=CHANGES,
         result=ALL,
     ),
-    Route(
+    route(
         path=f"{OF_FEATURE}/:type/:value",
         method="DELETE",
         handler=writing(
@@ -172,7 +172,7 @@ ROUTES = (
         permission=MAY,
         project_of=feature_project,
     ),
-    Route(
+    route(
         path="/api/admin/projects/:projectId/tags",
         method="PUT",
         handler=writing(
@@ -186,7 +186,6 @@ ROUTES = (
         ),
         operation="addTagToFeatures",
         summary="Add tags to features of a project, and remove tags",
-        tag=TAGS,
         permission=MAY,
         body=BULK,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.engine.values import jsnumber
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
@@ -142,13 +144,14 @@ def hours_of(call: ApiCall) -> float:
     return hours if 1 <= hours <= KEEP_HOURS else SHOW_HOURS
 
 
+route = partial(Route, tag="Metrics")
+
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/metrics/applications",
         handler=get_applications,
         operation="getApplications",
         summary="The applications that use flags.",
-        tag="Metrics",
         query=(
             Parameter("query", "Words, separated by commas: applications with any of them in the name."),
             Parameter("limit", "The most applications in the answer, up to 1000.", "integer"),
@@ -157,35 +160,32 @@ ROUTES = (
         ),
         result=ALL,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
         handler=reading(lambda tx, call: get(tx, call.params["appName"])),
         operation="getApplication",
         summary="One application, its instances and the flags it evaluated.",
-        tag="Metrics",
         result=ONE,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
         method="POST",
         handler=create_application,
         operation="createApplication",
         summary="Create an application, or change its description.",
-        tag="Metrics",
         permission=CHANGE,
         body=NEW,
         status=202,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
         method="DELETE",
         handler=delete_application,
         operation="deleteApplication",
         summary="Delete an application and its instances.",
-        tag="Metrics",
         permission=CHANGE,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/instances/:appName/environment/:environment",
         handler=reading(
             lambda tx, call: {
@@ -197,23 +197,20 @@ ROUTES = (
         ),
         operation="getApplicationEnvironmentInstances",
         summary="The instances of an application in an environment that reported within the last day.",
-        tag="Metrics",
         result=INSTANCES,
     ),
-    Route(
+    route(
         path="/api/admin/client-metrics/features/:name",
         handler=reading(lambda tx, call: ABOUT | summarize(tx, call.params["name"])),
         operation="getFeatureUsageSummary",
         summary="A flag's usage in the last hour, and the applications that evaluated it.",
-        tag="Metrics",
         result=SUMMARY,
     ),
-    Route(
+    route(
         path="/api/admin/client-metrics/features/:name/raw",
         handler=reading(lambda tx, call: ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))}),
         operation="getRawFeatureMetrics",
         summary="A flag's usage by hour, application and environment.",
-        tag="Metrics",
         query=(Parameter("hoursBack", "How many hours, 1 to 48; 24 by default.", "number"),),
         result=HOURS,
     ),

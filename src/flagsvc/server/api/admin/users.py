@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.store.resources import identities, users
@@ -117,7 +119,7 @@ COUNTS = Named(
 
 
 PATH = "/api/admin/user-admin"
-TAG = "Users"
+route = partial(Route, tag="Users")
 
 
 ACCOUNT = Object(
@@ -135,94 +137,85 @@ ACCOUNTS = Named("accountsSchema", Object({"accounts": Array(ACCOUNT)}, required
 ACCOUNTS_PATH = f"{PATH}/:id/accounts"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
         handler=reading(lambda tx, call: users.list_users(tx)),
         operation="getUsers",
         summary="List users and root roles",
-        tag=TAG,
         permission="ADMIN",
         result=USERS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
         handler=writing(lambda tx, call: users.create(tx, call.body), location="{id}"),
         operation="createUser",
         summary="Create a user",
         description="There are no passwords and no mails: create a personal token for the user.",
-        tag=TAG,
         permission="ADMIN",
         body=CREATE,
         status=201,
         result=CREATED,
     ),
-    Route(
+    route(
         path=f"{PATH}/access",
         handler=reading(lambda tx, call: {"users": users.list_names(tx), "groups": []}),
         operation="getBaseUsersAndGroups",
         summary="List the names of the users",
         description="For those who give roles in a project.",
-        tag=TAG,
         result=NAMES,
     ),
-    Route(
+    route(
         path=f"{PATH}/admin-count",
         handler=reading(lambda tx, call: {"password": 0, "noPassword": users.count_administrators(tx), "service": 0}),
         operation="getAdminCount",
         summary="Count the administrators",
-        tag=TAG,
         permission="ADMIN",
         result=COUNTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         handler=reading(lambda tx, call: users.get(tx, row_id(call))),
         operation="getUser",
         summary="Show a user",
-        tag=TAG,
         permission="ADMIN",
         result=USER,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="PUT",
         handler=writing(lambda tx, call: users.change(tx, row_id(call), call.body)),
         operation="updateUser",
         summary="Change a user",
         description="Absent and empty members stay unchanged.",
-        tag=TAG,
         permission="ADMIN",
         body=UPDATE,
         result=CREATED,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
         handler=writing(lambda tx, call: users.remove(tx, row_id(call))),
         operation="deleteUser",
         summary="Delete a user",
         description="The user's personal tokens are refused at once. 403 for the only administrator.",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=ACCOUNTS_PATH,
         handler=reading(lambda tx, call: {"accounts": identities.list_accounts(tx, row_id(call))}),
         operation="getAccountsOfUser",
         summary="List the accounts elsewhere that a user is linked to",
-        tag=TAG,
         permission="ADMIN",
         result=ACCOUNTS,
     ),
-    Route(
+    route(
         path=f"{ACCOUNTS_PATH}/:accountId",
         method="DELETE",
         handler=writing(lambda tx, call: identities.unlink(tx, row_id(call), call.params["accountId"])),
         operation="unlinkAccountOfUser",
         summary="Unlink a user from an account elsewhere",
         description="The sessions of the user that were opened in its way end.",
-        tag=TAG,
         permission="ADMIN",
     ),
 )

@@ -26,7 +26,7 @@ from flagsvc.server.store.schema import (
     tag_types,
 )
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 
 SORTED_BY = ("sort_order", "position", "environment", "value")
 """The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
@@ -92,21 +92,17 @@ def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:
 
 def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
     """Return the rows of features, in the order of SORTED_BY; of one environment, or of all where it is empty."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(sorted(names)):
-        query: Select[Any] = select(table).where(column.in_(chunk))
-        if environment:
-            query = query.where(table.c.environment == environment)
-        found += tx.db.execute(query).all()
-    return sorted(found, key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c]))
+    query: Select[Any] = select(table)
+    if environment:
+        query = query.where(table.c.environment == environment)
+    return sorted(
+        rows_in(tx, query, column, names), key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c])
+    )
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
     """Return the rows with these names, sorted by name."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(sorted(names)):
-        found += tx.db.execute(select(table).where(table.c.name.in_(chunk))).all()
-    return sorted(found, key=lambda row: str(row.name))
+    return sorted(rows_in(tx, select(table), table.c.name, names), key=lambda row: str(row.name))
 
 
 def _pick(whole: Json, members: Iterable[str]) -> Json:
@@ -141,11 +137,8 @@ def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
 
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
-    found: list[Json] = []
-    for chunk in chunks(sorted(ids)):
-        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(chunk))
-        found += [{"id": row.id, "name": row.name} for row in tx.db.execute(query)]
-    return sorted(found, key=lambda each: str(each["name"]))
+    rows = rows_in(tx, select(segments.c.id, segments.c.name), segments.c.id, ids)
+    return [{"id": row.id, "name": row.name} for row in sorted(rows, key=lambda row: str(row.name))]
 
 
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:

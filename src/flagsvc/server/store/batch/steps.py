@@ -11,7 +11,6 @@ from typing import Any, Final
 from sqlalchemy import Row, func, select
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch.database_facts import read_features
 from flagsvc.server.store.batch.dataset import (
     DataSet,
     Json,
@@ -58,15 +57,14 @@ from flagsvc.server.store.resources.strategies import (
     read_legal_values,
     read_sort_order,
     remove_all,
-    segments_of,
-    whole_strategy,
+    wholes_of,
 )
 from flagsvc.server.store.resources.tag_types import FIELDS, WRITER
 from flagsvc.server.store.resources.tag_types import check_name as check_name_of_type
 from flagsvc.server.store.schema import CHANGE_REQUESTS, dependencies, state, strategies, tag_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import tag_problems
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 
 
 @dataclass
@@ -108,6 +106,12 @@ class ImportWork:
 
 
 SKIP_PERMISSION = "SKIP_CHANGE_REQUEST"
+
+
+def read_features(tx: Tx, names: Iterable[str]) -> dict[str, KnownFeature]:
+    """Return the stored features of these names, in order of creation."""
+    rows = find_all(tx, list(names))
+    return {row.name: KnownFeature(row.project, archived=row.archived_at is not None) for row in rows}
 
 
 def check_change_request_not_required(
@@ -253,21 +257,14 @@ def _invalid_operation(message: str) -> CallerError:
 def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]:
     """Return the names that a column contains."""
     which = dependencies.c[column]
-    return {
-        name
-        for chunk in chunks(dict.fromkeys(names))
-        for name in work.tx.db.execute(select(which).where(which.in_(chunk))).scalars()
-    }
+    return {name for (name,) in rows_in(work.tx, select(which), which, names)}
 
 
 def write_strategies(work: ImportWork) -> None:
     """Replace the strategies of the data set's features, and add those of other features. Raises CallerError (400, 403, 404)."""
-    for chunk in chunks(dict.fromkeys(work.data.names)):
-        here = strategies.c.environment == work.data.environment, strategies.c.feature.in_(chunk)
-        rows = work.tx.db.execute(select(strategies).where(*here).order_by(strategies.c.position)).all()
-        used = segments_of(work.tx, (row.id for row in rows))
-        held = [(row.feature, whole_strategy(row, used.get(row.id, ()))) for row in rows]
-        remove_all(work.tx, [Placed(work.place_of(name), whole) for name, whole in held])
+    here = strategies.c.environment == work.data.environment
+    held = [Placed(work.place_of(row.feature), whole) for row, whole in wholes_of(work.tx, work.data.names, here)]
+    remove_all(work.tx, sorted(held, key=lambda each: int(each.whole["position"])))
     if work.data.strategies:
         check_change_request_not_required(work.tx, None, work.data.project, work.data.environment)
         insert_strategies(work, work.data.strategies)
@@ -336,11 +333,7 @@ def _read_last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float
     """Return the highest sort order of each feature that has strategies."""
     here = strategies.c.environment == work.data.environment
     query = select(strategies.c.feature, func.max(strategies.c.sort_order)).group_by(strategies.c.feature)
-    return {
-        feature: last
-        for chunk in chunks(dict.fromkeys(names))
-        for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(chunk)))
-    }
+    return {row[0]: row[1] for row in rows_in(work.tx, query.where(here), strategies.c.feature, names)}
 
 
 def _sort_order_of(wanted: Json, last: dict[str, float]) -> float:
@@ -390,9 +383,8 @@ def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str,
     """Return for each strategy in the environment whether it is active, by feature."""
     query = select(strategies.c.feature, strategies.c.disabled).where(strategies.c.environment == work.data.environment)
     found: dict[str, list[bool]] = {}
-    for chunk in chunks(names):
-        for row in work.tx.db.execute(query.where(strategies.c.feature.in_(chunk))):
-            found.setdefault(row.feature, []).append(not row.disabled)
+    for row in rows_in(work.tx, query, strategies.c.feature, names):
+        found.setdefault(row.feature, []).append(not row.disabled)
     return found
 
 

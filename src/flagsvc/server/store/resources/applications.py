@@ -20,7 +20,7 @@ from flagsvc.server.store.schema import application_instances as instances
 from flagsvc.server.store.schema import application_usage, applications
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, insert_into, upsert
+from flagsvc.server.store.upsert import insert_into, rows_in, upsert
 
 APPLICATION_DAYS = 30
 INSTANCE_DAYS = 1
@@ -81,8 +81,8 @@ def _save_strategies(tx: Tx, known: Mapping[str, Sequence[str]]) -> None:
 
 def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
     """Return which names of applications may be stored: those that are, and new ones until `most` have never registered."""
-    found = (select(applications.c.app_name).where(applications.c.app_name.in_(part)) for part in chunks(sorted(names)))
-    stored = {name for query in found for name in tx.db.execute(query).scalars()}
+    column = applications.c.app_name
+    stored = {name for (name,) in rows_in(tx, select(column), column, names)}
     if stored == names:
         return stored
     unregistered = select(func.count()).select_from(applications).where(applications.c.created_by.is_(None))
@@ -139,10 +139,9 @@ def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """Return the projects of applications, and the environments of each project."""
     found: dict[str, dict[str, list[str]]] = {name: {} for name in names}
     table = application_usage
-    for chunk in chunks(names):
-        rows = select(table).where(table.c.app_name.in_(chunk)).order_by(table.c.project, table.c.environment)
-        for row in tx.db.execute(rows):
-            found[row.app_name].setdefault(row.project, []).append(row.environment)
+    query = select(table).order_by(table.c.project, table.c.environment)
+    for row in rows_in(tx, query, table.c.app_name, names):
+        found[row.app_name].setdefault(row.project, []).append(row.environment)
     return found
 
 

@@ -16,7 +16,7 @@ from flagsvc.server.store.schema import features, segments, strategies, strategy
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import chunks, rows_in, upsert
 from flagsvc.server.store.writer import Whole, Writer
 
 MAX_NAME_LENGTH = 255
@@ -254,9 +254,7 @@ def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> str
 
 def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
     """Raise CallerError (404) for the first of these segments that does not exist."""
-    known: set[int] = set()
-    for chunk in chunks(numbers):
-        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(chunk))).scalars())
+    known = {number for (number,) in rows_in(tx, select(segments.c.id), segments.c.id, numbers)}
     missing = next((each for each in numbers if each not in known), None)
     if missing is not None:
         raise unknown_segment(missing)

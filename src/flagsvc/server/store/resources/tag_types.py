@@ -13,7 +13,7 @@ from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG, url_problem
 from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import rows_in, upsert
 from flagsvc.server.store.writer import Writer
 
 FIELDS = ("name", "description", "icon", "color")
@@ -64,9 +64,7 @@ def check_name(name: str) -> None:
 def check_types_exist(tx: Tx, names: Iterable[str]) -> None:
     """Raise CallerError (400) for the first of these tag types that does not exist."""
     wanted = list(dict.fromkeys(names))
-    known: set[str] = set()
-    for chunk in chunks(wanted):
-        known |= set(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
+    known = {name for (name,) in rows_in(tx, select(tag_types.c.name), tag_types.c.name, wanted)}
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
         raise bad_data(f"Tag type '{missing}' does not exist")
@@ -104,9 +102,8 @@ def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     by = {"created_by_id": None if tx.actor is None else tx.actor.id, "created_at": tx.now}
     for each in wanted:
         same = {"type": each["type"], "value": each["value"]} | by
-        for chunk in chunks(each["features"]):
-            names = tx.db.execute(select(features.c.name).where(features.c.name.in_(chunk))).scalars()
-            upsert(tx, feature_tags, [same | {"feature": name} for name in names], ())
+        names = rows_in(tx, select(features.c.name), features.c.name, each["features"])
+        upsert(tx, feature_tags, [same | {"feature": name} for (name,) in names], ())
 
 
 def tags_of(tx: Tx, name: str) -> list[Json]:
