@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from flagsvc.http.answers import Answer
 from sqlalchemy.exc import OperationalError
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.server.api.admin import maintenance
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.errors import bad_data
 
@@ -22,39 +23,39 @@ NO_TOKEN = "This request has no token. Send the token of a user, or an admin tok
 UNKNOWN_TOKEN = "This server does not know this token, or it has expired. Send the token of a user, or an admin token."
 
 
-def told(call: ApiCall) -> ApiAnswer:
+def told(call: ApiCall) -> Answer:
     """Answer with the handler's input."""
     actor, token = call.caller.actor, call.caller.token
     who = actor.name if actor else token and token.kind
-    return ApiAnswer({"who": who, "params": call.params, "query": call.query, "body": call.body})
+    return Answer({"who": who, "params": call.params, "query": call.query, "body": call.body})
 
 
-def refusing(call: ApiCall) -> ApiAnswer:
+def refusing(call: ApiCall) -> Answer:
     """Refuse, as an operation does."""
     raise bad_data("The thing is odd")
 
 
-def failing(call: ApiCall) -> ApiAnswer:
+def failing(call: ApiCall) -> Answer:
     """Raise an error whose message must not be shown."""
     raise LookupError("hunter2")
 
 
-def away(call: ApiCall) -> ApiAnswer:
+def away(call: ApiCall) -> Answer:
     """Fail as with a database that is away."""
     raise DatabaseError("the database failed: OperationalError") from OperationalError("x", {}, Exception("hunter2"))
 
 
-def broken(call: ApiCall) -> ApiAnswer:
+def broken(call: ApiCall) -> Answer:
     """Fail as with a statement that the database does not take."""
     raise DatabaseError("the database failed: DataError")
 
 
-def deep(call: ApiCall) -> ApiAnswer:
+def deep(call: ApiCall) -> Answer:
     """Answer with what recursion cannot encode."""
     value: list[Any] = []
     for _ in range(100_000):
         value = [value]
-    return ApiAnswer(value)
+    return Answer(value)
 
 
 def row(path: str, handler: Any = told, **given: Any) -> Route:
@@ -76,7 +77,7 @@ ROUTES = (
     row("/api/admin/deep", deep, method="POST", body=THING),
     row("/api/client/things", auth=Auth.CLIENT),
     row("/open", auth=Auth.NONE, in_memory=True),
-    row("/lazy", auth=Auth.NONE, at_once=lambda call: ApiAnswer("at once") if "now" in call.query else None),
+    row("/lazy", auth=Auth.NONE, at_once=lambda call: Answer("at once") if "now" in call.query else None),
     *maintenance.ROUTES,
 )
 

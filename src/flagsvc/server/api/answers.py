@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import HEAD, JSON, Headers, Response
 from flagsvc.http.shapes.text import to_json
 from flagsvc.pages.live import in_parts
-from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import ApiError
 
 PLAIN_JSON = b"application/json"
@@ -27,7 +27,7 @@ class Answers:
     def __init__(self) -> None:
         self._negotiator = Negotiator()
 
-    def respond(self, head: Call, answer: ApiAnswer, media: bytes = PLAIN_JSON) -> Response:
+    def respond(self, head: Call, answer: Answer, media: bytes = PLAIN_JSON) -> Response:
         """Return the response to a request."""
         if answer.parts is not None:
             return in_parts(head.request.method, list(answer.headers), answer.parts)
@@ -51,7 +51,7 @@ class Answers:
 
     def fail(self, head: Call, failure: ApiError) -> Response:
         """Return the response that is an error."""
-        return self.respond(head, ApiAnswer(failure.body, failure.status, tuple(failure.headers)))
+        return self.respond(head, Answer(failure.body, failure.status, tuple(failure.headers)))
 
 
 def is_known(head: Call, tag: bytes) -> bool:

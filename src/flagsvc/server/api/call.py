@@ -204,7 +204,7 @@ class ApiCall:
 
 
 @dataclass(frozen=True)
-class ApiAnswer:
+class Answer:
     """A handler's answer: `body` is a JSON value, bytes of JSON, or None for no body.
 
     `gzipped` is the gzip form of a body of bytes, and `tag` its entity tag, if the handler has them. `parts` are a body that comes

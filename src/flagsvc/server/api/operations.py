@@ -11,21 +11,22 @@ from sqlalchemy import func, select
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error
 from flagsvc.core.version import VERSION
+from flagsvc.http.answers import Answer
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
 from flagsvc.http.metrics import CONTENT_TYPE, Labels, MetricRow, limits_row, measure, requests_row
 from flagsvc.http.reached_limits import COMMON_LIMITS
 from flagsvc.http.shapes import Array, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
+from flagsvc.server.api.call import ApiCall, ApiContext
 from flagsvc.server.api.errors import RETRY_S, unknown_path
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.schema import features
 from flagsvc.server.store.store import read_revision
 
 METRICS_PATH = "/internal-backstage/prometheus"
-GOOD = ApiAnswer({"health": "GOOD"})
-BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
-ALIVE, READY = ApiAnswer(b"ok"), ApiAnswer(b"ready")
+GOOD = Answer({"health": "GOOD"})
+BAD = Answer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
+ALIVE, READY = Answer(b"ok"), Answer(b"ready")
 DRAINING = "draining"
 """The process is about to end."""
 DATABASE = "database"
@@ -49,19 +50,19 @@ LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
 FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
 
 
-def welcome(call: ApiCall) -> ApiAnswer:
+def welcome(call: ApiCall) -> Answer:
     """Return the name and the endpoints of the server, as JSON or as text by `Accept`; a browser goes to the pages."""
     root = call.root
     if b"text/html" in (call.head.accept or b""):
-        return ApiAnswer(None, 302, (*FIRST_PAGE, (b"location", f"{root}/ui/".encode())))
+        return Answer(None, 302, (*FIRST_PAGE, (b"location", f"{root}/ui/".encode())))
     here = [each for each in PLACES if not (call.server.metrics_apart and each.path == METRICS_PATH)]
     places = [each._replace(path=root + each.path) for each in here]
     if prefers_json(call.head.accept):
-        return ApiAnswer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
-    return ApiAnswer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", TEXT)))
+        return Answer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
+    return Answer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", TEXT)))
 
 
-def health(call: ApiCall) -> ApiAnswer:
+def health(call: ApiCall) -> Answer:
     """Return that the server runs. It does not check the database, because the server can serve flags from memory."""
     return GOOD
 
@@ -86,7 +87,7 @@ def find_word(server: ApiContext) -> str:
     return "" if obstacle is None else obstacle.word
 
 
-def ready(call: ApiCall) -> ApiAnswer:
+def ready(call: ApiCall) -> Answer:
     """Return readiness: 200 if the database answers and the server is not draining, else 503.
 
     A server whose database takes no changes is ready, because it serves flags; the body says so (decision 0068).
@@ -97,12 +98,12 @@ def ready(call: ApiCall) -> ApiAnswer:
     return replace(GOOD, body=GOOD.body | {"writable": False, "reason": word}) if word else GOOD
 
 
-def livez(call: ApiCall) -> ApiAnswer:
+def livez(call: ApiCall) -> Answer:
     """Return that the server runs, as a word."""
     return ALIVE
 
 
-def readyz(call: ApiCall) -> ApiAnswer:
+def readyz(call: ApiCall) -> Answer:
     """Return readiness as a word; if the server is not ready, the reason."""
     objection = find_objection(call.server)
     word = find_word(call.server)
@@ -110,12 +111,12 @@ def readyz(call: ApiCall) -> ApiAnswer:
     return replace(BAD, body=objection.encode()) if objection else ready
 
 
-def scrape(call: ApiCall) -> ApiAnswer:
+def scrape(call: ApiCall) -> Answer:
     """Return every metric in Prometheus text format."""
-    return ApiAnswer(text(call.server))
+    return Answer(text(call.server))
 
 
-def scrape_here(call: ApiCall) -> ApiAnswer:
+def scrape_here(call: ApiCall) -> Answer:
     """Return every metric to callers. Raises ApiError (404) where operators have an address of their own."""
     if call.server.metrics_apart:
         raise unknown_path(call.request.path.decode("latin-1"))

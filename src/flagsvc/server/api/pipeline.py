@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import http_errors
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import APP_NAME, CLIENT_SPEC, HEADERS, INSTANCE_ID, KEY, SDK, Call
 from flagsvc.http.client_query import read_query
 from flagsvc.http.messages import HTML, OPTIONS, UNREAD, HttpError, Request, Response
@@ -28,7 +29,7 @@ from flagsvc.server.api import errors
 from flagsvc.server.api.answers import PLAIN_JSON, Answers
 from flagsvc.server.api.authorization import ADMIN_API, PAGES, Authorization, api_area
 from flagsvc.server.api.body import EMPTY, BodyEncoding, Parsed, content_type, is_json, parse, reading
-from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall, ApiContext, Caller, refuse_nul
+from flagsvc.server.api.call import ANONYMOUS, ApiCall, ApiContext, Caller, refuse_nul
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
@@ -58,7 +59,7 @@ OUTAGE_LOG_INTERVAL_S = 10.0
 """Seconds between two error lines about an outage of the database."""
 
 
-NO_ROUTE = Route(path=UNMATCHED, handler=lambda call: ApiAnswer(), operation="", summary="", tag="")
+NO_ROUTE = Route(path=UNMATCHED, handler=lambda call: Answer(), operation="", summary="", tag="")
 """The route of a request that was refused before its method and path were checked."""
 
 
@@ -83,10 +84,10 @@ class RoutedRequest:
     route: Route = NO_ROUTE
 
 
-ErrorPage: TypeAlias = Callable[[Call, RoutedRequest, ApiError], ApiAnswer | None]
+ErrorPage: TypeAlias = Callable[[Call, RoutedRequest, ApiError], Answer | None]
 
 
-def no_error_page(head: Call, request: RoutedRequest, failure: ApiError) -> ApiAnswer | None:
+def no_error_page(head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
     """Return no page."""
     return None
 
@@ -216,7 +217,7 @@ class Pipeline:
         except Exception as error:
             return self._answer_error(call.head, request, error)
 
-    def _respond(self, request: RoutedRequest, call: ApiCall, answer: ApiAnswer) -> Response:
+    def _respond(self, request: RoutedRequest, call: ApiCall, answer: Answer) -> Response:
         """Return the response for an answer; its status is the route's, unless the answer sets one."""
         route, media = request.route, PLAIN_JSON if call.as_data else request.route.media.encode()
         if answer.status == 200 and route.status != 200:
@@ -250,7 +251,7 @@ class Pipeline:
         if not request.matches:
             raise errors.unknown_path(request.path)
         methods = allowed(request.matches).encode()
-        response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
+        response = self._answers.respond(head, Answer(methods, headers=((b"allow", methods),)), HTML)
         return self._count_response(head, request, response)
 
     def _build_call(self, head: Call, request: RoutedRequest, match: Match, parsed: Parsed) -> ApiCall:

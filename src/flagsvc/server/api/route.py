@@ -11,17 +11,18 @@ from enum import Enum
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.route import RouteRow
 from flagsvc.http.shapes import Integer, Named, Object, String, check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.body import Parsed
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.store.store import Tx
 
-Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
-Render: TypeAlias = Callable[[ApiCall, ApiAnswer], ApiAnswer]
-AtOnce: TypeAlias = Callable[[ApiCall], ApiAnswer | None]
+Handler: TypeAlias = Callable[[ApiCall], Answer]
+Render: TypeAlias = Callable[[ApiCall, Answer], Answer]
+AtOnce: TypeAlias = Callable[[ApiCall], Answer | None]
 ReadForm: TypeAlias = Callable[[Call, Parsed], Form]
 ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 Heads: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -104,9 +105,9 @@ def location_header(place: str) -> Heads:
 def reading(act: Act, *, headers: Heads = ()) -> Handler:
     """Return the handler of a route that only reads."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         with call.store.reading() as tx:
-            return ApiAnswer(act(tx, call), headers=headers)
+            return Answer(act(tx, call), headers=headers)
 
     return handler
 
@@ -117,10 +118,10 @@ def writing(act: Act, *, headers: Heads = (), location: str = "") -> Handler:
     `location` is the place of a new object, with names of path parameters and of the answer's members in braces.
     """
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         with call.store.writing(call.actor) as tx:
             body = act(tx, call)
         place = location_header(location.format_map(call.params | body)) if location else ()
-        return ApiAnswer(body, headers=(*headers, *place))
+        return Answer(body, headers=(*headers, *place))
 
     return handler

@@ -9,9 +9,10 @@ from types import ModuleType
 from urllib.parse import quote
 
 from flagsvc.http import docs_page
+from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HTML, Headers
 from flagsvc.server.api import admin, client, operations
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.openapi import document
 from flagsvc.server.api.operations import LASTING, METRICS_PATH
 from flagsvc.server.api.route import Auth, Route
@@ -19,16 +20,16 @@ from flagsvc.server.api.route import Auth, Route
 SAFE: Headers = [*docs_page.SAFE, *LASTING]
 
 
-def show_page(call: ApiCall) -> ApiAnswer:
+def show_page(call: ApiCall) -> Answer:
     """Return the page that shows the document."""
-    return ApiAnswer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
+    return Answer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
 
 
-def show_file(call: ApiCall) -> ApiAnswer:
+def show_file(call: ApiCall) -> Answer:
     """Return the file of the page that the last segment of the path names."""
     name = PurePath(call.request.path.decode("latin-1")).name.lower()
     content_type = docs_page.TYPES[PurePath(name).suffix]
-    return ApiAnswer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
+    return Answer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
 
 
 PAGE = Route(
@@ -57,11 +58,11 @@ FILES = tuple(
 def docs_routes(others: tuple[Route, ...]) -> tuple[Route, ...]:
     """Return the rows of the document and its page. The document describes the other routes and these."""
 
-    def describe(call: ApiCall) -> ApiAnswer:
+    def describe(call: ApiCall) -> Answer:
         """Return the OpenAPI document."""
         place = quote(call.request.root) + call.server.base
         here = [row for row in every if not (call.server.metrics_apart and row.path == METRICS_PATH)]
-        return ApiAnswer(document(here, place, call.server.described), headers=LASTING)
+        return Answer(document(here, place, call.server.described), headers=LASTING)
 
     described = Route(
         path="/docs/openapi.json",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.search import read_number
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
 from flagsvc.server.pages.page import change, page, see_other
@@ -82,12 +83,12 @@ def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     return make_copies(tx, names, pair.source, [pair.target])
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return a page of the flags that differ."""
     return show_page(call, Look())
 
 
-def submit(call: ApiCall) -> ApiAnswer:
+def submit(call: ApiCall) -> Answer:
     """Show what a copy changes, or copy. Nothing is copied unseen."""
     if call.form.text("do") != SAVE:
         return show_page(call, Look(preview=True))
@@ -97,7 +98,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     return see_other(call, "compare", done=done, **read_filters(call, FILTERS))
 
 
-def show_page(call: ApiCall, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, look: Look) -> Answer:
     """Return the page, with what a copy changes if the look has a preview."""
     found = preview_plans(call, lambda tx: make_requests(call, tx), look)
     with call.store.reading() as tx:
@@ -112,7 +113,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
         "changed": look.conflict,
         "found": found,
     }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def list_page(call: ApiCall, tx: Tx, known: Sequence[str], look: Look) -> Json:

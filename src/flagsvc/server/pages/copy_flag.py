@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.http.answers import Answer
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.compare import needs_of
 from flagsvc.server.pages.edits import SAVE, Look
 from flagsvc.server.pages.flag import read_flag, require_flag
@@ -31,12 +32,12 @@ def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     return make_copies(tx, [call.params["featureName"]], source, dict.fromkeys(targets))
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form; the address may name the environment to copy from."""
     return show_page(call, Look())
 
 
-def submit(call: ApiCall) -> ApiAnswer:
+def submit(call: ApiCall) -> Answer:
     """Show what a copy changes, or copy. Nothing is copied unseen."""
     if call.form.text("do") != SAVE:
         return show_page(call, Look(preview=True))
@@ -46,7 +47,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     return see_other(call, "flags", call.params["featureName"], done=done)
 
 
-def show_page(call: ApiCall, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, look: Look) -> Answer:
     """Return the page, with what a copy changes if the look has a preview; of an archived flag, go to its own page."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -71,7 +72,7 @@ def show_page(call: ApiCall, look: Look) -> ApiAnswer:
         "changed": look.conflict,
         "found": found,
     }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def only_target(names: Sequence[str], source: str) -> Sequence[str]:

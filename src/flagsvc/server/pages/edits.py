@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Shape, ShapeError, check
 from flagsvc.pages.forms import Form, read_whole
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import see_other
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -118,10 +119,10 @@ class Rows(NamedTuple):
 def press(
     call: ApiCall,
     rows: Iterable[tuple[Rows, list[Json]]],
-    save: Callable[[], ApiAnswer],
-    again: Callable[[Look], ApiAnswer],
+    save: Callable[[], Answer],
+    again: Callable[[Look], Answer],
     problems: Sequence[str] = (),
-) -> ApiAnswer:
+) -> Answer:
     """Do what the button of a form says: save it, show what saving changes, or change the rows of the form.
 
     A form with `problems` is not saved.
@@ -140,23 +141,23 @@ def base_of(call: ApiCall, typed: Json | None, look: Look, stored: Any) -> str:
     return call.form.text("base") if typed is not None and not look.conflict else digest_of(stored)
 
 
-def make(call: ApiCall, work: Callable[[Tx], Json], again: Callable[[Look], ApiAnswer]) -> ApiAnswer:
+def make(call: ApiCall, work: Callable[[Tx], Json], again: Callable[[Look], Answer]) -> Answer:
     """Make something in one transaction, and return the page that shows it; or the form with what is wrong."""
     try:
         with call.store.writing(call.actor, "page") as tx:
             data = work(tx)
     except (CallerError, ShapeError) as error:
         return again(Look(*problems_of(error)))
-    return ApiAnswer(data)
+    return Answer(data)
 
 
 def attempt(
     call: ApiCall,
     work: Callable[[Tx], object],
-    again: Callable[[Look], ApiAnswer],
+    again: Callable[[Look], Answer],
     *goal: str,
     changed: Look | None = None,
-) -> ApiAnswer:
+) -> Answer:
     """Do a change in one transaction, and go to the page whose path has the segments `goal`.
 
     `again` shows the form of a refused change: with the reasons, and after another person's change with both versions. A form

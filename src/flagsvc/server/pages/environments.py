@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, require_unchanged
 from flagsvc.server.pages.history import last_change
@@ -30,7 +31,7 @@ def list_more(call: ApiCall, tx: Tx, rows: list[Json], look: Look) -> Json:
 def move(step: int) -> Handler:
     """Return a handler that moves an environment by a step, unless someone else changed the order since it was shown."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         name = call.params["name"]
         try:
             with call.store.writing(call.actor, "page") as tx:

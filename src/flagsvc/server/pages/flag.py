@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.templates import segment
 from flagsvc.reasons.words import words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler
 from flagsvc.server.pages.flags import SWITCH, is_protected, may
 from flagsvc.server.pages.history import unmarked
@@ -29,7 +30,7 @@ SHOWN_EVENTS = 5
 """The events on the page of a flag; the history has all."""
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return a flag; of an archived one, go to its own page."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -44,7 +45,7 @@ def show(call: ApiCall) -> ApiAnswer:
         state["may_vary"] = may(call, VARIANTS_PERMISSION, flag["project"], state["name"])
         state["may_order"] = may(call, "UPDATE_FEATURE_STRATEGY", flag["project"], state["name"])
     bounds = {"hours": usage.SHOW_HOURS, "most": usage.MAX_APPLICATIONS}
-    return ApiAnswer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])} | bounds)
+    return Answer({"flag": flag, "may_depend": call.actor.may(DEPEND, project=flag["project"])} | bounds)
 
 
 def read_history(tx: Tx, name: str) -> tuple[list[Json], int]:
@@ -89,9 +90,9 @@ def require_flag(tx: Tx, name: str) -> Row[Any]:
     return row
 
 
-def ask(call: ApiCall) -> ApiAnswer:
+def ask(call: ApiCall) -> Answer:
     """Return the question before a switch: what will happen, in words."""
-    return ApiAnswer(read_switch(call))
+    return Answer(read_switch(call))
 
 
 def read_switch(call: ApiCall) -> Json:
@@ -120,7 +121,7 @@ def back_of(text: str | None) -> str:
 def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches a flag on or off in an environment, and shows the flag."""
 
-    def handler(call: ApiCall) -> ApiAnswer:
+    def handler(call: ApiCall) -> Answer:
         name, environment = call.params["featureName"], call.params["environment"]
         with call.store.writing(call.actor, "page") as tx:
             project = require_flag(tx, name).project

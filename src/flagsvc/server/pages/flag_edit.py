@@ -7,11 +7,12 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.tags import CHANGES
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.edits import (
     Look,
     attempt,
@@ -42,12 +43,12 @@ CHANGED_LINK = (
 )
 
 
-def show_new(call: ApiCall) -> ApiAnswer:
+def show_new(call: ApiCall) -> Answer:
     """Return the form of a new flag, for the project in the address."""
     return new_page(call, {"name": "", "description": "", "type": "release", "impressionData": False}, Look())
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Make a flag."""
     typed = read_form(call.form) | {"name": call.form.text("name")}
 
@@ -64,7 +65,7 @@ def read_form(form: Form) -> Json:
     return {**texts, "stale": form.has("stale"), "impressionData": form.has("impressionData")}
 
 
-def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
+def new_page(call: ApiCall, shown: Json, look: Look) -> Answer:
     """Return the page of a new flag."""
     with call.store.reading() as tx:
         listed = project_choices(tx)
@@ -75,7 +76,7 @@ def new_page(call: ApiCall, shown: Json, look: Look) -> ApiAnswer:
     rights = {"may": call.actor.may(CREATE, project=project), "permission": CREATE, "may_archive": False}
     rest = {"base": "", "problems": look.problems, "changed": False, "last_change": None}
     rest |= {name: [] for name in ("conflict_rows", "tags", "tag_types", "links")}
-    return ApiAnswer(data | rights | rest, look.status)
+    return Answer(data | rights | rest, look.status)
 
 
 def kinds() -> list[Json]:
@@ -83,12 +84,12 @@ def kinds() -> list[Json]:
     return [{"value": identity, "text": name} for identity, name, *_ in TYPES]
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of a flag."""
     return edit_page(call, None, Look())
 
 
-def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[str, Json] | None = None) -> ApiAnswer:
+def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[str, Json] | None = None) -> Answer:
     """Return the page with the form of a flag, its tags and links, and what archives it. Raises CallerError (404)."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -113,7 +114,7 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
         "conflict_rows": differences(PARTS, told(stored), told(shown)) if look.conflict else [],
         "last_change": last,
     }
-    return ApiAnswer(data | rights | rest, look.status)
+    return Answer(data | rights | rest, look.status)
 
 
 def link_forms(tx: Tx, name: str, typed: dict[str, Json]) -> list[Json]:
@@ -133,7 +134,7 @@ def told(shown: Json) -> Json:
     return {name: {True: "yes", False: "no"}.get(value, value) for name, value in shown.items()}
 
 
-def update(call: ApiCall) -> ApiAnswer:
+def update(call: ApiCall) -> Answer:
     """Change what describes a flag, unless someone else changed it since it was shown."""
     name, typed = call.params["featureName"], read_form(call.form)
 
@@ -149,7 +150,7 @@ def update(call: ApiCall) -> ApiAnswer:
     return attempt(call, work, lambda look: edit_page(call, typed, look), "flags", name)
 
 
-def change_tags(call: ApiCall) -> ApiAnswer:
+def change_tags(call: ApiCall) -> Answer:
     """Add a tag to a flag, or remove one: `do` is `add`, or `remove:TYPE:VALUE`."""
     name, form = call.params["featureName"], call.form
     action, _, removed = "".join(form.texts("do")[:1]).partition(":")  # a value of a tag keeps its blanks
@@ -164,7 +165,7 @@ def change_tags(call: ApiCall) -> ApiAnswer:
     return attempt(call, work, lambda look: edit_page(call, None, look), "flags", name)
 
 
-def archive(call: ApiCall) -> ApiAnswer:
+def archive(call: ApiCall) -> Answer:
     """Archive a flag."""
     name = call.params["featureName"]
 
@@ -174,7 +175,7 @@ def archive(call: ApiCall) -> ApiAnswer:
     return attempt(call, work, lambda look: edit_page(call, None, look), "flags", name, "archived")
 
 
-def show_archived(call: ApiCall) -> ApiAnswer:
+def show_archived(call: ApiCall) -> Answer:
     """Return the page of an archived flag; of another one, go to its page."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -183,10 +184,10 @@ def show_archived(call: ApiCall) -> ApiAnswer:
         return see_other(call, "flags", name, undo=kept_notice(call))
     told_of = {"name": name, "type": row.type, "project": row.project, "description": row.description or ""}
     told_of |= {"archivedAt": format_time(row.archived_at)}
-    return ApiAnswer({"flag": told_of, "may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE})
+    return Answer({"flag": told_of, "may": call.actor.may(UPDATE, project=row.project), "permission": UPDATE})
 
 
-def revive(call: ApiCall) -> ApiAnswer:
+def revive(call: ApiCall) -> Answer:
     """Revive an archived flag; it is off everywhere."""
     name = call.params["featureName"]
     with call.store.writing(call.actor, "page") as tx:
@@ -199,12 +200,12 @@ def read_link(call: ApiCall) -> Json:
     return {"url": call.form.text("url"), "title": call.form.text("title")}
 
 
-def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> ApiAnswer:
+def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> Answer:
     """Do work on a link of the flag in one transaction, given project and flag; or show the page with what is wrong."""
     name, typed = call.params["featureName"], read_link(call)
     changed = changed_meanwhile(CHANGED_LINK.format_map(typed))
 
-    def again(look: Look) -> ApiAnswer:
+    def again(look: Look) -> Answer:
         return edit_page(call, None, look, {} if look is changed else {call.params.get("linkId", ""): typed})
 
     return attempt(
@@ -212,13 +213,13 @@ def change_link(call: ApiCall, work: Callable[[Tx, str, str], object]) -> ApiAns
     )
 
 
-def add_link(call: ApiCall) -> ApiAnswer:
+def add_link(call: ApiCall) -> Answer:
     """Add a link. Without a title it has none."""
     sent = {name: text for name, text in read_link(call).items() if text or name == "url"}
     return change_link(call, lambda tx, project, name: links.add(tx, project, name, checked(FEATURE_LINK, sent)))
 
 
-def update_link(call: ApiCall) -> ApiAnswer:
+def update_link(call: ApiCall) -> Answer:
     """Change a link, unless someone else changed it since it was shown."""
     typed = read_link(call)
 
@@ -229,7 +230,7 @@ def update_link(call: ApiCall) -> ApiAnswer:
     return change_link(call, work)
 
 
-def remove_link(call: ApiCall) -> ApiAnswer:
+def remove_link(call: ApiCall) -> Answer:
     """Remove a link, unless someone else changed it since it was shown."""
     return change_link(call, lambda tx, project, name: links.remove(tx, project, name, unchanged_link(call, tx)))
 

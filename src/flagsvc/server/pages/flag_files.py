@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from flagsvc.core.state_export import about_state_export
 from flagsvc.http import json_text
+from flagsvc.http.answers import Answer
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import JSON, HttpError
 from flagsvc.http.shapes import ShapeError, check
@@ -22,7 +23,7 @@ from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.server.api.admin.batch import make_export
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.answers import encode
-from flagsvc.server.api.call import ApiAnswer, ApiCall, find_nul_pointers, make_nul_detail
+from flagsvc.server.api.call import ApiCall, find_nul_pointers, make_nul_detail
 from flagsvc.server.api.errors import ApiError, invalid
 from flagsvc.server.pages.edits import SAVE, Look, problems_of
 from flagsvc.server.pages.flags import (
@@ -50,7 +51,7 @@ DATA: Final = "data"
 """The member of a whole request that has its data set."""
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the empty form; the address may name the project and the environment."""
     return show_page(call, read_typed(call, ""), Look())
 
@@ -61,7 +62,7 @@ def read_typed(call: ApiCall, text: str) -> Json:
     return named | {"text": text}
 
 
-def submit(call: ApiCall) -> ApiAnswer:
+def submit(call: ApiCall) -> Answer:
     """Show what an import changes, or import. A chosen file counts more than the text, and nothing of it is imported unseen."""
     file = call.form.text("file")
     typed = read_typed(call, file or call.form.text("text"))
@@ -106,7 +107,7 @@ def refusal_of(error: ShapeError | HttpError) -> tuple[int, list[str]]:
     return error.status, told
 
 
-def show_page(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, typed: Json, look: Look) -> Answer:
     """Return the page, with what the import changes if the look has a preview."""
     found: Json | None = None
     try:
@@ -119,7 +120,7 @@ def show_page(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
         listed = {"project": project_choices(tx), "environment": environment_choices(tx)}
     problems = [str(json_text.whole(each)) for each in look.problems]  # a page can show no half of a surrogate pair
     data = {"form": typed, "choices": listed, "problems": problems, "changed": look.conflict, "found": found}
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 TEMPLATE = "import.html"
@@ -166,12 +167,12 @@ def require_active(tx: Tx, names: Sequence[str]) -> None:
             raise not_found(f"There is no active flag {name}")
 
 
-def show_export(call: ApiCall) -> ApiAnswer:
+def show_export(call: ApiCall) -> Answer:
     """Return the form."""
     return show_export_page(call, Look())
 
 
-def download(call: ApiCall) -> ApiAnswer:
+def download(call: ApiCall) -> Answer:
     """Return the file, or the form again with the reason why there is none."""
     given = read_filters(call, FILTERS)
     try:
@@ -182,10 +183,10 @@ def download(call: ApiCall) -> ApiAnswer:
         return show_export_page(call, Look(*problems_of(error)))
     body = encode(make_export(call, {ENVIRONMENT: environment, "features": names}))
     file = f'attachment; filename="flags-{NOT_IN_A_NAME.sub("_", environment)}.json"'.encode()
-    return ApiAnswer(body, headers=((b"content-type", JSON), (b"content-disposition", file), *PAGE_HEADERS))
+    return Answer(body, headers=((b"content-type", JSON), (b"content-disposition", file), *PAGE_HEADERS))
 
 
-def show_export_page(call: ApiCall, look: Look) -> ApiAnswer:
+def show_export_page(call: ApiCall, look: Look) -> Answer:
     """Return the page: the flags that fit, with what each is in the environment."""
     given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
@@ -209,7 +210,7 @@ def show_export_page(call: ApiCall, look: Look) -> ApiAnswer:
             "problems": look.problems,
             "address": urlencode(given | {ENVIRONMENT: environment}),
         }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def row_of(feature: Json, environment: str) -> Json:

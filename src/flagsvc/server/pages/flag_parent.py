@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.dependencies import CREATE, PERMISSION
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.edits import (
     Look,
     attempt,
@@ -29,7 +30,7 @@ PARTS = {"words": "Depends on"}
 CHANGED = "Nothing was removed: someone changed the parents meanwhile. This is what they are now."
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of the parent: of the one in the query, or else of the one that the flag has."""
     return show_page(call, None, Look())
 
@@ -55,7 +56,7 @@ def told(parents: list[Json]) -> Json:
     return {"words": "; ".join(f"{each['feature']}, {state_words(each)}" for each in parents)}
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
     """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
     name = call.params["featureName"]
     with call.store.reading() as tx:
@@ -82,7 +83,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "permission": PERMISSION,
         "problems": look.problems,
     }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def first_form(call: ApiCall, parents: list[Json]) -> Json:
@@ -92,7 +93,7 @@ def first_form(call: ApiCall, parents: list[Json]) -> Json:
     return form_of(stored or {"feature": chosen, "enabled": True, "variants": []})
 
 
-def save(call: ApiCall) -> ApiAnswer:
+def save(call: ApiCall) -> Answer:
     """Make the flag depend on a parent, which replaces others. Nothing is done where it depends so already."""
     form = read_form(call.form)
 
@@ -103,12 +104,12 @@ def save(call: ApiCall) -> ApiAnswer:
     return do(call, form, work)
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Remove a parent of the flag."""
     return do(call, None, lambda tx, project, name: dependencies.remove(tx, project, name, call.params["parent"]))
 
 
-def do(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -> ApiAnswer:
+def do(call: ApiCall, form: Json | None, work: Callable[[Tx, str, str], None]) -> Answer:
     """Do work on the parents of the flag, given project and flag, unless someone else changed them since they were shown."""
     name = call.params["featureName"]
 

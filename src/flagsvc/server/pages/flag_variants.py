@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import check
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import DEFAULT, words_of_variants
 from flagsvc.server.api.admin.feature_environments import VARIANTS_PERMISSION
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import condition_choices
 from flagsvc.server.pages.edits import Look, attempt, base_of, differences, press, require_unchanged
@@ -29,7 +30,7 @@ from flagsvc.server.store.store import Tx
 PARTS = {"words": "Variants"}
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of the variants."""
     return show_page(call, None, Look())
 
@@ -54,7 +55,7 @@ def told(shown: Json) -> Json:
     return {"words": variants_form.told(shown["variants"], shown[STICKS_TO])}
 
 
-def submit(call: ApiCall) -> ApiAnswer:
+def submit(call: ApiCall) -> Answer:
     """Do what the button of the form says: save, show what saving changes, or add or remove a variant."""
     shown = read_form(call.form)
     rows = shown["variants"]
@@ -63,7 +64,7 @@ def submit(call: ApiCall) -> ApiAnswer:
     return press(call, [(variants_form.ROWS, rows)], lambda: save(call, shown), again, problems)
 
 
-def save(call: ApiCall, shown: Json) -> ApiAnswer:
+def save(call: ApiCall, shown: Json) -> Answer:
     """Save the variants in one transaction, unless someone else changed them since they were shown."""
 
     def work(tx: Tx) -> None:
@@ -81,7 +82,7 @@ def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
     return StrategyPlace(require_flag(tx, name).project, name, call.params["environment"])
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
     """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
     with call.store.reading() as tx:
         place = read_place(tx, call)
@@ -111,7 +112,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
         "permission": VARIANTS_PERMISSION,
         "problems": look.problems,
     }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def drawn(place: StrategyPlace, shown: Json, stored: list[Json]) -> Variants:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.templates import line_points
 from flagsvc.server.api.admin.features import TYPES
 from flagsvc.server.api.admin.search import read_number
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
 from flagsvc.server.store.resources.feature_search import FeatureSearch
@@ -35,7 +36,7 @@ def read_filters(call: ApiCall, names: Iterable[str]) -> dict[str, str]:
     return {name: text for name in names if (text := (call.first_value(name) or "").strip())}
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return a page of the list."""
     given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
@@ -55,7 +56,7 @@ def show(call: ApiCall) -> ApiAnswer:
         }
     place = given | ({"page": str(number)} if number > 1 else {})
     back = "/flags" + ("?" if place else "") + urlencode(place)
-    return ApiAnswer(data | {"address": urlencode(given), "back": back, "hours": usage.SHOW_HOURS})
+    return Answer(data | {"address": urlencode(given), "back": back, "hours": usage.SHOW_HOURS})
 
 
 def why_empty(tx: Tx, given: dict[str, str]) -> str:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.server.api.admin.events import ID
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.answers import encode
 from flagsvc.server.api.authorization import PAGES
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
 from flagsvc.server.pages.edits import Look
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, environment_choices, read_filters
@@ -41,7 +42,7 @@ MOST_BYTES: Final = 16 * 2**20
 """The most events in a file of them, and the size after which it takes no further one."""
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return a page of events, the newest first. Without the permission ADMIN these are events of projects only."""
     given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
@@ -59,7 +60,7 @@ def show(call: ApiCall) -> ApiAnswer:
         "choices": offered,
         "address": urlencode(given),
     }
-    return ApiAnswer(data)
+    return Answer(data)
 
 
 def read_search(call: ApiCall, given: dict[str, str]) -> EventSearch:
@@ -88,7 +89,7 @@ def choices(tx: Tx, given: dict[str, str]) -> dict[str, list[dict[str, str]]]:
     }
 
 
-def export(call: ApiCall) -> ApiAnswer:
+def export(call: ApiCall) -> Answer:
     """Return the newest events that fit the filters, a line of JSON for each. A header links to the rest, if there is one."""
     given = read_filters(call, FILTERS)
     wanted = replace(read_search(call, given), before=read_id(call.first_value(BEFORE) or "", BEFORE))
@@ -104,7 +105,7 @@ def export(call: ApiCall) -> ApiAnswer:
     following = f'<{call.root}{PAGES}{LINES}?{urlencode(given | {BEFORE: str(last)})}>; rel="next"'
     name = (b"content-disposition", b'attachment; filename="history.jsonl"')
     link = [(b"link", following.encode())] * more
-    return ApiAnswer(b"".join(lines), headers=(*PAGE_HEADERS, name, *link))
+    return Answer(b"".join(lines), headers=(*PAGE_HEADERS, name, *link))
 
 
 def show_event(event: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.user import CREATE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import Look, checked, make
 from flagsvc.server.pages.page import change, page, see_other
@@ -20,7 +21,7 @@ USUAL_TIME = timedelta(days=90)
 """How long a token works, unless another day is typed."""
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the caller's tokens, with the form of a new one."""
     return show_page(call, None, Look())
 
@@ -30,16 +31,16 @@ def usual_day(tx: Tx) -> str:
     return (tx.now + USUAL_TIME).date().isoformat()
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
     """Return the page: with what was typed, or with an empty form. Raises CallerError (403) for an admin token."""
     with call.store.reading() as tx:
         found = personal_tokens.list_tokens(tx, user_of(call.actor))
         form = typed or {"description": "", "expires": usual_day(tx)}
     data = {"tokens": found, "form": form, "most": MAX_TOKENS, "problems": look.problems, "made": None}
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Make a token, and show its secret in this answer only."""
     form = {name: call.form.text(name) for name in ("description", "expires")}
     sent = {"description": form["description"], "expiresAt": f"{form['expires']}{LAST_SECOND}"}
@@ -50,7 +51,7 @@ def create(call: ApiCall) -> ApiAnswer:
     return make(call, work, partial(show_page, call, form))
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a token, and with it the sessions that it has opened."""
     with call.store.writing(call.actor, "page") as tx:
         personal_tokens.remove(tx, user_of(call.actor), row_id(call))
@@ -60,21 +61,21 @@ def remove(call: ApiCall) -> ApiAnswer:
 TEMPLATE = "my_tokens.html"
 
 
-def show_sessions(call: ApiCall) -> ApiAnswer:
+def show_sessions(call: ApiCall) -> Answer:
     """Return the caller's sessions. Raises CallerError (403) for an admin token."""
     with call.store.reading() as tx:
         found = sessions.list_sessions(tx, user_of(call.actor), call.caller.session)
-    return ApiAnswer({"sessions": found})
+    return Answer({"sessions": found})
 
 
-def end(call: ApiCall) -> ApiAnswer:
+def end(call: ApiCall) -> Answer:
     """End one session."""
     with call.store.writing(call.actor, "page") as tx:
         sessions.end_sessions(tx, user_of(call.actor), row_id(call))
     return see_other(call, "sessions", done=tx)
 
 
-def end_others(call: ApiCall) -> ApiAnswer:
+def end_others(call: ApiCall) -> Answer:
     """End every session but the current one."""
     with call.store.writing(call.actor, "page") as tx:
         sessions.end_sessions(tx, user_of(call.actor), keep=call.caller.session)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import FETCH_SITE, Call
 from flagsvc.http.first_page import prefers_json
 from flagsvc.http.messages import GET, HEAD, HTML
@@ -19,7 +20,7 @@ from flagsvc.pages.live import HEADERS
 from flagsvc.pages.templates import Frame, Section, StaticFiles, Templates, segment
 from flagsvc.server.api.authorization import PAGES, feature_project, read_secret
 from flagsvc.server.api.body import Parsed, content_type, has_body
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import ApiError, foreign_request, unknown_path, wrong_form
 from flagsvc.server.api.pipeline import RoutedRequest
 from flagsvc.server.api.route import Auth, Handler, ProjectOf, Route
@@ -139,7 +140,7 @@ def read_form(head: Call, parsed: Parsed) -> Form:
     return Form() if parsed.form is None else parsed.form
 
 
-def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
+def render(template: str, call: ApiCall, answer: Answer) -> Answer:
     """Return an answer with the page of its data, or with the data. Bytes are a file to save, and stay as they are."""
     if call.as_data:
         return replace(answer, headers=(*answer.headers, *PAGE_HEADERS))
@@ -148,7 +149,7 @@ def render(template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
     frame = frame_of(call.root, call.head, call.caller.actor)
     frame = frame._replace(notice=find_notice(call, frame.pages, place_of(call, frame)))
     body = TEMPLATES.render(template, frame=frame, **answer.body)
-    return ApiAnswer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
+    return Answer(body, answer.status, (*answer.headers, *PAGE_HEADERS))
 
 
 def place_of(call: ApiCall, frame: Frame) -> str:
@@ -165,7 +166,7 @@ def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
     return Frame(pages, f"{pages}/static", head.request.path.decode("latin-1"), who, SECTIONS, stream)
 
 
-def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> ApiAnswer:
+def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: str) -> Answer:
     """Return the redirect to another page, whose path below PAGES has these segments. Empty values of the query are left out.
 
     `done` is the transaction of a change: the page says what it did, and offers to undo it.
@@ -176,18 +177,18 @@ def see_other(call: ApiCall, *segments: str, done: Tx | None = None, **query: st
     return redirect(f"{call.root}{PAGES}{place}{'?' if text else ''}{text}")
 
 
-def go_to(call: ApiCall, place: str, done: Tx) -> ApiAnswer:
+def go_to(call: ApiCall, place: str, done: Tx) -> Answer:
     """Return the redirect to a page below PAGES, which says what a transaction did. `place` may have a query."""
     mark = "&" if "?" in place else "?"
     return redirect(f"{call.root}{PAGES}{place}{mark}{QUERY}={id_of(done)}")
 
 
-def redirect(address: str, *headers: tuple[bytes, bytes]) -> ApiAnswer:
+def redirect(address: str, *headers: tuple[bytes, bytes]) -> Answer:
     """Return a redirect; browsers ask for the address with GET."""
-    return ApiAnswer(None, SEE_OTHER, ((b"location", address.encode()), *headers, *PAGE_HEADERS))
+    return Answer(None, SEE_OTHER, ((b"location", address.encode()), *headers, *PAGE_HEADERS))
 
 
-def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> ApiAnswer | None:
+def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
     """Return the page of an error; None if the request is for no page, for the data of one, or asks for JSON.
 
     `base` is the base path of the server. Who is not signed in is sent to the sign-in, and comes back after it. Whom a
@@ -205,19 +206,19 @@ def error_page(base: str, head: Call, request: RoutedRequest, failure: ApiError)
     values: dict[str, Any] = {"status": failure.status, "message": failure.message, "details": details}
     values["permissions"] = failure.body.get("permissions", [])
     body = TEMPLATES.render("error.html", frame=frame_of(root, head, request.caller.actor), **values)
-    return ApiAnswer(body, failure.status, (*failure.headers, *PAGE_HEADERS, (b"content-type", HTML)))
+    return Answer(body, failure.status, (*failure.headers, *PAGE_HEADERS, (b"content-type", HTML)))
 
 
-def show_file(call: ApiCall) -> ApiAnswer:
+def show_file(call: ApiCall) -> Answer:
     """Return a file. Raises ApiError (404) for an unknown one, or another version of it."""
     found = FILES.find(call.params["digest"], call.params["name"])
     if found is None:
         raise unknown_path(call.request.path.decode("latin-1"))
     headers = (*FILE_HEADERS, (b"content-type", found.media))
-    return ApiAnswer(found.body, headers=headers, gzipped=found.gzipped, tag=found.tag)
+    return Answer(found.body, headers=headers, gzipped=found.gzipped, tag=found.tag)
 
 
-def show_stream(call: ApiCall) -> ApiAnswer:
+def show_stream(call: ApiCall) -> Answer:
     """Return a stream that ends with the session or the token. Raises HttpError (503) if there are too many.
 
     All sessions and personal tokens of a user are one viewer, and so is an admin token.
@@ -225,7 +226,7 @@ def show_stream(call: ApiCall) -> ApiAnswer:
     secret = call.caller.session or read_secret(call.head.key)
     keyring, actor = call.server.keyring, call.actor
     viewer = actor.id if actor.is_user else actor.token
-    return ApiAnswer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret), viewer))
+    return Answer(headers=tuple(HEADERS), parts=call.server.streams.make(lambda: keyring.is_valid(secret), viewer))
 
 
 class Setting(NamedTuple):
@@ -254,9 +255,9 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-def show_settings(call: ApiCall) -> ApiAnswer:
+def show_settings(call: ApiCall) -> Answer:
     """Return the pages below the settings."""
-    return ApiAnswer({"settings": [each._asdict() for each in SETTINGS]})
+    return Answer({"settings": [each._asdict() for each in SETTINGS]})
 
 
 ROUTES = (

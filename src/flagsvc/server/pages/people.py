@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.sessions import link_path
 from flagsvc.server.api.admin.users import CREATE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import Look, checked, differences, make
 from flagsvc.server.pages.my_access import usual_day
@@ -41,18 +42,18 @@ def rows(tx: Tx) -> list[Json]:
     return [titled(each) | {"role": ROLE_NAMES[each["rootRole"]]} for each in users.list_users(tx)["users"]]
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of a new user."""
     return show_form(dict.fromkeys(FIELDS, "") | {"rootRole": "Viewer", "access": LINK}, Look())
 
 
-def show_form(form: Json, look: Look) -> ApiAnswer:
+def show_form(form: Json, look: Look) -> Answer:
     """Return the page of the form."""
     data = {"form": form, "roles": list(users.ROLES), "access": list(ACCESS), "problems": look.problems, "made": None}
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Make a user, and show in this answer only what the user signs in with."""
     form = {name: call.form.text(name) for name in (*FIELDS, "access")}
 
@@ -103,7 +104,7 @@ def more(seen: Seen) -> Json:
     }
 
 
-def invite(call: ApiCall) -> ApiAnswer:
+def invite(call: ApiCall) -> Answer:
     """Make a link that signs the user in once, and show it in this answer only."""
     with call.store.writing(call.actor, "page") as tx:
         made = new_link(call, tx, row_id(call))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import ShapeError
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.environments import ADD as ADD_ENVIRONMENT
 from flagsvc.server.api.admin.project_access import ADD as ADD_ACCESS
 from flagsvc.server.api.admin.project_access import SET as SET_ROLES
 from flagsvc.server.api.admin.projects import CREATE, MODE, SETTINGS
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import (
     Look,
@@ -55,22 +56,22 @@ MAY_BE_EMPTY = ("description", "featureLimit")
 CHANGED = NOT_DONE.format("project")
 
 
-def show_new(call: ApiCall) -> ApiAnswer:
+def show_new(call: ApiCall) -> Answer:
     """Return the form of a new project. It has every environment that is on."""
     with call.store.reading() as tx:
         names = [each["name"] for each in environments.list_plain(tx) if each["enabled"]]
     return show_form(call, {"id": "", "name": "", "description": "", "environments": names}, Look())
 
 
-def show_form(call: ApiCall, typed: Json, look: Look) -> ApiAnswer:
+def show_form(call: ApiCall, typed: Json, look: Look) -> Answer:
     """Return the page with the form of a new project."""
     with call.store.reading() as tx:
         names = [each["name"] for each in environments.list_plain(tx)]
     data = {"form": typed, "environments": names, "may": call.actor.may(MAKE), "permission": MAKE}
-    return ApiAnswer(data | {"problems": look.problems}, look.status)
+    return Answer(data | {"problems": look.problems}, look.status)
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Create a project."""
     typed: Json = {name: call.form.text(name) for name in ("id", "name", "description")}
     typed |= {"environments": call.form.texts("environments")}
@@ -147,14 +148,14 @@ def name_of(user: Json) -> str:
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
-def do(call: ApiCall, work: Callable[[Tx], object], changed: Look | None = None) -> ApiAnswer:
+def do(call: ApiCall, work: Callable[[Tx], object], changed: Look | None = None) -> Answer:
     """Do something to a project in one transaction, and return to its page: with a notice, or with what is wrong."""
     return attempt(
         call, work, partial(PROJECT.show_page, call, None), "projects", call.params["projectId"], changed=changed
     )
 
 
-def update_naming(call: ApiCall) -> ApiAnswer:
+def update_naming(call: ApiCall) -> Answer:
     """Change the naming pattern of a project, unless someone else changed it since it was shown."""
     project, typed = call.params["projectId"], read(call.form, NAMING)
 
@@ -166,7 +167,7 @@ def update_naming(call: ApiCall) -> ApiAnswer:
     return do(call, work)
 
 
-def add_environment(call: ApiCall) -> ApiAnswer:
+def add_environment(call: ApiCall) -> Answer:
     """Add an environment to a project."""
 
     def work(tx: Tx) -> None:
@@ -176,7 +177,7 @@ def add_environment(call: ApiCall) -> ApiAnswer:
     return do(call, work)
 
 
-def remove_environment(call: ApiCall) -> ApiAnswer:
+def remove_environment(call: ApiCall) -> Answer:
     """Remove an environment from a project, unless what it has there changed since it was shown."""
     project, name = call.params["projectId"], call.params["environment"]
 
@@ -189,7 +190,7 @@ def remove_environment(call: ApiCall) -> ApiAnswer:
     return do(call, work, changed_meanwhile(CHANGED, by_whom=False))
 
 
-def give(call: ApiCall) -> ApiAnswer:
+def give(call: ApiCall) -> Answer:
     """Give a role to a user."""
 
     def work(tx: Tx) -> None:
@@ -199,7 +200,7 @@ def give(call: ApiCall) -> ApiAnswer:
     return do(call, work)
 
 
-def replace(call: ApiCall) -> ApiAnswer:
+def replace(call: ApiCall) -> Answer:
     """Set the roles of a user, unless someone else changed them since they were shown."""
 
     def work(tx: Tx) -> None:
@@ -209,7 +210,7 @@ def replace(call: ApiCall) -> ApiAnswer:
     return do(call, work, changed_meanwhile(CHANGED))
 
 
-def take(call: ApiCall) -> ApiAnswer:
+def take(call: ApiCall) -> Answer:
     """Take all roles of a user away, unless someone else changed them since they were shown."""
 
     def work(tx: Tx) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.http.answers import Answer
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pollers import Poller, count_arrived
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.documents import DocumentQuery
@@ -17,7 +18,7 @@ SHOWN = 500
 """The most instances on the page. The counts are of all."""
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the instances, those without the newest flags first."""
     now = call.server.clock.now()
     every = call.server.pollers.list_all()
@@ -25,7 +26,7 @@ def show(call: ApiCall) -> ApiAnswer:
     arrived, there = count_arrived(every, newest, now)
     rows = [describe(each, newest, now) for each in every]
     rows.sort(key=lambda each: (each["gone"], each["newest"]))
-    return ApiAnswer({"proxies": rows[:SHOWN], "arrived": arrived, "there": there, "total": len(rows)})
+    return Answer({"proxies": rows[:SHOWN], "arrived": arrived, "there": there, "total": len(rows)})
 
 
 def newest_digests(call: ApiCall, pollers: Iterable[Poller]) -> dict[DocumentQuery, str]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Shape
 from flagsvc.pages.forms import Form
 from flagsvc.pages.templates import segment
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.api.routes import OPERATIONS
 from flagsvc.server.pages.edits import (
@@ -158,20 +159,20 @@ class Resource:
         """Return the key in the path; None for a new one. Raises ShapeError (400), CallerError (404)."""
         return self.read_key(call, self.key) if self.key in call.params else None
 
-    def show_list(self, call: ApiCall, look: Look | None = None) -> ApiAnswer:
+    def show_list(self, call: ApiCall, look: Look | None = None) -> Answer:
         """Return the page of the list."""
         look = look or Look()
         with call.store.reading() as tx:
             rows = self.rows(tx)
             data = {"may_create": self.may_make(call, tx), "permission": self.needs(MAKE)[0]}
             data |= self.list_more(call, tx, rows, look)
-        return ApiAnswer({"rows": rows, self.members[1]: rows} | data, look.status)
+        return Answer({"rows": rows, self.members[1]: rows} | data, look.status)
 
-    def show(self, call: ApiCall) -> ApiAnswer:
+    def show(self, call: ApiCall) -> Answer:
         """Return the form of a stored one, or that of a new one. Raises CallerError (404)."""
         return self.show_page(call, None, Look())
 
-    def show_page(self, call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+    def show_page(self, call: ApiCall, typed: Json | None, look: Look) -> Answer:
         """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
         key = self._key_of(call)
         with call.store.reading() as tx:
@@ -198,16 +199,16 @@ class Resource:
             "delete_permission": self.needs(DELETE)[0],
             "problems": look.problems,
         }
-        return ApiAnswer(data | more, look.status)
+        return Answer(data | more, look.status)
 
-    def submit(self, call: ApiCall) -> ApiAnswer:
+    def submit(self, call: ApiCall) -> Answer:
         """Do what the button of the form says: save, or change the form."""
         typed = self.read(call.form)
         if self.rows_of is None:
             return self._save(call, typed)
         return press(call, self.rows_of(typed), partial(self._save, call, typed), partial(self.show_page, call, typed))
 
-    def _save(self, call: ApiCall, typed: Json) -> ApiAnswer:
+    def _save(self, call: ApiCall, typed: Json) -> Answer:
         """Save a form in one transaction, unless someone else changed what it was made from."""
         key = self._key_of(call)
 
@@ -220,7 +221,7 @@ class Resource:
             require_unchanged(self.kept(stored), call.form.text("base"))
             self.change(tx, key, checked(self._shape(WRITE), self.body_of(typed, stored)))
 
-        def again(look: Look) -> ApiAnswer:
+        def again(look: Look) -> Answer:
             return self.show_page(call, None if look.by_whom else typed, look)
 
         changed = None if self.retyped is None else self._changed(self.retyped(typed))
@@ -239,7 +240,7 @@ class Resource:
         It shows it afterwards, or the list if it no longer `stays`.
         """
 
-        def handler(call: ApiCall) -> ApiAnswer:
+        def handler(call: ApiCall) -> Answer:
             key = self._key_of(call)
 
             def unchanged(tx: Tx) -> None:
@@ -254,7 +255,7 @@ class Resource:
     def does(self, work: Callable[[ApiCall, Tx, Any], object]) -> Handler:
         """Return a handler that does work on a stored one, and goes to its page."""
 
-        def handler(call: ApiCall) -> ApiAnswer:
+        def handler(call: ApiCall) -> Answer:
             key = self._key_of(call)
             with call.store.writing(call.actor, "page") as tx:
                 work(call, tx, key)
@@ -273,7 +274,7 @@ class Resource:
         route = page(path, handler, template, summary, permission=self.reads)
         return replace(route, render=partial(self._render, template))
 
-    def _render(self, template: str, call: ApiCall, answer: ApiAnswer) -> ApiAnswer:
+    def _render(self, template: str, call: ApiCall, answer: Answer) -> Answer:
         """Return an answer with the page of its data, or with the data."""
         if isinstance(answer.body, dict):
             lacks = (*OF_TEMPLATES, *(self.list_lacks if "rows" in answer.body else self.lacks))

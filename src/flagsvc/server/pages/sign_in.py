@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlencode
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import COOKIE, FETCH_SITE
 from flagsvc.pages.sign_in_tries import describe_wait
 from flagsvc.server.api.authorization import PAGES, PLAIN_COOKIE, SECURE_COOKIE, is_secure, read_cookie
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import unknown_path
 from flagsvc.server.api.route import Auth
 from flagsvc.server.pages.page import SIGN_IN_BY_HEADER, change, page, redirect
@@ -39,22 +40,22 @@ OVER_HTTP = "The browser did not keep the session, because this page came over h
 NO_COOKIES = "The browser did not keep the session. Allow the cookies of this server."
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form. The secret of a link is in the fragment of its address, so that no server and no log sees it."""
     return show_form(call, local_page(call.first_value("next") or ""))
 
 
-def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *, instead: str = "") -> ApiAnswer:
+def show_form(call: ApiCall, goal: str, problem: str = "", status: int = 200, *, instead: str = "") -> Answer:
     """Return the form, with the ways that lead past it. `instead` is the address to open after the problem, or empty."""
     person = None if call.caller.person is None else call.caller.person.name
     provider = None if call.server.ways.provider is None else call.server.ways.provider.name
     ways = {"person": person, "provider": provider}
-    return ApiAnswer({"next": goal, "problem": problem, "instead": instead, **ways}, status)
+    return Answer({"next": goal, "problem": problem, "instead": instead, **ways}, status)
 
 
 def refuse(
     call: ApiCall, goal: str, problem: str, status: int = 403, *, reason: str = "", account: str = "", instead: str = ""
-) -> ApiAnswer:
+) -> Answer:
     """Return the form with a problem, and log why the sign-in failed: `reason`, or the problem itself.
 
     With the id of an account, the person is proven and the line is a warning. Any visitor causes the other ones.
@@ -66,7 +67,7 @@ def refuse(
     return show_form(call, goal, problem, status, instead=instead)
 
 
-def sign_in(call: ApiCall) -> ApiAnswer:
+def sign_in(call: ApiCall) -> Answer:
     """Sign in with a personal token, or with the secret of a link, and go to the page that was asked for."""
     goal = local_page(call.form.text("next"))
     if seconds := call.server.tries.take(call.address):
@@ -79,14 +80,14 @@ def sign_in(call: ApiCall) -> ApiAnswer:
     return enter(call, goal, opened)
 
 
-def enter(call: ApiCall, goal: str, secret: str) -> ApiAnswer:
+def enter(call: ApiCall, goal: str, secret: str) -> Answer:
     """Return the redirect to a page with the cookie of a new session; by way of KEPT where the browser may not keep it."""
     in_doubt = is_secure(call.request, call.server.url) and call.request.scheme != "https"
     place = f"{KEPT}?{urlencode({'next': goal})}" if in_doubt else goal
     return redirect(f"{call.root}{PAGES}{place}", cookie(call, secret, int(sessions.SESSION_TIME.total_seconds())))
 
 
-def check_kept(call: ApiCall) -> ApiAnswer:
+def check_kept(call: ApiCall) -> Answer:
     """Go to the page that was asked for; without a session, return the form with the reason.
 
     Browsers send Sec-Fetch-Site only where they also keep a cookie that is for TLS. So a request with it came over https to a
@@ -100,14 +101,14 @@ def check_kept(call: ApiCall) -> ApiAnswer:
     return refuse(call, goal, OVER_HTTP, instead=f"{call.server.url}{PAGES}{goal}")
 
 
-def refuse_try(call: ApiCall, goal: str, seconds: int) -> ApiAnswer:
+def refuse_try(call: ApiCall, goal: str, seconds: int) -> Answer:
     """Return the form again after too many wrong tries."""
     reason = "there were too many wrong tries"
     answer = refuse(call, goal, describe_wait(seconds), 429, reason=reason)
     return replace(answer, headers=((b"retry-after", b"%d" % seconds),))
 
 
-def sign_in_by_header(call: ApiCall) -> ApiAnswer:
+def sign_in_by_header(call: ApiCall) -> Answer:
     """Sign in the user that a proxy in front names, and go to the page that was asked for; without one to the form."""
     goal = local_page(call.first_value("next") or "")
     if call.caller.person is None:
@@ -117,7 +118,7 @@ def sign_in_by_header(call: ApiCall) -> ApiAnswer:
     return sign_in_person(call, goal, person, f"{BY_HEADER} {call.caller.person.digest}")
 
 
-def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str, ignored: Sequence[str] = ()) -> ApiAnswer:
+def sign_in_person(call: ApiCall, goal: str, person: Person, opened_by: str, ignored: Sequence[str] = ()) -> Answer:
     """Sign in somebody who is authenticated, and go to a page; show the form with the reason if that is refused.
 
     `ignored` says what of the person does not count, and why. The log names the person by the id of the account.
@@ -145,7 +146,7 @@ def open_session(call: ApiCall, secret: str) -> str | None:
         return sessions.sign_in(tx, secret)
 
 
-def sign_out(call: ApiCall) -> ApiAnswer:
+def sign_out(call: ApiCall) -> Answer:
     """End the session."""
     if call.caller.session:
         with call.store.writing(None) as tx:
@@ -168,7 +169,7 @@ def local_page(text: str) -> str:
     return text if fine and f"{text}{path}".isprintable() and "\\" not in f"{text}{path}" and text.isascii() else START
 
 
-def home(call: ApiCall) -> ApiAnswer:
+def home(call: ApiCall) -> Answer:
     """Go to the first page."""
     return redirect(f"{call.root}{PAGES}{START}")
 
@@ -200,7 +201,7 @@ def provider_of(call: ApiCall) -> Provider:
     return provider
 
 
-def leave(call: ApiCall) -> ApiAnswer:
+def leave(call: ApiCall) -> Answer:
     """Go to the provider, with a new try in the cookie."""
     provider, goal = provider_of(call), local_page(call.first_value("next") or "")
     attempt = begin(goal if len(goal) <= LONGEST_GOAL else local_page(""), call.server.clock.now())
@@ -211,15 +212,15 @@ def leave(call: ApiCall) -> ApiAnswer:
     return redirect(address, attempt_cookie(call, attempt.cookie, MAX_AGE_S))
 
 
-def come_back(call: ApiCall) -> ApiAnswer:
+def come_back(call: ApiCall) -> Answer:
     """Sign in by the answer of the provider. The try ends, unless this was too early for it."""
     answer = read_answer(call, provider_of(call))
     if answer.status in KEEPS_ATTEMPT:
         return answer
-    return ApiAnswer(answer.body, answer.status, (*answer.headers, attempt_cookie(call, "", 0)))
+    return Answer(answer.body, answer.status, (*answer.headers, attempt_cookie(call, "", 0)))
 
 
-def read_answer(call: ApiCall, provider: Provider) -> ApiAnswer:
+def read_answer(call: ApiCall, provider: Provider) -> Answer:
     """Return the page to go to, or the form with what is wrong with the answer."""
     cookie = read_cookie(call.head.other(COOKIE), secure=secure(call), names=(SECURE_ATTEMPT, PLAIN_ATTEMPT))
     attempt = read_attempt(cookie, call.server.clock.now())
@@ -255,7 +256,7 @@ def use(call: ApiCall, attempt: Attempt) -> bool:
         return identities.use_answer(tx, attempt.hash, NOTED_S)
 
 
-def fail(call: ApiCall, goal: str, error: ProviderError) -> ApiAnswer:
+def fail(call: ApiCall, goal: str, error: ProviderError) -> Answer:
     """Return the form after a failure of the provider, and log the reason. Nothing has failed where too many come at once."""
     if isinstance(error, BusyError):
         return replace(refuse(call, goal, BUSY, 503), headers=((b"retry-after", b"%d" % BUSY_S),))

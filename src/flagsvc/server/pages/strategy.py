@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.http.answers import Answer
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages import variants_form
 from flagsvc.server.pages.conditions import CONDITIONS, condition_choices, legal_values, show_rows
 from flagsvc.server.pages.edits import (
@@ -45,19 +46,19 @@ CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "
 CHANGED = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of a strategy, or that of a new one."""
     return show_page(call, None, Look())
 
 
-def submit(call: ApiCall) -> ApiAnswer:
+def submit(call: ApiCall) -> Answer:
     """Do what the button of the form says: save, show what saving changes, or change the form."""
     shown = read_form(call.form)
     rows = (CONDITIONS, shown["conditions"]), (variants_form.ROWS, shown["variants"])
     return press(call, rows, lambda: save(call, shown), partial(show_page, call, shown), problems_of_form(shown))
 
 
-def save(call: ApiCall, shown: Json) -> ApiAnswer:
+def save(call: ApiCall, shown: Json) -> Answer:
     """Save a form in one transaction, unless someone else changed the strategy since it was shown."""
     identity = call.params.get("strategyId")
 
@@ -90,7 +91,7 @@ def find_strategy(tx: Tx, place: StrategyPlace, identity: str | None) -> Json | 
     return next((each for each in listed if each["id"] == identity), None)
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
+def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
     """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
     identity = call.params.get("strategyId")
     with call.store.reading() as tx:
@@ -133,7 +134,7 @@ def show_page(call: ApiCall, typed: Json | None, look: Look) -> ApiAnswer:
     needed = CREATE if stored is None else UPDATE
     rights = {"may": may(call, needed, place.project, place.environment), "permission": needed}
     rights |= {"may_delete": may(call, DELETE, place.project, place.environment)}
-    return ApiAnswer(data | rights, look.status)
+    return Answer(data | rights, look.status)
 
 
 def new_form(tx: Tx, call: ApiCall, place: StrategyPlace) -> Json:
@@ -166,7 +167,7 @@ def choices(tx: Tx, place: StrategyPlace, shown: Json) -> Json:
     )
 
 
-def move(call: ApiCall) -> ApiAnswer:
+def move(call: ApiCall) -> Answer:
     """Move a strategy one place up or down. Raises CallerError (404)."""
     step = {"up": -1, "down": 1}.get(call.form.text("do"), 0)
     with call.store.writing(call.actor, "page") as tx:
@@ -181,7 +182,7 @@ def move(call: ApiCall) -> ApiAnswer:
     return see_other(call, "flags", place.feature, done=tx)
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a strategy, unless someone else changed it since it was shown."""
 
     def work(tx: Tx) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Shape
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.admin.api_tokens import CREATE, CREATE_IN_PROJECT, PERMISSIONS, UPDATE
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import Look, attempt, checked, differences, digest_of, make, require_unchanged
 from flagsvc.server.pages.page import change, page, see_other
@@ -28,7 +29,7 @@ LAST_SECOND = "T23:59:59Z"
 """The end of the day on which a token expires."""
 
 
-def list_all(call: ApiCall) -> ApiAnswer:
+def list_all(call: ApiCall) -> Answer:
     """Return the tokens that the caller may read."""
     actor = call.actor
     with call.store.reading() as tx:
@@ -37,7 +38,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
     shown = [without_secret(each) | {"delete_in": deletes_in(actor, each)} for each in found]
     data = {"tokens": shown, "may_create": bool(makes_in(actor, names)), "is_user": actor.is_user}
     data["may_read"] = has_any(actor, "READ") or any(actor.may(OF_PROJECT["READ"], project=each) for each in names)
-    return ApiAnswer(data)
+    return Answer(data)
 
 
 def readable(tx: Tx, actor: Actor, names: list[str]) -> list[Json]:
@@ -79,12 +80,12 @@ def deletes_in(actor: Actor, token: Json) -> str | None:
     return alone if alone is not None and actor.may(OF_PROJECT["DELETE"], project=alone) else None
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form of a new token."""
     return show_form(call, {"name": "", "type": "client", "environment": "", "projects": [], "expires": ""}, Look())
 
 
-def show_form(call: ApiCall, form: Json, look: Look) -> ApiAnswer:
+def show_form(call: ApiCall, form: Json, look: Look) -> Answer:
     """Return the page of the form: for any projects, or for the one in the path. Raises CallerError (404)."""
     own = call.params.get("projectId", "")
     with call.store.reading() as tx:
@@ -96,7 +97,7 @@ def show_form(call: ApiCall, form: Json, look: Look) -> ApiAnswer:
     may = call.actor.may(right, project=own) if own else has_any(call.actor, "CREATE")
     data: Json = {"form": form, "project": own, "projects": names, "environments": known, "types": list(TYPES)}
     data |= {"may": may, "permission": right, "makes_in": makes_in(call.actor, names), "problems": look.problems}
-    return ApiAnswer(data | {"made": None, "root": ""}, look.status)
+    return Answer(data | {"made": None, "root": ""}, look.status)
 
 
 def read_form(form: Form) -> Json:
@@ -111,19 +112,19 @@ def body_of(form: Json) -> Json:
     return body | ({"expiresAt": f"{form['expires']}{LAST_SECOND}"} if form["expires"] else {})
 
 
-def create(call: ApiCall) -> ApiAnswer:
+def create(call: ApiCall) -> Answer:
     """Make a token, and show its secret in this answer only."""
     form = read_form(call.form)
     return make_one(call, form, CREATE, body_of(form) | {"projects": form["projects"]}, {})
 
 
-def create_in_project(call: ApiCall) -> ApiAnswer:
+def create_in_project(call: ApiCall) -> Answer:
     """Make a token of the project in the path, and show its secret in this answer only."""
     form, project = read_form(call.form), call.params["projectId"]
     return make_one(call, form, CREATE_IN_PROJECT, body_of(form), {"projects": [project]})
 
 
-def make_one(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> ApiAnswer:
+def make_one(call: ApiCall, form: Json, shape: Shape, sent: Json, own: Json) -> Answer:
     """Make a token of what was sent and what the path says; or show the form again with what is wrong."""
 
     def work(tx: Tx) -> Json:
@@ -139,14 +140,14 @@ def public_root(call: ApiCall) -> str:
     return call.server.url or f"{call.request.scheme}://{host}{call.root}"
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a token that the caller may read."""
     with call.store.writing(call.actor, "page") as tx:
         api_tokens.remove(tx, find_token(call, api_tokens.list_tokens(tx, call.actor))["secret"])
     return see_other(call, "tokens", done=tx)
 
 
-def remove_of_project(call: ApiCall) -> ApiAnswer:
+def remove_of_project(call: ApiCall) -> Answer:
     """Delete a token of the project in the path."""
     project = call.params["projectId"]
     with call.store.writing(call.actor, "page") as tx:
@@ -173,12 +174,12 @@ PARTS = {"expires": "Expires at the end of"}
 DAY = len("2030-01-31")
 
 
-def show_one(call: ApiCall) -> ApiAnswer:
+def show_one(call: ApiCall) -> Answer:
     """Return a token that the caller may read. Raises CallerError (404)."""
     return show_expiry(call, Look())
 
 
-def show_expiry(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnswer:
+def show_expiry(call: ApiCall, look: Look, typed: Json | None = None) -> Answer:
     """Return the page of a token: with what was typed, or with what is stored. Raises CallerError (404)."""
     with call.store.reading() as tx:
         names = [each["id"] for each in projects.list_names(tx)]
@@ -194,7 +195,7 @@ def show_expiry(call: ApiCall, look: Look, typed: Json | None = None) -> ApiAnsw
         "permission": WRITE[1],
         "problems": look.problems,
     }
-    return ApiAnswer(data, look.status)
+    return Answer(data, look.status)
 
 
 def shown_of(stored: Json) -> Json:
@@ -202,7 +203,7 @@ def shown_of(stored: Json) -> Json:
     return {"expires": (stored["expiresAt"] or "")[:DAY]}
 
 
-def update_expiry(call: ApiCall) -> ApiAnswer:
+def update_expiry(call: ApiCall) -> Answer:
     """Change when a token expires, unless someone else changed it since it was shown. The same day leaves the time as it is."""
     typed = {"expires": call.form.text("expires")}
 

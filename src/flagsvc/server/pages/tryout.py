@@ -15,13 +15,14 @@ from flagsvc.engine.context import FIELDS, PROPERTIES, PROPERTY, Context
 from flagsvc.engine.parse import scalar
 from flagsvc.engine.values import jsdate
 from flagsvc.http import json_text
+from flagsvc.http.answers import Answer
 from flagsvc.http.media import UTF8
 from flagsvc.http.messages import HttpError
 from flagsvc.pages.forms import Form, read_whole
 from flagsvc.reasons.steps import RolloutStep, Step, StrategyStep, VariantStep, WholeExplanation
 from flagsvc.reasons.telling import tell
 from flagsvc.reasons.whole import explain_whole
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.flags import is_protected
 from flagsvc.server.pages.page import change, page
 from flagsvc.server.store.checks import Json
@@ -54,14 +55,14 @@ class Typed:
     line: int = 0
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Return the form. The address may have words that names of flags must have, but no context."""
     known = list_environments(call)
     typed = Typed([each["name"] for each in known][:TICKED], search=call.first_value("q") or "")
-    return ApiAnswer(form_of(call, typed, known) | {"results": None, "why": None, "problem": ""})
+    return Answer(form_of(call, typed, known) | {"results": None, "why": None, "problem": ""})
 
 
-def evaluate(call: ApiCall) -> ApiAnswer:
+def evaluate(call: ApiCall) -> Answer:
     """Return what clients get for what was typed."""
     known = list_environments(call)
     form = call.form
@@ -81,8 +82,8 @@ def evaluate(call: ApiCall) -> ApiAnswer:
         if not typed.why:
             explain_only_one(typed, results["flags"])
     except ContextError as error:
-        return ApiAnswer(data | {"results": None, "why": None, "problem": str(error)}, 400)
-    return ApiAnswer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
+        return Answer(data | {"results": None, "why": None, "problem": str(error)}, 400)
+    return Answer(data | {"results": results, "why": find_reasons(call, typed, contexts), "problem": ""})
 
 
 def list_environments(call: ApiCall) -> list[Json]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.events import read_event_id
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import change, go_to, page
 from flagsvc.server.pages.sign_in import local_page
 from flagsvc.server.store.event_kinds import sentence_of
@@ -25,23 +26,23 @@ GONE = "-deleted"
 """The end of the kinds of events after which something no longer has a page."""
 
 
-def ask_event(call: ApiCall) -> ApiAnswer:
+def ask_event(call: ApiCall) -> Answer:
     """Return the question before an event is undone. Raises CallerError (404), also for one that the caller may not see."""
     number = read_event_id(call)
     with call.store.reading() as tx:
         changes = changes_of(tx, number)
         if not sees_any(call, changes):
             raise unknown_event(number)
-        return ApiAnswer(describe(call, tx, changes))
+        return Answer(describe(call, tx, changes))
 
 
-def ask_action(call: ApiCall) -> ApiAnswer:
+def ask_action(call: ApiCall) -> Answer:
     """Return the question before an action is undone. Raises CallerError (404), also if the caller may see none of its events."""
     with call.store.reading() as tx:
         changes = require_action(tx, call.params["groupId"])
         if not sees_any(call, changes):
             raise unknown_action()
-        return ApiAnswer(describe(call, tx, changes))
+        return Answer(describe(call, tx, changes))
 
 
 def sees_any(call: ApiCall, changes: Sequence[Change]) -> bool:
@@ -62,21 +63,21 @@ def describe(call: ApiCall, tx: Tx, changes: Sequence[Change]) -> dict[str, obje
     }
 
 
-def send_event(call: ApiCall) -> ApiAnswer:
+def send_event(call: ApiCall) -> Answer:
     """Undo an event. Raises CallerError: 403, 404, and 409 with the reason."""
     with call.store.writing(call.actor, "page") as tx:
         undo_event(tx, read_event_id(call))
     return go_back(call, tx)
 
 
-def send_action(call: ApiCall) -> ApiAnswer:
+def send_action(call: ApiCall) -> Answer:
     """Undo an action. Raises CallerError: 403, 404, and 409 with the reason."""
     with call.store.writing(call.actor, "page") as tx:
         undo_action(tx, call.params["groupId"])
     return go_back(call, tx)
 
 
-def go_back(call: ApiCall, tx: Tx) -> ApiAnswer:
+def go_back(call: ApiCall, tx: Tx) -> Answer:
     """Go back to the page of the form, or to its section if the undo deleted something, and tell what was done."""
     place = back_of(call.form.text("back"))
     if any(each["type"].endswith(GONE) for each in tx.pending_events):

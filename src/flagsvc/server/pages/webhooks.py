@@ -5,8 +5,9 @@ No page has a sensitive parameter: not the stored one, nor one that was just typ
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.pages.forms import Form
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import row_id
 from flagsvc.server.pages.edits import attempt, differences
 from flagsvc.server.pages.page import change, see_other
@@ -108,7 +109,7 @@ def delivery_row(sent: Json) -> Json:
     return {name: sent[name] for name in ("id", "createdAt", "state", "stateDetails", "details")} | words
 
 
-def switch(call: ApiCall) -> ApiAnswer:
+def switch(call: ApiCall) -> Answer:
     """Let a webhook send events, or not."""
     number = row_id(call)
 
@@ -119,7 +120,7 @@ def switch(call: ApiCall) -> ApiAnswer:
     return attempt(call, work, lambda look: WEBHOOK.show_page(call, None, look), "webhooks", call.params["id"])
 
 
-def test(call: ApiCall) -> ApiAnswer:
+def test(call: ApiCall) -> Answer:
     """Queue a test of a webhook."""
     with call.store.recording(call.actor) as tx:
         addons.queue_test(tx, row_id(call))

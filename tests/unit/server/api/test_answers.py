@@ -10,17 +10,18 @@ import json
 from typing import Any
 
 import pytest
+from flagsvc.http.answers import Answer
 
 from flagsvc.http.call import HEADERS, Call
 from flagsvc.http.messages import Request
 from flagsvc.server.api.answers import Answers, encode
-from flagsvc.server.api.call import ANONYMOUS, ApiAnswer, ApiCall
+from flagsvc.server.api.call import ANONYMOUS, ApiCall
 from flagsvc.server.api.errors import bare
 
 LONG = {"text": "x" * 5000}
 
 
-def respond(answer: ApiAnswer, method: bytes = b"GET", media: bytes = b"application/json", **headers: str) -> Any:
+def respond(answer: Answer, method: bytes = b"GET", media: bytes = b"application/json", **headers: str) -> Any:
     """Return the status, the headers and the body of an answer."""
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     head = Call(Request(method, b"/", b"", pairs))
@@ -49,39 +50,39 @@ def test_json_is_written_as_javascript_writes_it(value: object, body: bytes) -> 
 
 def test_no_body_has_no_type() -> None:
     """An empty 200 has only a length of 0. A 204 has no length either."""
-    status, headers, body = respond(ApiAnswer())
+    status, headers, body = respond(Answer())
     assert (status, headers, body) == (200, {"vary": "Accept-Encoding", "content-length": "0"}, b"")
-    assert respond(ApiAnswer(status=204))[1] == {"vary": "Accept-Encoding"}
+    assert respond(Answer(status=204))[1] == {"vary": "Accept-Encoding"}
 
 
 def test_gzip_for_long_bodies() -> None:
     """A long body is compressed, or the handler's own compressed form is sent. A short body is not compressed."""
-    _, headers, body = respond(ApiAnswer(LONG), accept_encoding="gzip")
+    _, headers, body = respond(Answer(LONG), accept_encoding="gzip")
     assert headers["content-encoding"] == "gzip"
     assert int(headers["content-length"]) == len(body)
     assert json.loads(gzip.decompress(body)) == LONG
     gzipped = gzip.compress(b"something else")
-    assert respond(ApiAnswer(b"x" * 5000, gzipped=gzipped), accept_encoding="gzip")[2] == gzipped
+    assert respond(Answer(b"x" * 5000, gzipped=gzipped), accept_encoding="gzip")[2] == gzipped
     for accepted, value in (("gzip", {"a": 1}), ("identity", LONG), ("gzip;q=0", LONG)):
-        assert "content-encoding" not in respond(ApiAnswer(value), accept_encoding=accepted)[1]
+        assert "content-encoding" not in respond(Answer(value), accept_encoding=accepted)[1]
 
 
 def test_a_tag_of_the_handler_is_kept() -> None:
     """The handler's entity tag is sent, and `If-None-Match` compares it weakly and as a whole."""
-    answer = ApiAnswer(b"{}", tag=b'"one"')
+    answer = Answer(b"{}", tag=b'"one"')
     assert respond(answer)[1]["etag"] == '"one"'
     assert respond(answer, if_none_match='W/"one"')[0] == 304
     assert respond(answer, if_none_match='"two", "one"')[0] == 304
     assert respond(answer, if_none_match='"x-one"')[0] == 200
     assert respond(answer, b"POST", if_none_match='"one"')[0] == 200
-    assert respond(ApiAnswer({}, 404), if_none_match="*")[0] == 404
+    assert respond(Answer({}, 404), if_none_match="*")[0] == 404
 
 
 def test_the_media_type() -> None:
     """The media type is JSON unless the route or the handler sets another."""
-    assert respond(ApiAnswer({}))[1]["content-type"] == "application/json; charset=utf-8"
-    assert respond(ApiAnswer(b"x"), media=b"text/plain")[1]["content-type"] == "text/plain"
-    own = ApiAnswer(b"x", headers=((b"content-type", b"text/css"),))
+    assert respond(Answer({}))[1]["content-type"] == "application/json; charset=utf-8"
+    assert respond(Answer(b"x"), media=b"text/plain")[1]["content-type"] == "text/plain"
+    own = Answer(b"x", headers=((b"content-type", b"text/css"),))
     assert respond(own)[1]["content-type"] == "text/css"
 
 

@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from flagsvc.http.answers import Answer
+
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.shapes import Anything
 from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS, FlagServerContract
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.engines import POOL_SIZE
@@ -27,9 +29,9 @@ def row(path: str, handler: Any, **given: Any) -> Route:
     return Route(path=path, handler=handler, operation=path, summary="x", tag="x", auth=Auth.NONE, **given)
 
 
-def where(call: ApiCall) -> ApiAnswer:
+def where(call: ApiCall) -> Answer:
     """Answer with the name of the thread that runs the handler."""
-    return ApiAnswer(threading.current_thread().name)
+    return Answer(threading.current_thread().name)
 
 
 @contextmanager
@@ -64,14 +66,14 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
     most: list[int] = []
     both = threading.Barrier(2)
 
-    def work(call: ApiCall) -> ApiAnswer:
+    def work(call: ApiCall) -> Answer:
         inside.append("one")
         most.append(len(inside))
         with suppress(threading.BrokenBarrierError):
             both.wait(0.2)
         both.reset()
         inside.remove("one")
-        return ApiAnswer(None, 204)
+        return Answer(None, 204)
 
     route = row("/api/admin/write", work, method="POST", body=Anything())
     with app_client(str(tmp_path / "flags.db"), routes=(route,), body_limit=5_000_000) as client:
@@ -91,9 +93,9 @@ def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
     """A GET is answered while every writer thread is busy and more changes wait."""
     release, begun = threading.Event(), threading.Semaphore(0)
 
-    def stand(call: ApiCall) -> ApiAnswer:
+    def stand(call: ApiCall) -> Answer:
         begun.release()
-        return ApiAnswer(release.wait(20))
+        return Answer(release.wait(20))
 
     with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
         contract = FlagServerContract(

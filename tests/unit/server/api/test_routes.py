@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from flagsvc.http.answers import Answer
 
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.api.routing import Router
@@ -36,7 +37,7 @@ GIVEN: dict[str, Any] = {
         {"type": "personal", "user": "boss", "secret": EXPIRED_SECRET, "expiresAt": "2020-01-01T00:00:00Z"},
     ],
 }
-REACHED = ApiAnswer({"reached": True}, 299)
+REACHED = Answer({"reached": True}, 299)
 PLACES = {"projectId": "default", "environment": "development"}
 OPEN_TO_ALL = {
     "/api/admin/archive/:featureName",
@@ -87,7 +88,7 @@ def needed(route: Route) -> tuple[str, ...]:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
     """Give a server whose handlers all answer `REACHED`."""
 
-    def reached(call: ApiCall) -> ApiAnswer:
+    def reached(call: ApiCall) -> Answer:
         return REACHED
 
     database = str(tmp_path_factory.mktemp("routes") / "flags.db")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from flagsvc.http.answers import Answer
 
 from flagsvc.http.client_query import read_query
-from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
@@ -13,7 +13,7 @@ from flagsvc.server.api.routing import Match, Router, allowed, find_match, param
 
 def route(path: str, method: str = "GET") -> Route:
     """Return a row."""
-    return Route(path=path, method=method, handler=lambda call: ApiAnswer(), operation="x", summary="x", tag="x")
+    return Route(path=path, method=method, handler=lambda call: Answer(), operation="x", summary="x", tag="x")
 
 
 ROWS = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
@@ -124,15 +125,15 @@ DELIVERIES = Named(
 )
 
 
-def test(call: ApiCall) -> ApiAnswer:
+def test(call: ApiCall) -> Answer:
     """Queue a test of a webhook."""
     number = row_id(call)
     with call.store.recording(call.actor) as tx:
         addons.queue_test(tx, number)
-    return ApiAnswer(None, 202)
+    return Answer(None, 202)
 
 
-def show_deliveries(call: ApiCall) -> ApiAnswer:
+def show_deliveries(call: ApiCall) -> Answer:
     """Answer the deliveries of a webhook."""
     if not call.params["id"].isdecimal():
         raise bad_data("Invalid integration configuration id")
@@ -140,7 +141,7 @@ def show_deliveries(call: ApiCall) -> ApiAnswer:
     limit, offset = read_bound(call, "limit", DEFAULT_LIMIT), read_bound(call, "offset", 0)
     with call.store.reading() as tx:
         found = list_deliveries(tx, number, limit if limit <= MOST else DEFAULT_LIMIT, offset)
-    return ApiAnswer({"integrationEvents": found})
+    return Answer({"integrationEvents": found})
 
 
 def read_bound(call: ApiCall, name: str, default: int) -> int:

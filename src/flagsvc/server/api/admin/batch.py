@@ -8,7 +8,8 @@ from typing import Any
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.state_export import about_state_export
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.http.answers import Answer
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, reading
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.batch.dataset import Json
@@ -20,24 +21,24 @@ route = partial(Route, tag="Import/Export")
 PATH = "/api/admin/features-batch"
 
 
-def import_features(call: ApiCall) -> ApiAnswer:
+def import_features(call: ApiCall) -> Answer:
     """Import a data set: all of it or nothing."""
     check_importer(call.actor)
     with call.store.writing(call.actor, "import") as tx:
         import_data(tx, call.actor, call.body, call.sent)
-    return ApiAnswer()
+    return Answer()
 
 
-def try_import(call: ApiCall) -> ApiAnswer:
+def try_import(call: ApiCall) -> Answer:
     """Answer as an import would, and change nothing. Admin tokens are accepted."""
     with call.store.dry_run(call.actor) as tx:
         import_data(tx, call.actor, call.body, call.sent)
-    return ApiAnswer()
+    return Answer()
 
 
-def export_features(call: ApiCall) -> ApiAnswer:
+def export_features(call: ApiCall) -> Answer:
     """Answer a data set."""
-    return ApiAnswer(make_export(call, call.body))
+    return Answer(make_export(call, call.body))
 
 
 def make_export(call: ApiCall, query: Mapping[str, Any]) -> Json:

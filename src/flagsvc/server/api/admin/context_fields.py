@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, reading, writing
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
@@ -43,11 +44,11 @@ STRATEGIES = Named(
 )
 
 
-def show(call: ApiCall) -> ApiAnswer:
+def show(call: ApiCall) -> Answer:
     """Answer one context field."""
     try:
         with call.store.reading() as tx:
-            return ApiAnswer(context_fields.find(tx, call.params["contextField"]))
+            return Answer(context_fields.find(tx, call.params["contextField"]))
     except CallerError:
         raise not_found("Could not find context field") from None
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
@@ -48,10 +49,10 @@ TYPES: tuple[tuple[str, str, str, int | None], ...] = (
 FIELDS = ("id", "name", "description", "lifetimeDays")
 
 
-def list_types(call: ApiCall) -> ApiAnswer:
+def list_types(call: ApiCall) -> Answer:
     """Answer every feature type."""
     found: list[dict[str, Any]] = [dict(zip(FIELDS, row, strict=True)) for row in TYPES]
-    return ApiAnswer({"version": 1, "types": found})
+    return Answer({"version": 1, "types": found})
 
 
 def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:

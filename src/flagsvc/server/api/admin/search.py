@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Enum, Shape, String, check
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.store.resources import feature_search
@@ -30,7 +31,7 @@ MAX_OFFSET = 2**31
 NUMBER = re.compile(r"\s*\+?\d{1,18}", re.ASCII)
 
 
-def search(call: ApiCall) -> ApiAnswer:
+def search(call: ApiCall) -> Answer:
     """Answer a page of features."""
     given = {name: text for name in SHAPES if (text := call.first_value(name)) is not None}
     for name, text in given.items():
@@ -45,7 +46,7 @@ def search(call: ApiCall) -> ApiAnswer:
         limit=read_number(call.first_value("limit"), DEFAULT_LIMIT, least=1, most=MAX_LIMIT),
     )
     with call.store.reading() as tx:
-        return ApiAnswer(feature_search.search(tx, wanted))
+        return Answer(feature_search.search(tx, wanted))
 
 
 def read_number(text: str | None, default: int, *, least: int, most: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import (
     MAX_ID,
@@ -12,7 +13,7 @@ from flagsvc.server.api.authorization import (
     segment_project,
     written_segment_project,
 )
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import NAME_BODY, Route, location_header, reading, writing
 from flagsvc.server.shapes.strategies import CONSTRAINT
 from flagsvc.server.store.checks import Json
@@ -94,23 +95,23 @@ def _read_id(call: ApiCall) -> int:
     return number
 
 
-def remove(call: ApiCall) -> ApiAnswer:
+def remove(call: ApiCall) -> Answer:
     """Delete a segment that no strategy uses."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         removed = segments.remove(tx, number)
-    return ApiAnswer(status=204 if removed else 409)
+    return Answer(status=204 if removed else 409)
 
 
-def set_for_strategy(call: ApiCall) -> ApiAnswer:
+def set_for_strategy(call: ApiCall) -> Answer:
     """Set the segments of a strategy."""
     body = call.body
     place = {"project": body["projectId"], "environment": body["environmentId"]}
     if not call.actor.may("UPDATE_FEATURE_STRATEGY", **place):
-        return ApiAnswer(status=403)
+        return Answer(status=403)
     with call.store.writing(call.actor) as tx:
         segments.set_segments(tx, body["strategyId"], body["segmentIds"], **place)
-    return ApiAnswer(body, 201, location_header(f"strategies/{body['strategyId']}"))
+    return Answer(body, 201, location_header(f"strategies/{body['strategyId']}"))
 
 
 def list_strategies(tx: Tx, call: ApiCall) -> Json:

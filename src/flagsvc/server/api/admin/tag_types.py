@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
@@ -48,11 +49,11 @@ VALID = Named(
 )
 
 
-def validate(call: ApiCall) -> ApiAnswer:
+def validate(call: ApiCall) -> Answer:
     """Check that a tag type can be created."""
     with call.store.reading() as tx:
         tag_types.check_new_name(tx, call.body["name"])
-    return ApiAnswer({"valid": True, "tagType": call.body})
+    return Answer({"valid": True, "tagType": call.body})
 
 
 PATH = "/api/admin/tag-types"

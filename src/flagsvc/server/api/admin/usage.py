@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Route, reading
 from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
@@ -69,7 +70,7 @@ INSTANCES = Named(
 )
 
 
-def get_applications(call: ApiCall) -> ApiAnswer:
+def get_applications(call: ApiCall) -> Answer:
     """Return a page of the applications, sorted by name."""
     limit, offset = read_integer(call, "limit"), read_integer(call, "offset")
     with call.store.reading() as tx:
@@ -80,7 +81,7 @@ def get_applications(call: ApiCall) -> ApiAnswer:
             offset=min(max(offset, 0), MAX_OFFSET),
             descending=call.first_value("sortOrder") == "desc",
         )
-    return ApiAnswer(found)
+    return Answer(found)
 
 
 def read_integer(call: ApiCall, name: str) -> int:
@@ -89,19 +90,19 @@ def read_integer(call: ApiCall, name: str) -> int:
     return int(min(max(value, 0), MAX_OFFSET)) if value == value else 0
 
 
-def create_application(call: ApiCall) -> ApiAnswer:
+def create_application(call: ApiCall) -> Answer:
     """Create an application, or change its description."""
     values = {name: call.body[name] for name in FIELDS if name in call.body}
     with call.store.recording() as tx:
         create(tx, call.params["appName"], values)
-    return ApiAnswer(None, 202)
+    return Answer(None, 202)
 
 
-def delete_application(call: ApiCall) -> ApiAnswer:
+def delete_application(call: ApiCall) -> Answer:
     """Delete an application; a missing one is not an error."""
     with call.store.recording() as tx:
         remove(tx, call.params["appName"])
-    return ApiAnswer(None)
+    return Answer(None)
 
 
 ABOUT = {"version": 1, "maturity": "stable"}

@@ -6,10 +6,11 @@ projects. The header `Unleash-Client-Spec` of an SDK tells whether it supports s
 
 from __future__ import annotations
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.call import APP_NAME, INSTANCE_ID, SDK
 from flagsvc.http.client_query import FILTERS, PARAMETERS, find_problems, knows_segments, split_tags
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID
@@ -79,37 +80,37 @@ FEATURES = Named(
 )
 
 
-def get_features(call: ApiCall) -> ApiAnswer:
+def get_features(call: ApiCall) -> Answer:
     """Return the document, or 304 if the caller has it. Raises `DatabaseError` if it was never read and cannot be."""
     query = read_query(call)
     return build_answer(call, query, call.server.documents.get(query))
 
 
-def get_cached_features(call: ApiCall) -> ApiAnswer | None:
+def get_cached_features(call: ApiCall) -> Answer | None:
     """Return the document if it is in memory and up to date."""
     query = read_query(call)
     found = call.server.documents.get_cached(query)
     return None if found is None else build_answer(call, query, found)
 
 
-def get_feature(call: ApiCall) -> ApiAnswer:
+def get_feature(call: ApiCall) -> Answer:
     """Return one feature of the document. Raises `CallerError` (404)."""
     name = call.params["featureName"]
     body = call.server.documents.feature(read_query(call), name)
     if body is None:
         raise not_found(f"Could not find feature flag {name}")
-    return ApiAnswer(body)
+    return Answer(body)
 
 
-def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> ApiAnswer:
+def build_answer(call: ApiCall, query: DocumentQuery, found: ClientDocument) -> Answer:
     """Return a document, or 304 if the caller has it, perhaps from another server with the same database."""
     head = call.head
     who = (head.other(APP_NAME), head.other(INSTANCE_ID), head.other(SDK))
     call.server.pollers.note(query, who, found, call.server.clock.now())
     condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
-        return ApiAnswer(None, 304, ((b"etag", found.tag),))
-    return ApiAnswer(found.body, gzipped=found.gzipped, tag=found.tag)
+        return Answer(None, 304, ((b"etag", found.tag),))
+    return Answer(found.body, gzipped=found.gzipped, tag=found.tag)
 
 
 def read_query(call: ApiCall) -> DocumentQuery:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.reports import (
     BULK,
     CLIENT_METRICS,
@@ -23,18 +24,18 @@ from flagsvc.http.reports import (
     read_toggles,
     read_usage,
 )
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import ALL, Registration, register
 from flagsvc.server.store.resources.usage import UsageCount, add_counts
 from flagsvc.server.store.timestamps import parse_time
 
-ACCEPTED = ApiAnswer(None, 202)
+ACCEPTED = Answer(None, 202)
 FRONTEND = "frontend"
 
 
-def receive_metrics(call: ApiCall) -> ApiAnswer:
+def receive_metrics(call: ApiCall) -> Answer:
     """Add the counts of one instance, and register the instance."""
     body, token = call.body, call.token
     app_name, stop = cut(body["appName"]), (body.get("bucket") or {}).get("stop")
@@ -55,7 +56,7 @@ def receive_metrics(call: ApiCall) -> ApiAnswer:
     return ACCEPTED
 
 
-def receive_bulk_metrics(call: ApiCall) -> ApiAnswer:
+def receive_bulk_metrics(call: ApiCall) -> Answer:
     """Add the counts of many instances, and register them; a server in between sends the report."""
     applications: list[Entry] = call.body["applications"]
     metrics: list[Entry] = call.body["metrics"]
@@ -96,7 +97,7 @@ def read_registration(reported: dict[str, Any], token: ClientToken, now: datetim
     )
 
 
-def register_client(call: ApiCall) -> ApiAnswer:
+def register_client(call: ApiCall) -> Answer:
     """Store an application, its instance, and the token's projects and environment."""
     body = call.body
     with call.store.recording() as tx:
@@ -112,7 +113,7 @@ def register_client(call: ApiCall) -> ApiAnswer:
             client_ip=call.request.peer or None,
         )
         register(tx, [registration])
-    return ApiAnswer(None, 202)
+    return Answer(None, 202)
 
 
 ROUTES = (

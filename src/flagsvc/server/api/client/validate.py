@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Named
 from flagsvc.http.token_questions import ANSWER, QUESTION, describe_tokens, known_token
-from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.keyring import TokenOwner
@@ -20,11 +21,11 @@ TYPES = {"backend": "client"}
 NOT_STORED = ((b"cache-control", b"no-store"),)
 
 
-def validate_tokens(call: ApiCall) -> ApiAnswer:
+def validate_tokens(call: ApiCall) -> Answer:
     """Return the known tokens. An expired token is unknown, and so is a user's: it opens only the admin API."""
     find = call.server.keyring.find
     found = describe_tokens(call.sent["tokens"], lambda secret: describe(secret, find(secret)))
-    return ApiAnswer(found, headers=NOT_STORED)
+    return Answer(found, headers=NOT_STORED)
 
 
 def describe(secret: str, owner: TokenOwner | None) -> dict[str, Any] | None:
