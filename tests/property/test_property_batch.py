@@ -14,12 +14,11 @@ from sqlalchemy import select
 
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
-from flagsvc.server.store.batch.copying import make_copies
 from flagsvc.server.store.batch.dataset import read_data_set
 from flagsvc.server.store.batch.differences import find_differing
 from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.facts import Facts, KnownContextField, KnownFeature
-from flagsvc.server.store.batch.planning import carry_out
+from flagsvc.server.store.batch.planning import carry_out, make_copies
 from flagsvc.server.store.batch.rules import find_problems
 from flagsvc.server.store.client_features import read_environment_features
 from flagsvc.server.store.errors import CallerError

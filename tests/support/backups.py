@@ -19,8 +19,8 @@ from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.backup.restoring import Restored, check_backup, restore_backup
 from flagsvc.server.store.backup.tables import write_backup
 from flagsvc.server.store.documents import DocumentQuery, Documents
-from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import sessions
+from flagsvc.server.store.seed.once import create_first_token
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.webhooks.addons import parameters_problem
 from flagsvc.testing import RecordingLog

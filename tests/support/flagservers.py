@@ -27,7 +27,7 @@ from flagsvc.server.application import PAGE_ROUTES, announce_news, load_keyring
 from flagsvc.server.pages.page import error_page
 from flagsvc.server.sign_in.ways import SignInWays
 from flagsvc.server.store.documents import Documents
-from flagsvc.server.store.first_start import FirstSecrets
+from flagsvc.server.store.seed.once import FirstSecrets
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog

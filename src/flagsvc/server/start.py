@@ -18,12 +18,17 @@ from flagsvc.core.errors import ConfigurationError, UnwritableError
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
 from flagsvc.server.store.engines import database_url, describe_place
-from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.keyring import OF_USERS
 from flagsvc.server.store.schema import environments, projects, tokens
 from flagsvc.server.store.seed.apply import apply_seed as write_seed
 from flagsvc.server.store.seed.file import Seed
-from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
+from flagsvc.server.store.seed.once import (
+    FirstSecrets,
+    SeedOutcome,
+    apply_seed_once,
+    count_features,
+    create_first_token,
+)
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.rows.server import ADD

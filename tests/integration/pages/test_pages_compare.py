@@ -12,8 +12,7 @@ from sqlalchemy import event
 
 from flagsvc.server.pages.plans import show_plans
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch.copying import make_copies
-from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx

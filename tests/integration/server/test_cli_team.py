@@ -12,12 +12,12 @@ from sqlalchemy import select
 from flagsvc.cli import main
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.application import load_keyring
-from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.migrate import VERSION_TABLE
 from flagsvc.server.store.resources.identities import Person, find_user
 from flagsvc.server.store.resources.sessions import can_sign_in
 from flagsvc.server.store.resources.users import find_by_name
 from flagsvc.server.store.schema import events
+from flagsvc.server.store.seed.once import create_first_token
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import RecordingLog
 from support.cli_helpers import Called

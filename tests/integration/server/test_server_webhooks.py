@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
+from flagsvc.server.application import delete_ended_deliveries, delete_old_events
 from flagsvc.server.store import outbox, schema
-from flagsvc.server.store.cleanup import delete_ended_deliveries, delete_old_events
 from flagsvc.server.store.outbox import KEPT, LEASE_S, claim, count_waiting
 from flagsvc.server.store.store import store_events
 from flagsvc.server.webhooks.sender import MOST_ATTEMPTS, PAUSES_S

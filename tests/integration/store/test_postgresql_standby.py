@@ -14,10 +14,9 @@ from sqlalchemy import insert, select
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError, UnwritableError
-from flagsvc.server.store.obstacles import STANDBY
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Store, Tx, open_store
-from flagsvc.server.store.writability import NOT_WRITTEN
+from flagsvc.server.store.writability import NOT_WRITTEN, STANDBY
 from flagsvc.testing import RecordingLog
 from support.databases import migrated
 from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server

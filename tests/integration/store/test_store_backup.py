@@ -22,10 +22,10 @@ from flagsvc.server.store.backup import lines
 from flagsvc.server.store.backup.restoring import check_backup
 from flagsvc.server.store.backup.tables import KEPT
 from flagsvc.server.store.engines import make_engine
-from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.migrate import VERSION_TABLE, upgrade
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.seed.once import create_first_token
 from flagsvc.server.store.store import Store, open_any_store, open_existing_store, open_known_store, open_store
 from flagsvc.testing import RecordingLog
 from support.backups import (

@@ -15,16 +15,15 @@ import pytest
 from sqlalchemy import insert, select
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server.application import Cleanup
 from flagsvc.server.store import cleanup
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.cleanup import Cleanup
-from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags, whole_features
 from flagsvc.server.store.resources import events as event_list
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.schema import events, usage
 from flagsvc.server.store.seed.file import parse_seed
-from flagsvc.server.store.seed.once import apply_seed_once
+from flagsvc.server.store.seed.once import apply_seed_once, create_first_token
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 from support.admin_call_rows import STRATEGIES

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import feature_archive, feature_views, features, strategies
+from flagsvc.server.store.resources.strategies import read_legal_values
 from flagsvc.server.store.resources.users import list_collaborators, names_of
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog

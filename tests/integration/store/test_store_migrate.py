@@ -19,8 +19,7 @@ from sqlalchemy import Engine, bindparam, column, insert, inspect, select, table
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.columns import Json, UtcDateTime
 from flagsvc.server.store.engines import make_engine
-from flagsvc.server.store.migrate import VERSION_TABLE, known_versions, migrate
-from flagsvc.server.store.migration_steps import alembic_config
+from flagsvc.server.store.migrate import VERSION_TABLE, alembic_config, known_versions, migrate
 from flagsvc.server.store.schema import (
     METADATA,
     addons,

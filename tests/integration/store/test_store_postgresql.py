@@ -11,10 +11,10 @@ from sqlalchemy import insert, select, text
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError, UnwritableError
-from flagsvc.server.store.obstacles import FULL, RIGHTS, STANDBY
 from flagsvc.server.store.postgresql import is_pooled
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Store, open_store
+from flagsvc.server.store.writability import FULL, RIGHTS, STANDBY
 from flagsvc.testing import FakeClock, RecordingLog
 from support.databases import SESSION, TRANSACTION, Pooler, fresh_database, pgbouncer
 from support.waiting import wait_until

@@ -19,13 +19,13 @@ from flagsvc.http.shapes import json_schema
 from flagsvc.server.start import create_initial_tokens, find_wanted_tokens, initialize
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.first_start import FirstSecrets, create_first_token
 from flagsvc.server.store.keyring import LINK, Keyring, hash_secret
 from flagsvc.server.store.resources.maintenance import is_in_maintenance
 from flagsvc.server.store.schema import events, tokens, users
 from flagsvc.server.store.seed.apply import apply_seed
 from flagsvc.server.store.seed.file import parse_seed
 from flagsvc.server.store.seed.keys import SECTIONS
+from flagsvc.server.store.seed.once import FirstSecrets, create_first_token
 from flagsvc.server.store.store import Store
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog

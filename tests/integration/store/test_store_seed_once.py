@@ -12,12 +12,11 @@ from sqlalchemy import delete, select, update
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 from flagsvc.server.store.seed import apply as seed
 from flagsvc.server.store.seed.file import parse_seed
-from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features
+from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features, create_first_token
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 

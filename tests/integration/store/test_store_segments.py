@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields, segments, strategy_types
+from flagsvc.server.store.resources.strategies import read_legal_values
 from support.admin_call_rows import STRATEGIES
 from support.seeded_store import ACTOR, NOW, SeededStore
 

@@ -17,7 +17,7 @@ from flagsvc.core.errors import DatabaseError, UnwritableError
 from flagsvc.http.answers import Answer
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.errors import CallerError, permission_refusal
 
 RETRY_S = 5
 SQLITE_AWAY = frozenset(
@@ -165,14 +165,7 @@ def wrong_media(content_type: str) -> ApiError:
 
 def forbidden(permissions: Sequence[str]) -> ApiError:
     """Return the 403 for a missing permission. If it names several permissions, any one of them is enough."""
-    names = ", ".join(f'"{name}"' for name in permissions)
-    needed = f"the {names} permission" if len(permissions) == 1 else f"one of the following permissions: {names}"
-    failure = named(
-        403,
-        "PermissionError",
-        "You don't have the required permissions to perform this operation. To perform this action, you need "
-        f"{needed}.",
-    )
+    failure = named(403, "PermissionError", permission_refusal(list(permissions)).message)
     failure.body |= {"permissions": list(permissions)}
     return failure
 

@@ -1,11 +1,14 @@
-"""The definition of a route of the flag server, which pipeline, OpenAPI document and tests read; and what several routes share."""
+"""The definition of a route of the flag server, which pipeline, OpenAPI document and tests read; and what several routes share.
+
+A handler that only calls the store is made of that call by `reading` or `writing`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from flagsvc.http.answers import Answer
@@ -15,12 +18,16 @@ from flagsvc.http.shapes import Integer, Named, Object, String, check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.body import Parsed
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.store.store import Tx
 
 Handler: TypeAlias = Callable[[ApiCall], Answer]
 Render: TypeAlias = Callable[[ApiCall, Answer], Answer]
 AtOnce: TypeAlias = Callable[[ApiCall], Answer | None]
 ReadForm: TypeAlias = Callable[[Call, Parsed], Form]
 ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
+Heads: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Act: TypeAlias = Callable[[Tx, ApiCall], Any]
+"""Reads or changes something in a transaction, and returns the body of the answer; None for an answer without one."""
 
 
 class Auth(Enum):
@@ -79,6 +86,7 @@ NAME_BODY = Named(
 )
 NUMBER = Integer()
 MAX_ID = 2**53
+NO_STORE: Heads = ((b"cache-control", b"no-store"),)
 NO_ID = 0
 """An id that no row has: databases count from 1. It replaces numbers that are too large for the database."""
 
@@ -89,6 +97,31 @@ def row_id(call: ApiCall, name: str = "id") -> int:
     return number if isinstance(number, int) and 0 < number < MAX_ID else NO_ID
 
 
-def location_header(place: str) -> tuple[tuple[bytes, bytes], ...]:
+def location_header(place: str) -> Heads:
     """Return the Location header of a new object."""
     return ((b"location", quote(place, safe="/~!*'()").encode()),)
+
+
+def reading(act: Act, *, headers: Heads = ()) -> Handler:
+    """Return the handler of a route that only reads."""
+
+    def handler(call: ApiCall) -> Answer:
+        with call.store.reading() as tx:
+            return Answer(act(tx, call), headers=headers)
+
+    return handler
+
+
+def writing(act: Act, *, headers: Heads = (), location: str = "") -> Handler:
+    """Return the handler of a route that changes something.
+
+    `location` is the place of a new object, with names of path parameters and of the answer's members in braces.
+    """
+
+    def handler(call: ApiCall) -> Answer:
+        with call.store.writing(call.actor) as tx:
+            body = act(tx, call)
+        place = location_header(location.format_map(call.params | body)) if location else ()
+        return Answer(body, headers=(*headers, *place))
+
+    return handler

@@ -13,13 +13,12 @@ from flagsvc.server.pages.edits import SAVE, Look, problems_of
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import beside, preview_plans, try_plans
-from flagsvc.server.store.batch.copying import make_copies
 from flagsvc.server.store.batch.exporting import read_flag_states
-from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources import environments, feature_search, features
-from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.resources.feature_views import read_segment_specs
 from flagsvc.server.store.store import Tx
 
 SOURCE, TARGET = "from", "to"

@@ -10,8 +10,8 @@ from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, P
 from flagsvc.pages.forms import Form, read_values, show_values
 from flagsvc.server.pages.edits import Rows
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources import context_fields
+from flagsvc.server.store.resources.strategies import read_legal_values
 from flagsvc.server.store.store import Tx
 
 MOST_BOXES: Final = 500

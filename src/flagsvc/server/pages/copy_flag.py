@@ -13,8 +13,7 @@ from flagsvc.server.pages.flag import read_flag, require_flag
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.pages.plans import preview_plans, try_plans
-from flagsvc.server.store.batch.copying import make_copies
-from flagsvc.server.store.batch.planning import ImportRequest
+from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.store import Tx
 

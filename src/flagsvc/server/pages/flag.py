@@ -21,8 +21,8 @@ from flagsvc.server.store.checks import Json, is_page_address
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import events, feature_environments, feature_views, features, usage
 from flagsvc.server.store.resources.events import EventSearch
-from flagsvc.server.store.resources.flag_sentences import sentences_of
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.resources.feature_views import sentences_of
+from flagsvc.server.store.store import Tx, read_tags
 
 DEPEND = "UPDATE_FEATURE_DEPENDENCY"
 EVERYONE = "everyone"
@@ -59,7 +59,7 @@ def read_history(tx: Tx, name: str) -> tuple[list[Json], int]:
 def read_flag(tx: Tx, name: str) -> Json:
     """Return a flag with the words of its strategies and variants. Raises CallerError (404)."""
     flag = feature_views.get(tx, require_flag(tx, name).project, name, with_variants=True)
-    flag["tags"] = feature_views.tags_of(tx, [name]).get(name, [])
+    flag["tags"] = read_tags(tx.db, [name]).get(name, [])
     for link in flag["links"]:
         link["is_page"] = is_page_address(link["url"])
     for parent in flag["dependencies"]:

@@ -31,8 +31,8 @@ from flagsvc.server.pages.page import change, page, see_other
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.shapes.feature_bodies import CREATE_FEATURE, PATCHES
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.resources import feature_archive, feature_views, features, links, tag_types, tags
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.resources import feature_archive, features, links, tag_types, tags
+from flagsvc.server.store.store import Tx, read_tags
 from flagsvc.server.store.timestamps import format_time
 
 CREATE, UPDATE, ARCHIVE = "CREATE_FEATURE", "UPDATE_FEATURE", "DELETE_FEATURE"
@@ -94,7 +94,7 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
     name = call.params["featureName"]
     with call.store.reading() as tx:
         row = require_flag(tx, name)
-        own = feature_views.tags_of(tx, [name]).get(name, [])
+        own = read_tags(tx.db, [name]).get(name, [])
         known = [each["name"] for each in tag_types.list_types(tx)]
         thing = ("link", call.params["linkId"]) if "linkId" in call.params else ("flag",)
         last = last_change(call, tx, look, *thing, feature=name)

@@ -14,7 +14,7 @@ from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.page import page
 from flagsvc.server.store.resources import environments, feature_search, features, projects, usage
 from flagsvc.server.store.resources.feature_search import FeatureSearch
-from flagsvc.server.store.resources.flag_sentences import sentences_of
+from flagsvc.server.store.resources.feature_views import sentences_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_words
 

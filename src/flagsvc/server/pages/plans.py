@@ -23,7 +23,7 @@ from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.event_views import Way
 from flagsvc.server.store.resources import environments
-from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.resources.feature_views import read_segment_specs
 from flagsvc.server.store.store import Tx, read_revision
 
 Maker: TypeAlias = Callable[[Tx], Sequence[ImportRequest]]

@@ -38,7 +38,7 @@ from flagsvc.server.shapes import feature_bodies
 from flagsvc.server.store.checks import FLEXIBLE_ROLLOUT, MAX_SEGMENTS, Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import context_fields, feature_views, segments, strategies, strategy_types
-from flagsvc.server.store.resources.flag_sentences import read_segment_specs
+from flagsvc.server.store.resources.feature_views import read_segment_specs
 from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.store import Tx
 

@@ -18,7 +18,7 @@ from flagsvc.server.store.event_kinds import KINDS, kind_of
 from flagsvc.server.store.resources import environments, projects
 from flagsvc.server.store.store import Tx
 from flagsvc.server.webhooks import addons
-from flagsvc.server.webhooks.deliveries import list_deliveries
+from flagsvc.server.webhooks.addons import list_deliveries
 from flagsvc.server.webhooks.provider import ALL, EVENT_TYPES, MASK, PARAMETERS, PROVIDER, is_open
 
 LISTS = {"events": "Events", "projects": "Projects", "environments": "Environments"}

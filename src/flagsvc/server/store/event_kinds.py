@@ -23,11 +23,15 @@ from flagsvc.server.store.event_views import (
 )
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.of_flags import ARCHIVING, DESCRIBED, FLAG, ORDER, STALE, STATE, STRATEGY, VARIANTS
-from flagsvc.server.store.undo.of_projects import ENVIRONMENT, LINK, PROJECT, ROLE, ROLES
-from flagsvc.server.store.undo.of_relations import (
+from flagsvc.server.store.undo.of_resources import (
+    ENVIRONMENT,
     FIELD,
+    LINK,
     LINKS,
     PARENTS,
+    PROJECT,
+    ROLE,
+    ROLES,
     SEGMENT,
     STRATEGY_TYPE,
     TAG,

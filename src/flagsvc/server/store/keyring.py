@@ -33,6 +33,8 @@ TokenOwner: TypeAlias = Actor | ClientToken
 PERSONAL, SESSION, LINK = "personal", "session", "link"
 """The kinds of tokens that a user owns. A session opens pages only, and a link only the sign-in."""
 OF_USERS = (PERSONAL, SESSION, LINK)
+IS_TOKEN = tokens.c.kind.not_in((SESSION, LINK))
+"""The condition that a row of the tokens is a token."""
 BY_TOKEN, BY_HEADER, BY_PROVIDER = "token", "header", "provider"
 """What opens a session, besides a link: the first word of its name."""
 IDLE_S = 12 * 3600.0

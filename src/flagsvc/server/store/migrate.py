@@ -6,22 +6,30 @@ server that is killed leaves the database unchanged.
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, column, func, inspect, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store.connections import READING, WRITING
-from flagsvc.server.store.obstacles import describe_database_error, find_obstacle
 from flagsvc.server.store.schema import METADATA
+from flagsvc.server.store.writability import describe_database_error, find_obstacle
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 VERSION_TABLE = "flagsvc_schema"
-STEPS = Path(__file__).with_name("migrations") / "versions"
+SCRIPTS = Path(__file__).with_name("migrations")
+STEPS = SCRIPTS / "versions"
 """The modules of the steps. The name of each begins with its version, four digits."""
 MIGRATION_LOCK_KEY = 0x666C6173
 """The key of PostgreSQL's advisory lock for migrations."""
+ALEMBIC_LOCK = threading.Lock()
+"""Alembic's `op` and `context` are global, so only one thread may migrate."""
 NEWEST = "head"
 """What Alembic calls the newest version."""
 
@@ -61,9 +69,19 @@ def wait_for_migrations(db: Connection) -> None:
 
 def upgrade(db: Connection, version: str) -> None:
     """Migrate a database to a version of the schema, or to the `NEWEST` one, in the caller's transaction."""
-    from flagsvc.server.store.migration_steps import do_steps  # with Alembic, which most starts do not need
+    from alembic import command  # which most starts do not need
 
-    do_steps(db, version)
+    with ALEMBIC_LOCK:
+        command.upgrade(alembic_config(db), version)
+
+
+def alembic_config(db: Connection | None = None) -> Config:
+    """Return Alembic's configuration for this package's migrations; to run them it needs an open connection."""
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": db})
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    return config
 
 
 @cache

@@ -31,6 +31,8 @@ state = Table(
     Column("value", Json),
 )
 """One row for each setting of the server: `maintenance`, `seed` (digests of applied seeds), `changeRequests`."""
+CHANGE_REQUESTS = "changeRequests"
+"""The key in `state` of the list of places that need change requests, each with `project` and `environment`."""
 
 revision = Table(
     "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)
@@ -301,7 +303,7 @@ events = Table(
 """What happened: `data` is what is there after it, `before` what was. `event_kinds.py` has the types.
 
 `token` is the name of the token, `action` is the same for all events of one transaction. It has no foreign keys, because an event
-outlives its feature. Deleted after some time (cleanup.py)."""
+outlives its feature. Deleted after some time (`Cleanup`)."""
 
 applications = Table(
     "applications",

@@ -30,12 +30,18 @@ from flagsvc.server.store.engines import database_url, describe_place, make_engi
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.event_views import Way
 from flagsvc.server.store.migrate import migrate, require_current, require_known, require_ours
-from flagsvc.server.store.obstacles import MOVED, Obstacle, describe_database_error, find_obstacle
 from flagsvc.server.store.outbox import find_receivers, queue_events
 from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import events, feature_tags, revision
 from flagsvc.server.store.sqlite_file import SqliteFiles, guard_connections
-from flagsvc.server.store.writability import Writability, find_present_obstacle
+from flagsvc.server.store.writability import (
+    MOVED,
+    Obstacle,
+    Writability,
+    describe_database_error,
+    find_obstacle,
+    find_present_obstacle,
+)
 
 WRITER_LOCK_KEY = 0x666C6167
 """The key of PostgreSQL's advisory lock for writers."""
@@ -330,7 +336,7 @@ def store_events(db: Connection, pending: Sequence[dict[str, Any]]) -> None:
     """Store events, each with the tags that its feature now has. Raises CallerError (400) for too many of both."""
     if not pending:
         return
-    found = _read_tags(db, sorted({row["feature"] for row in pending if row["feature"] is not None}))
+    found = read_tags(db, sorted({row["feature"] for row in pending if row["feature"] is not None}))
     rows = [row | {"tags": found.get(row["feature"], [])} for row in pending]
     held = sum(len(row["tags"]) for row in rows)
     if held > MOST_TAGS:
@@ -346,8 +352,8 @@ def store_events(db: Connection, pending: Sequence[dict[str, Any]]) -> None:
     queue_events(db, receivers, list(zip(stored, rows, strict=True)))
 
 
-def _read_tags(db: Connection, names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
-    """Return the tags of features, by feature."""
+def read_tags(db: Connection, names: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """Return the tags of features by type and value, by feature."""
     found: dict[str, list[dict[str, str]]] = defaultdict(list)
     tag = feature_tags.c
     for start in range(0, len(names), AT_ONCE):

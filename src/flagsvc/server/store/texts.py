@@ -17,6 +17,8 @@ JS_SPACE = (
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 """The white space that JavaScript's `trim` removes."""
+SHORTEST_TAG, LONGEST_TAG = 2, 50
+"""UTF-16 code units of a tag, and of its type."""
 MAX_WORDS = 50
 """The most words of one search."""
 MAX_SEARCHED = 1000
@@ -54,6 +56,13 @@ def url_problem(text: str, label: str, *, shortest: int = 1, longest: int | None
     if text and (not URL_FRIENDLY.match(text) or text in RELATIVE_PATHS):
         return make_detail(f'"{label}" must be URL friendly', text)
     return text_problem(text, label, shortest=shortest, longest=longest)
+
+
+def tag_problems(kind: str, value: str) -> list[Detail]:
+    """Return what is wrong with a tag of this type and value."""
+    bounds = {"shortest": SHORTEST_TAG, "longest": LONGEST_TAG}
+    problems = (text_problem(value, "value", **bounds), url_problem(kind, "type", **bounds))
+    return [problem for problem in problems if problem is not None]
 
 
 def split_list(text: str, label: str, most: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Inserts rows that may already exist, on SQLite and PostgreSQL."""
+"""Inserts rows that may already exist, and reads those of any number of keys, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from sqlalchemy import Table
+from sqlalchemy import ColumnElement, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flagsvc.server.store.store import Tx
@@ -36,6 +36,12 @@ def upsert(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], changes: Map
         tx.db.execute(statement.on_conflict_do_update(index_elements=key, set_=dict(given)), list(rows))
     else:
         tx.db.execute(statement.on_conflict_do_nothing(index_elements=key), list(rows))
+
+
+def rows_in(tx: Tx, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of a query in which a column has one of these values, those of CHUNK_SIZE values in the query's order."""
+    for chunk in chunks(dict.fromkeys(values)):
+        yield from tx.db.execute(query.where(column.in_(chunk))).all()
 
 
 def chunks(values: Iterable[Any], size: int = CHUNK_SIZE) -> Iterator[list[Any]]:

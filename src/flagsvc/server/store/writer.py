@@ -13,6 +13,7 @@ from sqlalchemy import Row, Table, bindparam, delete, insert, update
 from sqlalchemy import select as select_from
 
 from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import read_time
 from flagsvc.server.store.upsert import chunks
@@ -49,8 +50,9 @@ class Writer:
     `show` makes wholes of rows, and `columns` the columns that a change sets. `check` raises CallerError for what no change may do;
     it gets what is there, by key, and what is to be there.
     `more` returns what belongs to resources and ends with them, by key; `release` ends it where the database does not, and `bring`
-    gives it to new resources. `place` says which project and environment an event names, and `tell` makes what it holds. A whole
-    has the `optional` members only where they are set. `new` has the members of a new resource that nobody names.
+    gives it to new resources. `unknown` is the message for one that does not exist, with a place for its key. `place` says which
+    project and environment an event names, and `tell` makes what it holds. A whole has the `optional` members only where they are
+    set. `new` has the members of a new resource that nobody names.
     """
 
     table: Table
@@ -59,6 +61,7 @@ class Writer:
     created: str
     updated: str | KindOfChange
     deleted: str
+    unknown: str
     place: Callable[[Whole], Mapping[str, str | None]] = no_place
     check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = allow_all
     more: Callable[[Tx, Sequence[Any]], Mapping[Any, Json]] = nothing_more
@@ -85,6 +88,13 @@ class Writer:
     def find(self, tx: Tx, key: Any) -> Json | None:
         """Return a resource; None for one that does not exist."""
         return self.read(tx, [key]).get(key)
+
+    def require(self, tx: Tx, key: Any) -> Json:
+        """Return a resource. Raises CallerError (404)."""
+        found = self.find(tx, key)
+        if found is None:
+            raise not_found(self.unknown.format(key))
+        return found
 
     def read_whole(self, tx: Tx, keys: Sequence[Any]) -> dict[Any, Json]:
         """Return those of the resources that exist, with what belongs to them, by key."""

@@ -1,4 +1,4 @@
-"""The settings of webhooks: list, make, change, delete, and queue a test (dialects: Addons; decision 0062)."""
+"""The settings of webhooks, and their deliveries: list, make, change, delete, queue a test (dialects: Addons; decision 0062)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sqlalchemy import Row, delete, func, insert, select, update
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found, refusal_text
-from flagsvc.server.store.outbox import DELIVERED, FAILED, count_waiting, is_administrators, new_delivery, own
+from flagsvc.server.store.outbox import DELIVERED, FAILED, WAITING, count_waiting, is_administrators, new_delivery, own
+from flagsvc.server.store.resources.events import find_events
 from flagsvc.server.store.schema import addons, deliveries
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -159,3 +160,37 @@ def queue_test(tx: Tx, number: int) -> None:
         "summary": f"**{name}** tests this webhook",
     }
     tx.db.execute(insert(deliveries).values(new_delivery(number, tx.now) | {"sample": sample}))
+
+
+def list_deliveries(tx: Tx, addon: int, limit: int, offset: int) -> list[Json]:
+    """Return deliveries of a webhook, the newest first, each with its event."""
+    query = select(deliveries).where(own.addon_id == addon).order_by(own.id.desc()).limit(limit).offset(offset)
+    rows = tx.db.execute(query).all()
+    events = find_events(tx, {row.event_id for row in rows if row.event_id is not None})
+    return [delivery_to_json(row, row.sample or events.get(row.event_id)) for row in rows]
+
+
+def delivery_to_json(row: Row[Any], event: Json | None) -> Json:
+    """Return a delivery with its event; None for an event that is deleted."""
+    return {
+        "id": str(row.id),
+        "integrationId": row.addon_id,
+        "createdAt": format_time(row.created_at),
+        "state": row.state,
+        "stateDetails": words_of(row),
+        "event": event,
+        "details": {
+            "deliveryId": row.uid,
+            "attempts": row.attempts,
+            "status": row.status,
+            "endedAt": format_time(row.ended_at),
+            "dueAt": format_time(row.due_at) if row.state == WAITING else None,
+        },
+    }
+
+
+def words_of(row: Row[Any]) -> str:
+    """Return the state of a delivery in words."""
+    if row.state == DELIVERED:
+        return f"the receiver answered with the status {row.status}"
+    return row.error or "it waits for its first attempt"

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.tokens import Budget, bounds
+from flagsvc.proxy.tokens import Budget
 from flagsvc.proxy.tokens.book import KnownToken, digest_of, unpack
 from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
 from flagsvc.testing import FakeClock, turns
@@ -301,7 +301,7 @@ async def test_a_check_that_fails_in_the_middle_goes_on() -> None:
 @asynchronous
 async def test_an_upstream_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller does not wait for ever, but the answer counts when it comes."""
-    monkeypatch.setattr(bounds, "WAIT_S", 0.0)
+    monkeypatch.setattr(lookup, "WAIT_S", 0.0)
     async with lookup_scene() as world:
         world.grants["a"] = FRONTEND
         world.gate = asyncio.Event()

@@ -9,8 +9,20 @@ import pytest
 from sqlalchemy.exc import OperationalError, TimeoutError
 
 from flagsvc.core.errors import DatabaseError, UnwritableError
-from flagsvc.server.store.obstacles import BY_SQLITE_CODE, DISK, FILE, FULL, MOVED, Obstacle, find_obstacle
-from flagsvc.server.store.writability import LOG_PAUSE_S, NOT_WRITTEN, Writability, WritabilityThread, trouble
+from flagsvc.server.store.writability import (
+    BY_SQLITE_CODE,
+    DISK,
+    FILE,
+    FULL,
+    LOG_PAUSE_S,
+    MOVED,
+    NOT_WRITTEN,
+    Obstacle,
+    Writability,
+    WritabilityThread,
+    find_obstacle,
+    trouble,
+)
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous
 from support.flagservers import app_client

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.webhooks import addons
-from flagsvc.server.webhooks.deliveries import list_deliveries
+from flagsvc.server.webhooks.addons import list_deliveries
 from flagsvc.server.webhooks.provider import describe_provider
 
 CREATE, UPDATE, DELETE = "CREATE_ADDON", "UPDATE_ADDON", "DELETE_ADDON"
@@ -123,40 +125,6 @@ DELIVERIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every webhook, and the provider."""
-    with call.store.reading() as tx:
-        return Answer({"addons": addons.list_addons(tx), "providers": [describe_provider()]})
-
-
-def show(call: ApiCall) -> Answer:
-    """Answer one webhook."""
-    number = row_id(call)
-    with call.store.reading() as tx:
-        return Answer(addons.find(tx, number))
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a webhook."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(addons.create(tx, call.body), 201)
-
-
-def update(call: ApiCall) -> Answer:
-    """Replace the settings of a webhook."""
-    number = row_id(call)
-    with call.store.writing(call.actor) as tx:
-        return Answer(addons.change(tx, number, call.body))
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a webhook."""
-    number = row_id(call)
-    with call.store.writing(call.actor) as tx:
-        addons.remove(tx, number)
-    return Answer()
-
-
 def test(call: ApiCall) -> Answer:
     """Queue a test of a webhook."""
     number = row_id(call)
@@ -183,70 +151,70 @@ def read_bound(call: ApiCall, name: str, default: int) -> int:
 
 
 PATH = "/api/admin/addons"
-TAG = "Addons"
+route = partial(Route, tag="Addons")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"addons": addons.list_addons(tx), "providers": [describe_provider()]}),
         operation="getAddons",
         summary="List webhooks, and the provider with its parameters and events",
-        tag=TAG,
         result=ALL,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: addons.create(tx, call.body)),
         operation="createAddon",
         summary="Create a webhook",
-        tag=TAG,
         permission=CREATE,
         body=BODY,
         status=201,
         result=ADDON,
     ),
-    Route(path=f"{PATH}/:id", handler=show, operation="getAddon", summary="Show a webhook", tag=TAG, result=ADDON),
-    Route(
+    route(
+        path=f"{PATH}/:id",
+        handler=reading(lambda tx, call: addons.find(tx, row_id(call))),
+        operation="getAddon",
+        summary="Show a webhook",
+        result=ADDON,
+    ),
+    route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: addons.change(tx, row_id(call), call.body)),
         operation="updateAddon",
         summary="Replace the settings of a webhook",
         description="A parameter that is not sent is removed. A masked one keeps its value.",
-        tag=TAG,
         permission=UPDATE,
         body=BODY,
         result=ADDON,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: addons.remove(tx, row_id(call))),
         operation="deleteAddon",
         summary="Delete a webhook",
         description="What it has not sent is deleted, too.",
-        tag=TAG,
         permission=DELETE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/test",
         method="POST",
         handler=test,
         operation="testAddon",
         summary="Send a test event with a webhook",
         description="It is sent once, within a second, and changes nothing. Only ours has this.",
-        tag=TAG,
         permission=UPDATE,
         status=202,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/events",
         handler=show_deliveries,
         operation="getIntegrationEvents",
         summary="List the deliveries of a webhook",
         description="The newest first.",
-        tag=TAG,
         query=(
             Parameter("limit", "The most deliveries, 1 to 100; 50 without it."),
             Parameter("offset", "How many of the newest to leave out."),

@@ -5,13 +5,16 @@ At `/api/admin/projects/…/api-tokens` the owners and members of a project mana
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import NO_STORE, Route, reading, writing
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import api_tokens
 from flagsvc.server.store.resources.projects import find as find_project
+from flagsvc.server.store.store import Tx
 
 TYPE = "^([Cc][Ll][Ii][Ee][Nn][Tt]|[Bb][Aa][Cc][Kk][Ee][Nn][Dd]|[Ff][Rr][Oo][Nn][Tt][Ee][Nn][Dd])$"
 EXPIRY = "When the token expires."
@@ -61,7 +64,6 @@ TOKEN = Named(
 )
 TOKENS = Named("apiTokensSchema", Object({"tokens": Array(TOKEN)}, required=("tokens",)))
 
-CREATED_HEADERS = ((b"location", b"api-tokens"), (b"cache-control", b"no-store"))
 PERMISSIONS = {
     verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN")
     for verb in ("READ", "CREATE", "UPDATE", "DELETE")
@@ -69,41 +71,8 @@ PERMISSIONS = {
 """Action on tokens → the permissions, any one of which is enough."""
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer the tokens that the caller may read."""
-    with call.store.reading() as tx:
-        return Answer({"tokens": api_tokens.list_tokens(tx, call.actor)})
-
-
-def list_named(call: ApiCall) -> Answer:
-    """Answer the tokens with a name."""
-    with call.store.reading() as tx:
-        return Answer({"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])})
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a token."""
-    with call.store.writing(call.actor) as tx:
-        created = api_tokens.create(tx, call.body)
-    return Answer(created, 201, CREATED_HEADERS)
-
-
-def update(call: ApiCall) -> Answer:
-    """Change the expiry of a token."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a token."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.remove(tx, call.params["token"])
-    return Answer()
-
-
 PATH = "/api/admin/api-tokens"
-TAG = "API tokens"
+route = partial(Route, tag="API tokens")
 NAMED = "The path contains the token's secret, or its masked secret from the list."
 NAMED_BY = f"{NAMED} A missing token is not an error."
 
@@ -119,88 +88,68 @@ CREATE_IN_PROJECT = Named(
 )
 
 
-def list_of_project(call: ApiCall) -> Answer:
-    """Answer the tokens of a project."""
-    with call.store.reading() as tx:
-        return Answer({"tokens": api_tokens.list_for_project(tx, call.params["projectId"])})
-
-
-def create_in_project(call: ApiCall) -> Answer:
+def create_in_project(tx: Tx, call: ApiCall) -> Json:
     """Create a token of a project."""
     project = call.params["projectId"]
-    with call.store.writing(call.actor) as tx:
-        find_project(tx, project)
-        created = api_tokens.create(tx, call.body | {"projects": [project]})
-    return Answer(created, 201, CREATED_HEADERS)
-
-
-def remove_of_project(call: ApiCall) -> Answer:
-    """Delete a token of a project."""
-    with call.store.writing(call.actor) as tx:
-        api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
-    return Answer()
+    find_project(tx, project)
+    return api_tokens.create(tx, call.body | {"projects": [project]})
 
 
 OF_PROJECT = f"{PROJECT}/api-tokens"
 PROJECTS = "Projects"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor)}),
         operation="getAllApiTokens",
         summary="List tokens",
         description="Secrets are masked: they are stored as hashes.",
-        tag=TAG,
         permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
-        handler=list_named,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])}),
         operation="getApiTokensByName",
         summary="List the tokens with a name",
-        tag=TAG,
         permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: api_tokens.create(tx, call.body), headers=NO_STORE, location="api-tokens"),
         operation="createApiToken",
         summary="Create a token",
         description="Only this answer contains the secret.",
-        tag=TAG,
         permission=PERMISSIONS["CREATE"],
         body=CREATE,
         status=201,
         result=TOKEN,
     ),
-    Route(
+    route(
         path=f"{PATH}/:token",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])),
         operation="updateApiToken",
         summary="Change the expiry of a token",
         description=NAMED_BY,
-        tag=TAG,
         permission=PERMISSIONS["UPDATE"],
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:token",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: api_tokens.remove(tx, call.params["token"])),
         operation="deleteApiToken",
         summary="Delete a token",
         description=NAMED_BY,
-        tag=TAG,
         permission=PERMISSIONS["DELETE"],
     ),
-    Route(
+    route(
         path=OF_PROJECT,
-        handler=list_of_project,
+        handler=reading(lambda tx, call: {"tokens": api_tokens.list_for_project(tx, call.params["projectId"])}),
         operation="getProjectApiTokens",
         summary="List the tokens of a project",
         description="Secrets are masked: they are stored as hashes. Tokens of all projects are not listed.",
@@ -208,10 +157,10 @@ ROUTES = (
         permission="READ_PROJECT_API_TOKEN",
         result=TOKENS,
     ),
-    Route(
+    route(
         path=OF_PROJECT,
         method="POST",
-        handler=create_in_project,
+        handler=writing(create_in_project, headers=NO_STORE, location="api-tokens"),
         operation="createProjectApiToken",
         summary="Create a token of a project",
         description="Only this answer contains the secret.",
@@ -221,10 +170,12 @@ ROUTES = (
         status=201,
         result=TOKEN,
     ),
-    Route(
+    route(
         path=f"{OF_PROJECT}/:token",
         method="DELETE",
-        handler=remove_of_project,
+        handler=writing(
+            lambda tx, call: api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
+        ),
         operation="deleteProjectApiToken",
         summary="Delete a token of a project",
         description=f"{NAMED} 400 if the token reads other projects, too.",

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.state_export import about_state_export
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.exporting import export, record_export
 from flagsvc.server.store.batch.importing import check_importer, import_data, validate
 from flagsvc.server.store.writability import trouble
 
-TAG = "Import/Export"
+route = partial(Route, tag="Import/Export")
 PATH = "/api/admin/features-batch"
-
-
-def validate_import(call: ApiCall) -> Answer:
-    """Answer the errors, warnings and missing permissions of an import; write nothing."""
-    with call.store.reading() as tx:
-        return Answer(validate(tx, call.actor, call.body, call.sent))
 
 
 def import_features(call: ApiCall) -> Answer:
@@ -64,21 +59,20 @@ def record(call: ApiCall, result: Json) -> None:
 
 
 ROUTES = (
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate_import,
+        handler=reading(lambda tx, call: validate(tx, call.actor, call.body, call.sent)),
         reads=True,
         operation="validateImport",
         summary="Validate a data set.",
         description="Reports whether a data set can be imported into a project and an environment: errors, warnings, and "
         "the permissions that the caller lacks. Nothing is written.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
         result=VALIDATION,
     ),
-    Route(
+    route(
         path=f"{PATH}/import",
         method="POST",
         handler=import_features,
@@ -86,11 +80,10 @@ ROUTES = (
         summary="Import a data set.",
         description="Imports features with their strategies, variants, tags, links and dependencies into a project and an "
         "environment, all of it or nothing. Needs the token of a user; an admin token is rejected.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
     ),
-    Route(
+    route(
         path=f"{PATH}/import/dry-run",
         method="POST",
         handler=try_import,
@@ -98,11 +91,10 @@ ROUTES = (
         summary="Try an import.",
         description="Runs an import of the same body, rolls it back, and gives its answer: 200 means that the data can be "
         "imported. Unlike an import, it accepts an admin token. No other server of the family has this endpoint.",
-        tag=TAG,
         body=IMPORT,
         about_body=about_state_export,
     ),
-    Route(
+    route(
         path=f"{PATH}/export",
         method="POST",
         handler=export_features,
@@ -111,7 +103,6 @@ ROUTES = (
         summary="Export features.",
         description="Answers features by name, by tag or of a project, with everything that belongs to them in an "
         "environment, as a data set for an import.",
-        tag=TAG,
         body=EXPORT_QUERY,
         result=EXPORT_RESULT,
     ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, location_header
+from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, reading, writing
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources import context_fields
@@ -42,12 +44,6 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every context field."""
-    with call.store.reading() as tx:
-        return Answer(context_fields.list_fields(tx))
-
-
 def show(call: ApiCall) -> Answer:
     """Answer one context field."""
     try:
@@ -57,155 +53,104 @@ def show(call: ApiCall) -> Answer:
         raise not_found("Could not find context field") from None
 
 
-def create(call: ApiCall) -> Answer:
-    """Create a context field."""
-    with call.store.writing(call.actor) as tx:
-        created = context_fields.create(tx, call.body)
-    return Answer(created, 201, location_header(f"context/{created['name']}"))
-
-
-def update(call: ApiCall) -> Answer:
-    """Change a context field."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.change(tx, call.params["contextField"], call.body)
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a context field."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.remove(tx, call.params["contextField"])
-    return Answer()
-
-
-def validate(call: ApiCall) -> Answer:
-    """Check that a name is valid and free."""
-    with call.store.reading() as tx:
-        context_fields.check_name(tx, call.body["name"])
-    return Answer()
-
-
-def set_legal_value(call: ApiCall) -> Answer:
-    """Add a legal value, or change its description."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.set_legal_value(tx, call.params["contextField"], call.body)
-    return Answer()
-
-
-def remove_legal_value(call: ApiCall) -> Answer:
-    """Remove a legal value."""
-    with call.store.writing(call.actor) as tx:
-        context_fields.remove_legal_value(tx, call.params["contextField"], call.params["legalValue"])
-    return Answer()
-
-
-def list_strategies(call: ApiCall) -> Answer:
-    """Answer the strategies that constrain a context field."""
-    with call.store.reading() as tx:
-        return Answer({"strategies": context_fields.strategies_using(tx, call.params["contextField"])})
-
-
 PATH = "/api/admin/context"
 FIELD_PATH = f"{PATH}/:contextField"
-TAG = "Context"
+route = partial(Route, tag="Context")
 MAY_CREATE = ("CREATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 MAY_UPDATE = ("UPDATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 MAY_DELETE = ("DELETE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: context_fields.list_fields(tx)),
         operation="getContextFields",
         summary="List context fields",
-        tag=TAG,
         result=FIELDS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: context_fields.create(tx, call.body), location="context/{name}"),
         operation="createContextField",
         summary="Create a context field",
-        tag=TAG,
         permission=MAY_CREATE,
         project_of=body_project,
         body=CREATE,
         status=201,
         result=CONTEXT_FIELD,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: context_fields.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateContextFieldName",
         summary="Check that a name is valid and free",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=body_project,
         body=NAME_BODY,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         handler=show,
         operation="getContextField",
         summary="Show a context field",
-        tag=TAG,
         result=CONTEXT_FIELD,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: context_fields.change(tx, call.params["contextField"], call.body)),
         operation="updateContextField",
         summary="Change a context field",
         description="Absent stickiness becomes false, absent legal values become empty, and the sort order becomes 0.",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
         body=UPDATE,
     ),
-    Route(
+    route(
         path=FIELD_PATH,
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: context_fields.remove(tx, call.params["contextField"])),
         operation="deleteContextField",
         summary="Delete a context field",
         description="409 while a strategy of an active feature constrains it.",
-        tag=TAG,
         permission=MAY_DELETE,
         project_of=context_field_project,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/legal-values",
         method="POST",
-        handler=set_legal_value,
+        handler=writing(lambda tx, call: context_fields.set_legal_value(tx, call.params["contextField"], call.body)),
         operation="updateContextFieldLegalValue",
         summary="Add a legal value, or change its description",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
         body=LEGAL_VALUE,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/legal-values/:legalValue",
         method="DELETE",
-        handler=remove_legal_value,
+        handler=writing(
+            lambda tx, call: context_fields.remove_legal_value(
+                tx, call.params["contextField"], call.params["legalValue"]
+            )
+        ),
         operation="deleteContextFieldLegalValue",
         summary="Remove a legal value",
         description="Constraints with this value do not change.",
-        tag=TAG,
         permission=MAY_UPDATE,
         project_of=context_field_project,
     ),
-    Route(
+    route(
         path=f"{FIELD_PATH}/strategies",
-        handler=list_strategies,
+        handler=reading(
+            lambda tx, call: {"strategies": context_fields.strategies_using(tx, call.params["contextField"])}
+        ),
         operation="getStrategiesByContextField",
         summary="List the strategies that constrain a context field",
         description="An empty list for a field that does not exist.",
-        tag=TAG,
         result=STRATEGIES,
     ),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.store.resources import dependencies
+from flagsvc.server.store.store import Tx
 
 CREATE = Named(
     "createDependentFeatureSchema",
@@ -25,105 +27,67 @@ PARENTS = Named("parentFeatureOptionsSchema", Array(String(), description="Featu
 VARIANTS = Named("parentVariantOptionsSchema", Array(String(), description="Variants that a dependency could name."))
 
 
-def add(call: ApiCall) -> Answer:
-    """Make a feature depend on a parent."""
+def remove(tx: Tx, call: ApiCall) -> None:
+    """Remove the dependency of a feature that the path names; all of them if it names none."""
     project, child = call.params["projectId"], call.params["child"]
-    with call.store.writing(call.actor) as tx:
-        dependencies.add(tx, project, child, call.body)
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Remove a dependency of a feature."""
-    project, child = call.params["projectId"], call.params["child"]
-    with call.store.writing(call.actor) as tx:
-        dependencies.check_owner(tx, project, child)
+    dependencies.check_owner(tx, project, child)
+    if "parent" in call.params:
         dependencies.remove(tx, project, child, call.params["parent"])
-    return Answer()
-
-
-def remove_all(call: ApiCall) -> Answer:
-    """Remove all dependencies of a feature."""
-    project, child = call.params["projectId"], call.params["child"]
-    with call.store.writing(call.actor) as tx:
-        dependencies.check_owner(tx, project, child)
+    else:
         dependencies.remove_dependencies(tx, project, [child])
-    return Answer()
-
-
-def list_parents(call: ApiCall) -> Answer:
-    """Answer the features that could be the parent of a feature."""
-    with call.store.reading() as tx:
-        return Answer(dependencies.possible_parents(tx, call.params["child"]))
-
-
-def list_variants(call: ApiCall) -> Answer:
-    """Answer the variants of a parent."""
-    with call.store.reading() as tx:
-        return Answer(dependencies.variants_of(tx, call.params["parent"]))
-
-
-def have_dependencies(call: ApiCall) -> Answer:
-    """Answer whether any dependency exists."""
-    with call.store.reading() as tx:
-        return Answer(dependencies.any_dependencies(tx))
 
 
 FEATURES = f"{PROJECT}/features"
 PERMISSION = "UPDATE_FEATURE_DEPENDENCY"
-TAG = "Dependencies"
+route = partial(Route, tag="Dependencies")
 
 ROUTES = (
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies",
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: dependencies.add(tx, call.params["projectId"], call.params["child"], call.body)
+        ),
         operation="addFeatureDependency",
         summary="Make a feature depend on a parent",
-        tag=TAG,
         permission=PERMISSION,
         body=CREATE,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies/:parent",
         method="DELETE",
-        handler=remove,
+        handler=writing(remove),
         operation="deleteFeatureDependency",
         summary="Remove a dependency of a feature",
-        tag=TAG,
         permission=PERMISSION,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/dependencies",
         method="DELETE",
-        handler=remove_all,
+        handler=writing(remove),
         operation="deleteFeatureDependencies",
         summary="Remove all dependencies of a feature",
-        tag=TAG,
         permission=PERMISSION,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:child/parents",
-        handler=list_parents,
+        handler=reading(lambda tx, call: dependencies.possible_parents(tx, call.params["child"])),
         operation="listParentOptions",
         summary="List the features that could be the parent",
-        tag=TAG,
         result=PARENTS,
     ),
-    Route(
+    route(
         path=f"{FEATURES}/:parent/parent-variants",
-        handler=list_variants,
+        handler=reading(lambda tx, call: dependencies.variants_of(tx, call.params["parent"])),
         operation="listParentVariantOptions",
         summary="List the variants of a parent",
-        tag=TAG,
         result=VARIANTS,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/dependencies",
-        handler=have_dependencies,
+        handler=reading(lambda tx, call: dependencies.any_dependencies(tx)),
         operation="checkDependenciesExist",
         summary="Tell whether any dependency exists",
-        tag=TAG,
         result=Boolean(),
     ),
 )

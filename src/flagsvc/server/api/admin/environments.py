@@ -6,11 +6,19 @@ bodies of its other editions (decision 0055).
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Handler, Route, location_header
+from flagsvc.server.api.route import (
+    MAX_SORT_ORDER,
+    MIN_SORT_ORDER,
+    NAME_BODY,
+    Handler,
+    Route,
+    reading,
+    writing,
+)
 from flagsvc.server.shapes.feature_bodies import CREATE_STRATEGY
 from flagsvc.server.store.resources import environments
 
@@ -77,67 +85,21 @@ ADD = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every environment."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "environments": environments.list_all(tx)})
-
-
-def get(call: ApiCall) -> Answer:
-    """Answer an environment."""
-    with call.store.reading() as tx:
-        return Answer(environments.get(tx, call.params["name"]))
-
-
-def list_for_project(call: ApiCall) -> Answer:
-    """Answer every environment, with its numbers for a project."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])})
-
-
-def sort(call: ApiCall) -> Answer:
-    """Set the sort order of environments."""
-    with call.store.writing(call.actor) as tx:
-        environments.sort(tx, call.body)
-    return Answer()
-
-
 def switch(*, enabled: bool) -> Handler:
     """Return a handler that switches an environment on or off."""
-
-    def handler(call: ApiCall) -> Answer:
-        with call.store.writing(call.actor) as tx:
-            environments.switch(tx, call.params["name"], enabled=enabled)
-        return Answer()
-
-    return handler
-
-
-def add(call: ApiCall) -> Answer:
-    """Add an environment to a project."""
-    with call.store.writing(call.actor) as tx:
-        environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Remove an environment from a project."""
-    with call.store.writing(call.actor) as tx:
-        environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
-    return Answer()
+    return writing(lambda tx, call: environments.switch(tx, call.params["name"], enabled=enabled))
 
 
 PATH = "/api/admin/environments"
-TAG = "Environments"
+route = partial(Route, tag="Environments")
 
 SWITCHES = tuple(
-    Route(
+    route(
         path=f"{PATH}/:name/{name}",
         method="POST",
         handler=switch(enabled=enabled),
         operation=f"toggleEnvironment{name.title()}",
         summary=f"Switch an environment {name}",
-        tag=TAG,
         permission="ADMIN",
         status=204,
     )
@@ -166,133 +128,104 @@ UPDATE = Named(
 )
 
 
-def create(call: ApiCall) -> Answer:
-    """Create an environment."""
-    with call.store.writing(call.actor) as tx:
-        created = environments.create(tx, call.body)
-    return Answer(created, 201, location_header(f"environments/{created['name']}"))
-
-
-def validate(call: ApiCall) -> Answer:
-    """Check that a name is valid and free."""
-    with call.store.reading() as tx:
-        environments.check_new_name(tx, call.body["name"])
-    return Answer()
-
-
-def update(call: ApiCall) -> Answer:
-    """Change an environment."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(environments.change(tx, call.params["name"], call.body))
-
-
-def delete(call: ApiCall) -> Answer:
-    """Delete an environment."""
-    with call.store.writing(call.actor) as tx:
-        environments.remove(tx, call.params["name"])
-    return Answer()
-
-
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "environments": environments.list_all(tx)}),
         operation="getAllEnvironments",
         summary="List environments",
-        tag=TAG,
         result=ENVIRONMENTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
-        handler=get,
+        handler=reading(lambda tx, call: environments.get(tx, call.params["name"])),
         operation="getEnvironment",
         summary="Show an environment",
-        tag=TAG,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/project/:projectId",
-        handler=list_for_project,
+        handler=reading(
+            lambda tx, call: {"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])}
+        ),
         operation="getProjectEnvironments",
         summary="List environments, with their numbers for a project",
-        tag=TAG,
         result=ALL_OF_PROJECT,
     ),
-    Route(
+    route(
         path=f"{PATH}/sort-order",
         method="PUT",
-        handler=sort,
+        handler=writing(lambda tx, call: environments.sort(tx, call.body)),
         operation="updateSortOrder",
         summary="Set the sort order of environments",
-        tag=TAG,
         permission="ADMIN",
         body=SORT_ORDER,
     ),
     *SWITCHES,
-    Route(
+    route(
         path=f"{PROJECT}/environments",
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
+        ),
         operation="addEnvironmentToProject",
         summary="Add an environment to a project",
         tag="Projects",
         permission="UPDATE_PROJECT",
         body=ADD,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/environments/:environment",
         method="DELETE",
-        handler=remove,
+        handler=writing(
+            lambda tx, call: environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
+        ),
         operation="removeEnvironmentFromProject",
         summary="Remove an environment from a project",
         description="Strategies stay, in case the environment is added again.",
         tag="Projects",
         permission="UPDATE_PROJECT",
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: environments.create(tx, call.body), location="environments/{name}"),
         operation="createEnvironment",
         summary="Create an environment",
         description="No project has it until it is added there.",
-        tag=TAG,
         permission="ADMIN",
         body=CREATE,
         status=201,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: environments.check_new_name(tx, call.body["name"])),
         reads=True,
         operation="validateEnvironmentName",
         summary="Check that a name is valid and free",
-        tag=TAG,
         permission="ADMIN",
         body=NAME_BODY,
     ),
-    Route(
+    route(
         path=f"{PATH}/update/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: environments.change(tx, call.params["name"], call.body)),
         operation="updateEnvironment",
         summary="Change the type and the sort order of an environment",
         description="Absent members stay unchanged.",
-        tag=TAG,
         permission="ADMIN",
         body=UPDATE,
         result=ENVIRONMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: environments.remove(tx, call.params["name"])),
         operation="removeEnvironment",
         summary="Delete an environment",
         description="403 for a protected one; 409 while a project has it or a token reads it, with every reason.",
-        tag=TAG,
         permission="ADMIN",
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import partial
 
-from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Shape, check
 from flagsvc.http.shapes.containers import Array, Object
@@ -14,9 +14,10 @@ from flagsvc.http.shapes.shape import Named, Nullable
 from flagsvc.server.api.authorization import read_number
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.shapes.features import TAG as FEATURE_TAG
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import events
 from flagsvc.server.store.resources.events import LAST, LAST_OF_ONE, EventSearch, read_day
 from flagsvc.server.store.resources.feature_search import MAX_VALUES
@@ -25,6 +26,7 @@ from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.undo.undo import undo_action, undo_event
 
 TAG = "Events"
+route = partial(Route, tag=TAG)
 WORDS, NUMBERS, DAY = (
     String(pattern="^(IS|IS_ANY_OF):(.*?)(,([a-zA-Z0-9_]+))*$"),
     String(pattern="^(IS|IS_ANY_OF):(.*?)(,([0-9]+))*$"),
@@ -91,24 +93,21 @@ CREATORS = Named(
 )
 
 
-def list_events(call: ApiCall) -> Answer:
-    """Answer the last events, of the server or of one project."""
-    project = _read(call, "project", String())
-    with call.store.reading() as tx:
-        found, total = events.list_last(tx, project=project)
-    return Answer({"version": 1, "events": found, "totalEvents": total})
+def list_events(tx: Tx, call: ApiCall) -> Json:
+    """Return the last events, of the server or of one project."""
+    found, total = events.list_last(tx, project=_read(call, "project", String()))
+    return {"version": 1, "events": found, "totalEvents": total}
 
 
-def list_events_of_feature(call: ApiCall) -> Answer:
-    """Answer the last events of a feature, also of one that is deleted."""
+def list_events_of_feature(tx: Tx, call: ApiCall) -> Json:
+    """Return the last events of a feature, also of one that is deleted."""
     name = call.params["featureName"]
-    with call.store.reading() as tx:
-        found, total = events.list_last(tx, feature=name)
-    return Answer({"version": 1, "toggleName": name, "events": found, "totalEvents": total})
+    found, total = events.list_last(tx, feature=name)
+    return {"version": 1, "toggleName": name, "events": found, "totalEvents": total}
 
 
-def search(call: ApiCall) -> Answer:
-    """Answer a page of events. Without the permission ADMIN, only events of projects are found."""
+def search(tx: Tx, call: ApiCall) -> Json:
+    """Return a page of events. Without the permission ADMIN, only events of projects are found."""
     wanted = EventSearch(
         text=_read(call, "query", String()) or "",
         filters={name: _values(call, name) for name in FILTERS},
@@ -118,15 +117,8 @@ def search(call: ApiCall) -> Answer:
         offset=_number(call.first_value("offset"), 0, least=0, most=MAX_OFFSET),
         limit=_number(call.first_value("limit"), LAST_OF_ONE, least=1, most=MAX_LIMIT),
     )
-    with call.store.reading() as tx:
-        found, total = events.search(tx, wanted)
-    return Answer({"events": found, "total": total})
-
-
-def list_creators(call: ApiCall) -> Answer:
-    """Answer the authors of events."""
-    with call.store.reading() as tx:
-        return Answer(events.list_creators(tx))
+    found, total = events.search(tx, wanted)
+    return {"events": found, "total": total}
 
 
 def _read(call: ApiCall, name: str, shape: Shape) -> str | None:
@@ -201,52 +193,39 @@ def read_event_id(call: ApiCall) -> int:
     return read_number(call, "id")
 
 
-def undo_one(call: ApiCall) -> Answer:
-    """Undo an event."""
-    with call.store.writing(call.actor) as tx:
-        undo_event(tx, read_event_id(call))
-    return answer(tx)
-
-
-def undo_together(call: ApiCall) -> Answer:
-    """Undo all events of an action."""
-    with call.store.writing(call.actor) as tx:
+def undo(tx: Tx, call: ApiCall) -> Json:
+    """Undo an event, or all events of an action, and return what that did."""
+    if "groupId" in call.params:
         undo_action(tx, call.params["groupId"])
-    return answer(tx)
-
-
-def answer(tx: Tx) -> Answer:
-    """Return what an undo did."""
+    else:
+        undo_event(tx, read_event_id(call))
     kinds = [each["type"] for each in tx.pending_events]
-    return Answer({"groupId": tx.action, "events": len(kinds), "types": list(dict.fromkeys(kinds))})
+    return {"groupId": tx.action, "events": len(kinds), "types": list(dict.fromkeys(kinds))}
 
 
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/events",
-        handler=list_events,
+        handler=reading(list_events),
         operation="getEvents",
         summary=f"List the last {LAST} events, or the last {LAST_OF_ONE} of a project.",
-        tag=TAG,
         permission="ADMIN",
         query=(Parameter("project", "Only events of this project."),),
         result=EVENTS,
     ),
-    Route(
+    route(
         path="/api/admin/events/:featureName",
-        handler=list_events_of_feature,
+        handler=reading(list_events_of_feature),
         operation="getEventsForToggle",
         summary=f"List the last {LAST_OF_ONE} events of a feature.",
-        tag=TAG,
         result=FEATURE_EVENTS,
     ),
-    Route(
+    route(
         path="/api/admin/search/events",
-        handler=search,
+        handler=reading(search),
         operation="searchEvents",
         summary="Search events.",
         description="Without the permission ADMIN, only events that belong to a project are found.",
-        tag=TAG,
         query=(
             Parameter("query", "A text that what was before or after contains, or a tag of the feature."),
             *(Parameter(name, FILTER) for name in FILTERS),
@@ -257,32 +236,29 @@ ROUTES = (
         ),
         result=SEARCH_RESULT,
     ),
-    Route(
+    route(
         path="/api/admin/event-creators",
-        handler=list_creators,
+        handler=reading(lambda tx, call: events.list_creators(tx)),
         operation="getEventCreators",
         summary="List the authors of events.",
-        tag=TAG,
         result=CREATORS,
     ),
-    Route(
+    route(
         path="/api/admin/events/:id/undo",
         method="POST",
-        handler=undo_one,
+        handler=writing(undo),
         operation="undoEvent",
         summary="Undo an event.",
         description=DESCRIPTION,
-        tag=TAG,
         result=UNDONE,
     ),
-    Route(
+    route(
         path="/api/admin/events/actions/:groupId/undo",
         method="POST",
-        handler=undo_together,
+        handler=writing(undo),
         operation="undoAction",
         summary="Undo all events of an action.",
         description=DESCRIPTION,
-        tag=TAG,
         result=UNDONE,
     ),
 )

@@ -1,34 +1,26 @@
-"""`/api/admin/projects/:projectId/features`: features, their archive (the real server's archive endpoints), and their types."""
+"""`/api/admin/projects/:projectId/features`: features, their archive, their links and their types."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import forbidden
-from flagsvc.server.api.route import Handler, Route
+from flagsvc.server.api.route import Handler, Route, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
+from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.resources import feature_archive, feature_views, features, whole_features
+from flagsvc.server.store.resources import feature_archive, feature_views, features, links, whole_features
 from flagsvc.server.store.resources.features import find
 from flagsvc.server.store.store import Tx
 
 TRUE = "true"
 TAGGED = re.compile(r"\w:.", re.ASCII)
-
-
-def list_all(call: ApiCall) -> Answer:
-    """Answer the active features of a project."""
-    tags = [_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
-    with call.store.reading() as tx:
-        found = feature_views.list_in_project(
-            tx, call.params["projectId"], tags=tags, prefix=call.first_value("namePrefix")
-        )
-    return Answer({"version": 2, "features": found})
 
 
 def _parse_tag(text: str, place: int) -> tuple[str, str]:
@@ -39,65 +31,11 @@ def _parse_tag(text: str, place: int) -> tuple[str, str]:
     return kind, value
 
 
-def create(call: ApiCall) -> Answer:
-    """Create a feature."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(features.create(tx, call.params["projectId"], call.body), 201)
-
-
-def get(call: ApiCall) -> Answer:
-    """Answer a feature."""
-    project, name = call.params["projectId"], call.params["featureName"]
-    with_variants = call.first_value("variantEnvironments") == TRUE
-    with call.store.reading() as tx:
-        return Answer(feature_views.get(tx, project, name, with_variants=with_variants))
-
-
-def replace(call: ApiCall) -> Answer:
-    """Replace the description of a feature."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
-
-
-def patch(call: ApiCall) -> Answer:
-    """Change the description of a feature."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
-
-
-def archive(call: ApiCall) -> Answer:
-    """Archive a feature."""
-    with call.store.writing(call.actor) as tx:
-        feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
-    return Answer()
-
-
-def clone(call: ApiCall) -> Answer:
-    """Clone a feature."""
-    project, name = call.params["projectId"], call.params["featureName"]
-    replace_group = call.body.get("replaceGroupId", True)
-    with call.store.writing(call.actor) as tx:
-        return Answer(whole_features.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
-
-
-def set_stale(call: ApiCall) -> Answer:
-    """Mark features as stale or not."""
-    with call.store.writing(call.actor) as tx:
-        features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
-    return Answer()
-
-
-def validate(call: ApiCall) -> Answer:
-    """Check a name for a new feature."""
-    with call.store.reading() as tx:
-        features.check_new_name(tx, call.body["name"], call.body.get("projectId"))
-    return Answer()
-
-
 PROJECT = "/api/admin/projects/:projectId"
 PATH = f"{PROJECT}/features"
 ONE = f"{PATH}/:featureName"
 TAG = "Features"
+route = partial(Route, tag=TAG)
 
 
 TYPES: tuple[tuple[str, str, str, int | None], ...] = (
@@ -119,139 +57,151 @@ def list_types(call: ApiCall) -> Answer:
 
 def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
     """Return a handler that calls `act` for the features in the body."""
-
-    def handler(call: ApiCall) -> Answer:
-        with call.store.writing(call.actor) as tx:
-            act(tx, call.params["projectId"], call.body["features"])
-        return Answer()
-
-    return handler
+    return writing(lambda tx, call: act(tx, call.params["projectId"], call.body["features"]))
 
 
 def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
     """Return a handler that calls `act` for the feature in the path; it checks the permission in the feature's project."""
 
-    def handler(call: ApiCall) -> Answer:
-        name = call.params["featureName"]
-        with call.store.writing(call.actor) as tx:
-            row = find(tx, name)
-            if not call.actor.may(permission, None if row is None else row.project):
-                raise forbidden((permission,))
-            act(tx, name)
-        return Answer()
+    def act_where_allowed(tx: Tx, call: ApiCall) -> None:
+        row = find(tx, call.params["featureName"])
+        if not call.actor.may(permission, None if row is None else row.project):
+            raise forbidden((permission,))
+        act(tx, call.params["featureName"])
 
-    return handler
-
-
-def validate_archive(call: ApiCall) -> Answer:
-    """Answer how archiving features would affect dependencies."""
-    with call.store.reading() as tx:
-        return Answer(feature_archive.validate_archiving(tx, call.body["features"]))
+    return writing(act_where_allowed)
 
 
 ARCHIVE = "Archive"
+LINK = f"{ONE}/link"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(
+            lambda tx, call: {
+                "version": 2,
+                "features": feature_views.list_in_project(
+                    tx,
+                    call.params["projectId"],
+                    tags=[_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None,
+                    prefix=call.first_value("namePrefix"),
+                ),
+            }
+        ),
         operation="getFeatures",
         summary="List the features of a project",
-        tag=TAG,
         query=(
             Parameter("tag", "Only features with this tag, `type:value`.", repeated=True),
             Parameter("namePrefix", "Only features whose names begin with this."),
         ),
         result=shapes.PROJECT_FEATURES,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: features.create(tx, call.params["projectId"], call.body)),
         operation="createFeature",
         summary="Create a feature",
         description="It is switched off in every environment of the project.",
-        tag=TAG,
         permission="CREATE_FEATURE",
         body=shapes.CREATE_FEATURE,
         status=201,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
-        handler=get,
+        handler=reading(
+            lambda tx, call: feature_views.get(
+                tx,
+                call.params["projectId"],
+                call.params["featureName"],
+                with_variants=call.first_value("variantEnvironments") == TRUE,
+            )
+        ),
         operation="getFeature",
         summary="Show a feature",
-        tag=TAG,
         query=(Parameter("variantEnvironments", "`true`: with the variants of each environment."),),
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="PUT",
-        handler=replace,
+        handler=writing(
+            lambda tx, call: features.replace(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
         operation="updateFeature",
         summary="Replace the description of a feature",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.UPDATE_FEATURE,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="PATCH",
-        handler=patch,
+        handler=writing(
+            lambda tx, call: features.patch(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
         operation="patchFeature",
         summary="Change the description of a feature",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.PATCHES,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=ONE,
         method="DELETE",
-        handler=archive,
+        handler=writing(
+            lambda tx, call: feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
+        ),
         operation="archiveFeature",
         summary="Archive a feature",
-        tag=TAG,
         permission="DELETE_FEATURE",
         status=202,
     ),
-    Route(
+    route(
         path=f"{ONE}/clone",
         method="POST",
-        handler=clone,
+        handler=writing(
+            lambda tx, call: whole_features.clone(
+                tx,
+                call.params["projectId"],
+                call.params["featureName"],
+                call.body["name"],
+                replace_group=call.body.get("replaceGroupId", True),
+            ),
+        ),
         operation="cloneFeature",
         summary="Clone a feature",
-        tag=TAG,
         permission="CREATE_FEATURE",
         body=shapes.CLONE_FEATURE,
         status=201,
         result=shapes.SHOWN_FEATURE,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/stale",
         method="POST",
-        handler=set_stale,
+        handler=writing(
+            lambda tx, call: features.set_stale(
+                tx, call.params["projectId"], call.body["features"], stale=call.body["stale"]
+            )
+        ),
         operation="staleFeatures",
         summary="Mark features as stale or not",
-        tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.BATCH_STALE,
         status=202,
     ),
-    Route(
+    route(
         path="/api/admin/features/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: features.check_new_name(tx, call.body["name"], call.body.get("projectId"))),
         reads=True,
         operation="validateFeature",
         summary="Check a name for a new feature",
-        tag=TAG,
         body=shapes.VALIDATE_FEATURE,
     ),
-    Route(
+    route(
         path="/api/admin/feature-types",
         handler=list_types,
         operation="getAllFeatureTypes",
@@ -260,7 +210,7 @@ ROUTES = (
         result=shapes.FEATURE_TYPES,
         in_memory=True,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/archive",
         method="POST",
         handler=handle_features(feature_archive.archive_all),
@@ -271,10 +221,10 @@ ROUTES = (
         body=shapes.BATCH,
         status=202,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/archive/validate",
         method="POST",
-        handler=validate_archive,
+        handler=reading(lambda tx, call: feature_archive.validate_archiving(tx, call.body["features"])),
         reads=True,
         operation="validateArchiveFeatures",
         summary="Show how archiving features would affect dependencies",
@@ -283,7 +233,7 @@ ROUTES = (
         body=shapes.BATCH,
         result=shapes.ARCHIVING,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/revive",
         method="POST",
         handler=handle_features(feature_archive.revive_all),
@@ -293,7 +243,7 @@ ROUTES = (
         permission="UPDATE_FEATURE",
         body=shapes.BATCH,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/delete",
         method="POST",
         handler=handle_features(feature_archive.remove_all),
@@ -303,7 +253,7 @@ ROUTES = (
         permission="DELETE_FEATURE",
         body=shapes.BATCH,
     ),
-    Route(
+    route(
         path="/api/admin/archive/revive/:featureName",
         method="POST",
         handler=handle_feature(feature_archive.revive, "UPDATE_FEATURE"),
@@ -312,7 +262,7 @@ ROUTES = (
         description="Needs the permission UPDATE_FEATURE in the feature's project.",
         tag=ARCHIVE,
     ),
-    Route(
+    route(
         path="/api/admin/archive/:featureName",
         method="DELETE",
         handler=handle_feature(feature_archive.remove, "DELETE_FEATURE"),
@@ -320,5 +270,46 @@ ROUTES = (
         summary="Delete an archived feature permanently",
         description="Needs the permission DELETE_FEATURE in the feature's project.",
         tag=ARCHIVE,
+    ),
+    route(
+        path=LINK,
+        method="POST",
+        handler=writing(
+            lambda tx, call: links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
+        ),
+        operation="createFeatureLink",
+        summary="Add a link to a feature",
+        description="The URL is normalized; it must be one of a web page (http, https). A feature has at most 10 links.",
+        permission="UPDATE_FEATURE",
+        body=FEATURE_LINK,
+        status=204,
+    ),
+    route(
+        path=f"{LINK}/:linkId",
+        method="PUT",
+        handler=writing(
+            lambda tx, call: links.change(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body
+            ),
+        ),
+        operation="updateFeatureLink",
+        summary="Change a link of a feature",
+        description="An absent title stays unchanged.",
+        permission="UPDATE_FEATURE",
+        body=FEATURE_LINK,
+        status=204,
+    ),
+    route(
+        path=f"{LINK}/:linkId",
+        method="DELETE",
+        handler=writing(
+            lambda tx, call: links.remove(
+                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"]
+            ),
+        ),
+        operation="deleteFeatureLink",
+        summary="Remove a link of a feature",
+        permission="UPDATE_FEATURE",
+        status=204,
     ),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Boolean, Named, Object
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 
 PATH = "/api/admin/maintenance"
@@ -14,24 +12,11 @@ SWITCH = Named("toggleMaintenanceSchema", Object({"enabled": Boolean()}, require
 PERMISSION = ("ADMIN", "UPDATE_MAINTENANCE_MODE")
 
 
-def show(call: ApiCall) -> Answer:
-    """Return whether maintenance mode is on."""
-    with call.store.reading() as tx:
-        return Answer({"enabled": is_in_maintenance(tx)})
-
-
-def switch(call: ApiCall) -> Answer:
-    """Switch maintenance mode on or off."""
-    with call.store.writing(call.actor) as tx:
-        set_maintenance(tx, call.body["enabled"])
-    return Answer()
-
-
 ROUTES = (
     Route(
         path=PATH,
         method="POST",
-        handler=switch,
+        handler=writing(lambda tx, call: set_maintenance(tx, call.body["enabled"])),
         operation="toggleMaintenance",
         summary="Switch maintenance mode; while it is on, the admin API accepts no changes.",
         tag="Maintenance",
@@ -42,7 +27,7 @@ ROUTES = (
     ),
     Route(
         path=PATH,
-        handler=show,
+        handler=reading(lambda tx, call: {"enabled": is_in_maintenance(tx)}),
         operation="getMaintenance",
         summary="Tell whether the server is in maintenance mode.",
         tag="Maintenance",

@@ -6,11 +6,11 @@ The open-source edition of the real server cannot do that. These routes of ours 
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.store.resources import project_access
 
 MAX_ID = 2**53
@@ -59,81 +59,56 @@ ACCESS = Named(
 )
 
 
-def show(call: ApiCall) -> Answer:
-    """Answer the users with a role in a project."""
-    with call.store.reading() as tx:
-        return Answer(project_access.list_access(tx, call.params["projectId"]))
-
-
-def add(call: ApiCall) -> Answer:
-    """Give roles to users."""
-    with call.store.writing(call.actor) as tx:
-        project_access.add(
-            tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
-        )
-    return Answer()
-
-
-def replace(call: ApiCall) -> Answer:
-    """Set the roles of a user."""
-    with call.store.writing(call.actor) as tx:
-        project_access.replace(tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"])
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Take all roles of a user away."""
-    with call.store.writing(call.actor) as tx:
-        project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))
-    return Answer()
-
-
 PATH = f"{PROJECT}/access"
 OF_USER = f"{PROJECT}/users/:userId/roles"
-TAG = "Projects"
+route = partial(Route, tag="Projects")
 PERMISSION = "UPDATE_PROJECT"
 LIMIT = "Those who are neither owner nor administrator give and take only roles that they have."
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=show,
+        handler=reading(lambda tx, call: project_access.list_access(tx, call.params["projectId"])),
         operation="getProjectAccess",
         summary="List the users with a role in a project",
-        tag=TAG,
         permission=PERMISSION,
         result=ACCESS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=add,
+        handler=writing(
+            lambda tx, call: project_access.add(
+                tx, call.params["projectId"], call.body["roles"], call.body["users"], call.body.get("groups")
+            )
+        ),
         operation="addAccessToProject",
         summary="Give roles in a project to users",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
         body=ADD,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="PUT",
-        handler=replace,
+        handler=writing(
+            lambda tx, call: project_access.replace(
+                tx, call.params["projectId"], row_id(call, "userId"), call.body["roles"]
+            )
+        ),
         operation="setRolesForUser",
         summary="Set the roles of a user in a project",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
         body=SET,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))),
         operation="removeUserAccess",
         summary="Take all roles of a user in a project away",
         description=LIMIT,
-        tag=TAG,
         permission=PERMISSION,
     ),
 )

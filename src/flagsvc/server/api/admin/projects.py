@@ -6,12 +6,12 @@ other editions (decision 0055).
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
 from flagsvc.server.store.resources import project_changes, projects
@@ -85,25 +85,7 @@ REPORT = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer the active projects, or the archived ones."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE)})
-
-
-def overview(call: ApiCall) -> Answer:
-    """Answer a project."""
-    with call.store.reading() as tx:
-        return Answer(projects.get_overview(tx, call.params["projectId"]))
-
-
-def health_report(call: ApiCall) -> Answer:
-    """Answer a project with its features."""
-    with call.store.reading() as tx:
-        return Answer(projects.get_health_report(tx, call.params["projectId"]))
-
-
-TAG = "Projects"
+route = partial(Route, tag="Projects")
 
 
 MODE = Enum("open", "protected", "private", description="For people; the server treats all alike.")
@@ -161,123 +143,85 @@ RESULT = Named(
 )
 
 
-def create(call: ApiCall) -> Answer:
-    """Create a project."""
-    with call.store.writing(call.actor) as tx:
-        created = project_changes.create(tx, call.body)
-    return Answer(created, 201, location_header(f"projects/{created['id']}"))
-
-
-def validate(call: ApiCall) -> Answer:
-    """Check that an id is valid and free."""
-    with call.store.reading() as tx:
-        project_changes.check_new_id(tx, call.body["id"])
-    return Answer()
-
-
-def update(call: ApiCall) -> Answer:
-    """Change a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.change(tx, call.params["projectId"], call.body)
-    return Answer()
-
-
-def update_settings(call: ApiCall) -> Answer:
-    """Change the mode and the naming pattern of a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.change_settings(tx, call.params["projectId"], call.body)
-    return Answer()
-
-
-def delete(call: ApiCall) -> Answer:
-    """Delete a project."""
-    with call.store.writing(call.actor) as tx:
-        project_changes.remove(tx, call.params["projectId"])
-    return Answer()
-
-
 PATH = "/api/admin/projects"
 
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/projects",
-        handler=list_all,
+        handler=reading(
+            lambda tx, call: {
+                "version": 1,
+                "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE),
+            }
+        ),
         operation="getProjects",
         summary="List projects",
-        tag=TAG,
         query=(Parameter("archived", "`true`: the archived ones."),),
         result=PROJECTS,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/overview",
-        handler=overview,
+        handler=reading(lambda tx, call: projects.get_overview(tx, call.params["projectId"])),
         operation="getProjectOverview",
         summary="Show a project",
-        tag=TAG,
         result=OVERVIEW,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/health-report",
-        handler=health_report,
+        handler=reading(lambda tx, call: projects.get_health_report(tx, call.params["projectId"])),
         operation="getProjectHealthReport",
         summary="Show a project with its features",
-        tag=TAG,
         result=REPORT,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: project_changes.create(tx, call.body), location="projects/{id}"),
         operation="createProject",
         summary="Create a project",
         description="A user who creates a project owns it.",
-        tag=TAG,
         permission="CREATE_PROJECT",
         body=CREATE,
         status=201,
         result=RESULT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: project_changes.check_new_id(tx, call.body["id"])),
         reads=True,
         operation="validateProject",
         summary="Check that an id is valid and free",
-        tag=TAG,
         permission="CREATE_PROJECT",
         body=ID,
     ),
-    Route(
+    route(
         path=PROJECT,
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: project_changes.change(tx, call.params["projectId"], call.body)),
         operation="updateProject",
         summary="Change a project",
         description="Absent members stay unchanged.",
-        tag=TAG,
         permission="UPDATE_PROJECT",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PROJECT}/settings",
         method="PUT",
-        handler=update_settings,
+        handler=writing(lambda tx, call: project_changes.change_settings(tx, call.params["projectId"], call.body)),
         operation="updateProjectEnterpriseSettings",
         summary="Change the mode and the naming pattern of a project",
         description="Absent members stay unchanged. Existing features keep their names.",
-        tag=TAG,
         permission="UPDATE_PROJECT",
         body=SETTINGS,
     ),
-    Route(
+    route(
         path=PROJECT,
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: project_changes.remove(tx, call.params["projectId"])),
         operation="deleteProject",
         summary="Delete a project",
         description="403 while it has active features. Its archived features, segments, context fields and tokens go with it.",
-        tag=TAG,
         permission="DELETE_PROJECT",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import (
@@ -12,9 +14,11 @@ from flagsvc.server.api.authorization import (
     written_segment_project,
 )
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import NAME_BODY, Route, location_header
+from flagsvc.server.api.route import NAME_BODY, Route, location_header, reading, writing
 from flagsvc.server.shapes.strategies import CONSTRAINT
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import segments
+from flagsvc.server.store.store import Tx
 
 COUNT = Nullable(Integer(minimum=0))
 CONSTRAINTS = Array(CONSTRAINT, description="Conditions that must all hold.")
@@ -91,53 +95,12 @@ def _read_id(call: ApiCall) -> int:
     return number
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every segment."""
-    with call.store.reading() as tx:
-        return Answer({"segments": segments.list_segments(tx)})
-
-
-def show(call: ApiCall) -> Answer:
-    """Answer one segment."""
-    number = _read_id(call)
-    with call.store.reading() as tx:
-        return Answer(segments.find(tx, number))
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a segment."""
-    with call.store.writing(call.actor) as tx:
-        created = segments.create(tx, call.body)
-    return Answer(created, 201, location_header(f"segments/{created['id']}"))
-
-
-def update(call: ApiCall) -> Answer:
-    """Change a segment."""
-    number = _read_id(call)
-    with call.store.writing(call.actor) as tx:
-        segments.change(tx, number, call.body)
-    return Answer()
-
-
 def remove(call: ApiCall) -> Answer:
     """Delete a segment that no strategy uses."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         removed = segments.remove(tx, number)
     return Answer(status=204 if removed else 409)
-
-
-def validate(call: ApiCall) -> Answer:
-    """Check that a name is free."""
-    with call.store.reading() as tx:
-        segments.check_name(tx, call.body["name"])
-    return Answer()
-
-
-def list_for_strategy(call: ApiCall) -> Answer:
-    """Answer the segments of a strategy."""
-    with call.store.reading() as tx:
-        return Answer({"segments": segments.segments_of(tx, call.params["strategyId"])})
 
 
 def set_for_strategy(call: ApiCall) -> Answer:
@@ -151,110 +114,99 @@ def set_for_strategy(call: ApiCall) -> Answer:
     return Answer(body, 201, location_header(f"strategies/{body['strategyId']}"))
 
 
-def list_strategies(call: ApiCall) -> Answer:
-    """Answer the strategies that use a segment."""
-    number = _read_id(call)
-    with call.store.reading() as tx:
-        segments.find(tx, number)
-        return Answer({"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []})
+def list_strategies(tx: Tx, call: ApiCall) -> Json:
+    """Return the strategies that use a segment."""
+    number = segments.find(tx, _read_id(call))["id"]
+    return {"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []}
 
 
 PATH = "/api/admin/segments"
-TAG = "Segments"
+route = partial(Route, tag="Segments")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"segments": segments.list_segments(tx)}),
         operation="getSegments",
         summary="List segments",
-        tag=TAG,
         result=SEGMENTS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: segments.create(tx, call.body), location="segments/{id}"),
         operation="createSegment",
         summary="Create a segment",
-        tag=TAG,
         permission=("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=body_project,
         body=UPSERT,
         status=201,
         result=SEGMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
-        handler=validate,
+        handler=reading(lambda tx, call: segments.check_name(tx, call.body["name"])),
         reads=True,
         operation="validateSegment",
         summary="Check that a name is free",
-        tag=TAG,
         body=NAME_BODY,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/strategies/:strategyId",
-        handler=list_for_strategy,
+        handler=reading(lambda tx, call: {"segments": segments.segments_of(tx, call.params["strategyId"])}),
         operation="getSegmentsByStrategyId",
         summary="List the segments of a strategy",
         description="An empty list for a strategy that does not exist.",
-        tag=TAG,
         result=SEGMENTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/strategies",
         method="POST",
         handler=set_for_strategy,
         operation="updateFeatureStrategySegments",
         summary="Set the segments of a strategy",
         description="Needs `UPDATE_FEATURE_STRATEGY` in the project and the environment of the body.",
-        tag=TAG,
         body=OF_STRATEGY,
         status=201,
         result=OF_STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
-        handler=show,
+        handler=reading(lambda tx, call: segments.find(tx, _read_id(call))),
         operation="getSegment",
         summary="Show a segment",
-        tag=TAG,
         result=SEGMENT,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: segments.change(tx, _read_id(call), call.body)),
         operation="updateSegment",
         summary="Change a segment",
         description="Without a project it belongs to all projects; without a description it keeps its own.",
-        tag=TAG,
         permission=("UPDATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=written_segment_project,
         body=UPSERT,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
         handler=remove,
         operation="removeSegment",
         summary="Delete a segment",
         description="409 while a strategy of an active feature uses it.",
-        tag=TAG,
         permission=("DELETE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
         project_of=segment_project,
         status=204,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id/strategies",
-        handler=list_strategies,
+        handler=reading(list_strategies),
         operation="getStrategiesBySegmentId",
         summary="List the strategies that use a segment",
-        tag=TAG,
         result=STRATEGIES,
     ),
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin import user, users
 from flagsvc.server.api.authorization import PAGES
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import NO_STORE, Route, reading, row_id, writing
+from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import sessions
 from flagsvc.server.store.resources.personal_tokens import user_of
 from flagsvc.server.store.resources.users import find as find_user
+from flagsvc.server.store.store import Tx
 
 DATE = String(format="date-time")
 SESSION = Object(
@@ -39,40 +42,21 @@ LINK = Named(
 )
 
 
-def list_own(call: ApiCall) -> Answer:
-    """Answer the caller's sessions."""
-    with call.store.reading() as tx:
-        return Answer({"sessions": sessions.list_sessions(tx, user_of(call.actor))})
-
-
-def end_own(call: ApiCall) -> Answer:
+def end_own(tx: Tx, call: ApiCall) -> None:
     """End the caller's sessions, or the one in the path."""
-    number = row_id(call) if "id" in call.params else None
-    with call.store.writing(call.actor) as tx:
-        sessions.end_sessions(tx, user_of(call.actor), number)
-    return Answer()
+    sessions.end_sessions(tx, user_of(call.actor), row_id(call) if "id" in call.params else None)
 
 
-def list_of_user(call: ApiCall) -> Answer:
-    """Answer the sessions of a user."""
-    with call.store.reading() as tx:
-        return Answer({"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)})
-
-
-def end_of_user(call: ApiCall) -> Answer:
+def end_of_user(tx: Tx, call: ApiCall) -> None:
     """End the sessions of a user, or the one in the path."""
     number = row_id(call, "sessionId") if "sessionId" in call.params else None
-    with call.store.writing(call.actor) as tx:
-        sessions.end_sessions(tx, row_id(call), number)
-    return Answer()
+    sessions.end_sessions(tx, row_id(call), number)
 
 
-def invite(call: ApiCall) -> Answer:
+def invite(tx: Tx, call: ApiCall) -> Json:
     """Create a sign-in link of a user."""
-    with call.store.writing(call.actor) as tx:
-        made = sessions.invite(tx, row_id(call))
-    path = f"{call.root}{link_path(made['code'])}"
-    return Answer({"path": path, "expiresAt": made["expiresAt"]}, 201, ((b"cache-control", b"no-store"),))
+    made = sessions.invite(tx, row_id(call))
+    return {"path": f"{call.root}{link_path(made['code'])}", "expiresAt": made["expiresAt"]}
 
 
 def link_path(code: str) -> str:
@@ -81,68 +65,61 @@ def link_path(code: str) -> str:
 
 
 OWN, OF_USER = f"{user.PATH}/sessions", f"{users.PATH}/:id/sessions"
-TAG = "Users"
+route = partial(Route, tag="Users")
 
 ROUTES = (
-    Route(
+    route(
         path=OWN,
-        handler=list_own,
+        handler=reading(lambda tx, call: {"sessions": sessions.list_sessions(tx, user_of(call.actor))}),
         operation="getSessions",
         summary="List the caller's sessions at the pages",
-        tag=TAG,
         result=SESSIONS,
     ),
-    Route(
+    route(
         path=OWN,
         method="DELETE",
-        handler=end_own,
+        handler=writing(end_own),
         operation="endSessions",
         summary="End the caller's sessions at the pages",
-        tag=TAG,
     ),
-    Route(
+    route(
         path=f"{OWN}/:id",
         method="DELETE",
-        handler=end_own,
+        handler=writing(end_own),
         operation="endSession",
         summary="End a session of the caller",
-        tag=TAG,
     ),
-    Route(
+    route(
         path=OF_USER,
-        handler=list_of_user,
+        handler=reading(lambda tx, call: {"sessions": sessions.list_sessions(tx, find_user(tx, row_id(call)).id)}),
         operation="getSessionsOfUser",
         summary="List the sessions of a user at the pages",
-        tag=TAG,
         permission="ADMIN",
         result=SESSIONS,
     ),
-    Route(
+    route(
         path=OF_USER,
         method="DELETE",
-        handler=end_of_user,
+        handler=writing(end_of_user),
         operation="endSessionsOfUser",
         summary="End the sessions of a user at the pages",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=f"{OF_USER}/:sessionId",
         method="DELETE",
-        handler=end_of_user,
+        handler=writing(end_of_user),
         operation="endSessionOfUser",
         summary="End a session of a user",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=f"{users.PATH}/:id/sign-in-link",
         method="POST",
-        handler=invite,
+        handler=writing(invite, headers=NO_STORE),
         operation="createSignInLink",
         summary="Create a link that signs a user in at the pages",
         description="Only this answer contains the link. It works once, within 15 minutes, and voids links before it.",
-        tag=TAG,
         permission="ADMIN",
         status=201,
         result=LINK,

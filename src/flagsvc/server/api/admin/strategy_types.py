@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.store.resources import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")
@@ -81,120 +81,66 @@ STRATEGIES = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every strategy type."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "strategies": strategy_types.list_types(tx)})
-
-
-def show(call: ApiCall) -> Answer:
-    """Answer one strategy type."""
-    with call.store.reading() as tx:
-        return Answer(strategy_types.find(tx, call.params["name"]))
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        created = strategy_types.create(tx, call.body)
-    return Answer(created, 201, location_header(f"strategies/{created['name']}"))
-
-
-def update(call: ApiCall) -> Answer:
-    """Change a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.change(tx, call.params["name"], call.body)
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a strategy type."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.remove(tx, call.params["name"])
-    return Answer()
-
-
-def deprecate(call: ApiCall) -> Answer:
-    """Mark a strategy type as deprecated."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.deprecate(tx, call.params["strategyName"])
-    return Answer()
-
-
-def reactivate(call: ApiCall) -> Answer:
-    """Mark a strategy type as not deprecated."""
-    with call.store.writing(call.actor) as tx:
-        strategy_types.reactivate(tx, call.params["strategyName"])
-    return Answer()
-
-
 PATH = "/api/admin/strategies"
-TAG = "Strategies"
+route = partial(Route, tag="Strategies")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "strategies": strategy_types.list_types(tx)}),
         operation="getAllStrategies",
         summary="List strategy types",
-        tag=TAG,
         result=STRATEGIES,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: strategy_types.create(tx, call.body), location="strategies/{name}"),
         operation="createStrategy",
         summary="Create a strategy type",
-        tag=TAG,
         permission="CREATE_STRATEGY",
         body=CREATE,
         status=201,
         result=STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
-        handler=show,
+        handler=reading(lambda tx, call: strategy_types.find(tx, call.params["name"])),
         operation="getStrategy",
         summary="Show a strategy type",
-        tag=TAG,
         result=STRATEGY,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: strategy_types.change(tx, call.params["name"], call.body)),
         operation="updateStrategy",
         summary="Change a custom strategy type",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: strategy_types.remove(tx, call.params["name"])),
         operation="removeStrategy",
         summary="Delete a custom strategy type",
-        tag=TAG,
         permission="DELETE_STRATEGY",
     ),
-    Route(
+    route(
         path=f"{PATH}/:strategyName/deprecate",
         method="POST",
-        handler=deprecate,
+        handler=writing(lambda tx, call: strategy_types.deprecate(tx, call.params["strategyName"])),
         operation="deprecateStrategy",
         summary="Mark a strategy type as deprecated",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
     ),
-    Route(
+    route(
         path=f"{PATH}/:strategyName/reactivate",
         method="POST",
-        handler=reactivate,
+        handler=writing(lambda tx, call: strategy_types.reactivate(tx, call.params["strategyName"])),
         operation="reactivateStrategy",
         summary="Mark a strategy type as not deprecated",
-        tag=TAG,
         permission="UPDATE_STRATEGY",
     ),
 )

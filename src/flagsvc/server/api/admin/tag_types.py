@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
 
@@ -47,25 +49,6 @@ VALID = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every tag type."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "tagTypes": tag_types.list_types(tx)})
-
-
-def show(call: ApiCall) -> Answer:
-    """Answer one tag type."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "tagType": tag_types.find(tx, call.params["name"])})
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a tag type."""
-    with call.store.writing(call.actor) as tx:
-        created = tag_types.create(tx, call.body)
-    return Answer(created, 201, location_header(f"tag-types/{created['name']}"))
-
-
 def validate(call: ApiCall) -> Answer:
     """Check that a tag type can be created."""
     with call.store.reading() as tx:
@@ -73,82 +56,62 @@ def validate(call: ApiCall) -> Answer:
     return Answer({"valid": True, "tagType": call.body})
 
 
-def update(call: ApiCall) -> Answer:
-    """Change a tag type."""
-    with call.store.writing(call.actor) as tx:
-        tag_types.change(tx, call.params["name"], call.body)
-    return Answer()
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a tag type."""
-    with call.store.writing(call.actor) as tx:
-        tag_types.remove(tx, call.params["name"])
-    return Answer()
-
-
 PATH = "/api/admin/tag-types"
-TAG = "Tags"
+route = partial(Route, tag="Tags")
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: {"version": 1, "tagTypes": tag_types.list_types(tx)}),
         operation="getTagTypes",
         summary="List tag types",
-        tag=TAG,
         result=ALL,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: tag_types.create(tx, call.body), location="tag-types/{name}"),
         operation="createTagType",
         summary="Create a tag type",
-        tag=TAG,
         permission="CREATE_TAG_TYPE",
         body=TAG_TYPE,
         status=201,
         result=TAG_TYPE,
     ),
-    Route(
+    route(
         path=f"{PATH}/validate",
         method="POST",
         handler=validate,
         reads=True,
         operation="validateTagType",
         summary="Check that a tag type can be created",
-        tag=TAG,
         body=TAG_TYPE,
         result=VALID,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
-        handler=show,
+        handler=reading(lambda tx, call: {"version": 1, "tagType": tag_types.find(tx, call.params["name"])}),
         operation="getTagType",
         summary="Show a tag type",
-        tag=TAG,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: tag_types.change(tx, call.params["name"], call.body)),
         operation="updateTagType",
         summary="Change a tag type",
         description="Absent members stay unchanged. A missing tag type is not an error.",
-        tag=TAG,
         permission="UPDATE_TAG_TYPE",
         body=UPDATE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: tag_types.remove(tx, call.params["name"])),
         operation="deleteTagType",
         summary="Delete a tag type",
         description="Its tags are deleted too, from every feature.",
-        tag=TAG,
         permission="DELETE_TAG_TYPE",
     ),
 )

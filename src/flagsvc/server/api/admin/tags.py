@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import feature_project
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, location_header
+from flagsvc.server.api.route import Route, reading, writing
 from flagsvc.server.shapes.features import TAG
 from flagsvc.server.store.resources import tags
-from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH
+from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG
 
-KIND = String(min_length=MIN_LENGTH, max_length=MAX_LENGTH, description="The tag type.", example="simple")
+KIND = String(min_length=SHORTEST_TAG, max_length=LONGEST_TAG, description="The tag type.", example="simple")
 COLOR = Nullable(String(pattern="^#[0-9A-Fa-f]{6}$"), description="The color of the type; has no effect when sent.")
 REQUIRED = ("value", "type")
 CREATE = Named(
@@ -19,7 +19,7 @@ CREATE = Named(
     Object(
         {
             "value": String(
-                pattern=rf"^\s*\S.{{{MIN_LENGTH - 2},{MAX_LENGTH - 2}}}\S\s*$",
+                pattern=rf"^\s*\S.{{{SHORTEST_TAG - 2},{LONGEST_TAG - 2}}}\S\s*$",
                 description="The value of the tag.",
                 example="web",
             ),
@@ -63,127 +63,71 @@ ONE = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer all tags, or those of one type."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
-
-
-def show(call: ApiCall) -> Answer:
-    """Answer one tag."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])})
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a tag."""
-    with call.store.writing(call.actor) as tx:
-        created = tags.create(tx, call.body)
-    return Answer({"version": 1, "tag": created}, 201, location_header(f"tags/{created['type']}/{created['value']}"))
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a tag."""
-    with call.store.writing(call.actor) as tx:
-        tags.remove(tx, call.params["type"], call.params["value"])
-    return Answer()
-
-
-def list_for_feature(call: ApiCall) -> Answer:
-    """Answer the tags of a feature."""
-    with call.store.reading() as tx:
-        return Answer({"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])})
-
-
-def add_to_feature(call: ApiCall) -> Answer:
-    """Add a tag to a feature."""
-    name = call.params["featureName"]
-    with call.store.writing(call.actor) as tx:
-        added = tags.add_to_feature(tx, name, call.body)
-    return Answer(added, 201, location_header(f"{name}/tags"))
-
-
-def change_for_feature(call: ApiCall) -> Answer:
-    """Add tags to a feature, and remove tags."""
-    body = call.body
-    with call.store.writing(call.actor) as tx:
-        found = tags.change_tags_of_feature(tx, call.params["featureName"], body["addedTags"], body["removedTags"])
-    return Answer({"version": 1, "tags": found})
-
-
-def remove_from_feature(call: ApiCall) -> Answer:
-    """Remove a tag from a feature."""
-    with call.store.writing(call.actor) as tx:
-        tags.remove_from_feature(tx, call.params["featureName"], call.params["type"], call.params["value"])
-    return Answer()
-
-
-def change_for_features(call: ApiCall) -> Answer:
-    """Add tags to features of a project, and remove tags."""
-    names, changes = call.body["features"], call.body["tags"]
-    with call.store.writing(call.actor) as tx:
-        tags.change_tags_of_features(tx, call.params["projectId"], names, changes["addedTags"], changes["removedTags"])
-    return Answer()
-
-
 PATH = "/api/admin/tags"
 OF_FEATURE = "/api/admin/features/:featureName/tags"
 TAGS, FEATURES = "Tags", "Features"
 MAY = "UPDATE_FEATURE"
 
+LIST = reading(lambda tx, call: {"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
+
+route = partial(Route, tag=TAGS)
+
 ROUTES = (
-    Route(path=PATH, handler=list_all, operation="getTags", summary="List tags", tag=TAGS, result=ALL),
-    Route(
+    route(path=PATH, handler=LIST, operation="getTags", summary="List tags", result=ALL),
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(
+            lambda tx, call: {"version": 1, "tag": tags.create(tx, call.body)}, location="tags/{tag[type]}/{tag[value]}"
+        ),
         operation="createTag",
         summary="Create a tag",
         description="White space at the ends of the value is removed.",
-        tag=TAGS,
         body=CREATE,
         status=201,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type",
-        handler=list_all,
+        handler=LIST,
         operation="getTagsByType",
         summary="List the tags of a type",
         description="An empty list for a type that does not exist.",
-        tag=TAGS,
         result=ALL,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type/:value",
-        handler=show,
+        handler=reading(
+            lambda tx, call: {"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])}
+        ),
         operation="getTag",
         summary="Show a tag",
-        tag=TAGS,
         result=ONE,
     ),
-    Route(
+    route(
         path=f"{PATH}/:type/:value",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: tags.remove(tx, call.params["type"], call.params["value"])),
         operation="deleteTag",
         summary="Delete a tag",
         description="It is removed from every feature. A missing tag is not an error.",
-        tag=TAGS,
         permission=MAY,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
-        handler=list_for_feature,
+        handler=reading(lambda tx, call: {"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])}),
         operation="listTags",
         summary="List the tags of a feature",
         tag=FEATURES,
         result=ALL,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
         method="POST",
-        handler=add_to_feature,
+        handler=writing(
+            lambda tx, call: tags.add_to_feature(tx, call.params["featureName"], call.body),
+            location="{featureName}/tags",
+        ),
         operation="addTag",
         summary="Add a tag to a feature",
         description="A missing tag is created; its type must exist.",
@@ -194,10 +138,17 @@ ROUTES = (
         status=201,
         result=TAG,
     ),
-    Route(
+    route(
         path=OF_FEATURE,
         method="PUT",
-        handler=change_for_feature,
+        handler=writing(
+            lambda tx, call: {
+                "version": 1,
+                "tags": tags.change_tags_of_feature(
+                    tx, call.params["featureName"], call.body["addedTags"], call.body["removedTags"]
+                ),
+            }
+        ),
         operation="updateTags",
         summary="Add tags to a feature, and remove tags",
         tag=FEATURES,
@@ -206,10 +157,14 @@ ROUTES = (
         body=CHANGES,
         result=ALL,
     ),
-    Route(
+    route(
         path=f"{OF_FEATURE}/:type/:value",
         method="DELETE",
-        handler=remove_from_feature,
+        handler=writing(
+            lambda tx, call: tags.remove_from_feature(
+                tx, call.params["featureName"], call.params["type"], call.params["value"]
+            )
+        ),
         operation="removeTag",
         summary="Remove a tag from a feature",
         description="A missing tag is not an error.",
@@ -217,13 +172,20 @@ ROUTES = (
         permission=MAY,
         project_of=feature_project,
     ),
-    Route(
+    route(
         path="/api/admin/projects/:projectId/tags",
         method="PUT",
-        handler=change_for_features,
+        handler=writing(
+            lambda tx, call: tags.change_tags_of_features(
+                tx,
+                call.params["projectId"],
+                call.body["features"],
+                call.body["tags"]["addedTags"],
+                call.body["tags"]["removedTags"],
+            )
+        ),
         operation="addTagToFeatures",
         summary="Add tags to features of a project, and remove tags",
-        tag=TAGS,
         permission=MAY,
         body=BULK,
     ),

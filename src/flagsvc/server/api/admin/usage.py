@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.engine.values import jsnumber
 from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route
+from flagsvc.server.api.route import Route, reading
 from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
 from flagsvc.server.store.texts import split_words
@@ -88,12 +90,6 @@ def read_integer(call: ApiCall, name: str) -> int:
     return int(min(max(value, 0), MAX_OFFSET)) if value == value else 0
 
 
-def show_application(call: ApiCall) -> Answer:
-    """Return one application. Raises `CallerError` (404)."""
-    with call.store.reading() as tx:
-        return Answer(get(tx, call.params["appName"]))
-
-
 def create_application(call: ApiCall) -> Answer:
     """Create an application, or change its description."""
     values = {name: call.body[name] for name in FIELDS if name in call.body}
@@ -107,13 +103,6 @@ def delete_application(call: ApiCall) -> Answer:
     with call.store.recording() as tx:
         remove(tx, call.params["appName"])
     return Answer(None)
-
-
-def list_instances(call: ApiCall) -> Answer:
-    """Return the instances of an application in an environment that reported within a day."""
-    with call.store.reading() as tx:
-        found = instances_of(tx, call.params["appName"], call.params["environment"])
-    return Answer({"instances": [{name: each[name] for name in INSTANCE_FIELDS} for each in found]})
 
 
 ABOUT = {"version": 1, "maturity": "stable"}
@@ -149,18 +138,6 @@ HOURS = Named(
 )
 
 
-def get_summary(call: ApiCall) -> Answer:
-    """Return a feature's counts in the last hour; none for an unknown feature."""
-    with call.store.reading() as tx:
-        return Answer(ABOUT | summarize(tx, call.params["name"]))
-
-
-def get_hours(call: ApiCall) -> Answer:
-    """Return a feature's counts by hour, for the requested hours."""
-    with call.store.reading() as tx:
-        return Answer(ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))})
-
-
 def hours_of(call: ApiCall) -> float:
     """Return the requested number of hours, from 1 to 48; 24 for an invalid, missing or repeated value."""
     values = call.query.get("hoursBack", [])
@@ -168,13 +145,14 @@ def hours_of(call: ApiCall) -> float:
     return hours if 1 <= hours <= KEEP_HOURS else SHOW_HOURS
 
 
+route = partial(Route, tag="Metrics")
+
 ROUTES = (
-    Route(
+    route(
         path="/api/admin/metrics/applications",
         handler=get_applications,
         operation="getApplications",
         summary="The applications that use flags.",
-        tag="Metrics",
         query=(
             Parameter("query", "Words, separated by commas: applications with any of them in the name."),
             Parameter("limit", "The most applications in the answer, up to 1000.", "integer"),
@@ -183,56 +161,57 @@ ROUTES = (
         ),
         result=ALL,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
-        handler=show_application,
+        handler=reading(lambda tx, call: get(tx, call.params["appName"])),
         operation="getApplication",
         summary="One application, its instances and the flags it evaluated.",
-        tag="Metrics",
         result=ONE,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
         method="POST",
         handler=create_application,
         operation="createApplication",
         summary="Create an application, or change its description.",
-        tag="Metrics",
         permission=CHANGE,
         body=NEW,
         status=202,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/applications/:appName",
         method="DELETE",
         handler=delete_application,
         operation="deleteApplication",
         summary="Delete an application and its instances.",
-        tag="Metrics",
         permission=CHANGE,
     ),
-    Route(
+    route(
         path="/api/admin/metrics/instances/:appName/environment/:environment",
-        handler=list_instances,
+        handler=reading(
+            lambda tx, call: {
+                "instances": [
+                    {name: each[name] for name in INSTANCE_FIELDS}
+                    for each in instances_of(tx, call.params["appName"], call.params["environment"])
+                ]
+            }
+        ),
         operation="getApplicationEnvironmentInstances",
         summary="The instances of an application in an environment that reported within the last day.",
-        tag="Metrics",
         result=INSTANCES,
     ),
-    Route(
+    route(
         path="/api/admin/client-metrics/features/:name",
-        handler=get_summary,
+        handler=reading(lambda tx, call: ABOUT | summarize(tx, call.params["name"])),
         operation="getFeatureUsageSummary",
         summary="A flag's usage in the last hour, and the applications that evaluated it.",
-        tag="Metrics",
         result=SUMMARY,
     ),
-    Route(
+    route(
         path="/api/admin/client-metrics/features/:name/raw",
-        handler=get_hours,
+        handler=reading(lambda tx, call: ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))}),
         operation="getRawFeatureMetrics",
         summary="A flag's usage by hour, application and environment.",
-        tag="Metrics",
         query=(Parameter("hoursBack", "How many hours, 1 to 48; 24 by default.", "number"),),
         result=HOURS,
     ),

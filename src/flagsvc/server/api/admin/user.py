@@ -5,10 +5,8 @@ Administrators manage those of others at `/api/admin/user-admin/…/tokens`, whi
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, row_id
+from flagsvc.server.api.route import NO_STORE, Route, reading, row_id, writing
 from flagsvc.server.store.resources import personal_tokens, users
 from flagsvc.server.store.resources.personal_tokens import user_of
 
@@ -62,55 +60,8 @@ ME = Named(
 )
 
 
-def get_me(call: ApiCall) -> Answer:
-    """Answer the caller."""
-    with call.store.reading() as tx:
-        return Answer(personal_tokens.describe(tx, call.actor), headers=((b"cache-control", b"no-store"),))
-
-
-def list_own(call: ApiCall) -> Answer:
-    """Answer the user's tokens."""
-    with call.store.reading() as tx:
-        return Answer({"pats": personal_tokens.list_tokens(tx, user_of(call.actor))})
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a personal token."""
-    with call.store.writing(call.actor) as tx:
-        created = personal_tokens.create(tx, user_of(call.actor), call.body)
-    return Answer(created, 201, ((b"cache-control", b"no-store"),))
-
-
-def remove(call: ApiCall) -> Answer:
-    """Delete a personal token."""
-    number = row_id(call)
-    with call.store.writing(call.actor) as tx:
-        personal_tokens.remove(tx, user_of(call.actor), number)
-    return Answer()
-
-
 PATH = "/api/admin/user"
 TAG = "Personal access tokens"
-
-
-def list_of_user(call: ApiCall) -> Answer:
-    """Answer the personal tokens of a user."""
-    with call.store.reading() as tx:
-        return Answer({"pats": personal_tokens.list_tokens(tx, users.get(tx, row_id(call))["id"])})
-
-
-def create_of_user(call: ApiCall) -> Answer:
-    """Create a personal token of a user."""
-    with call.store.writing(call.actor) as tx:
-        created = personal_tokens.create(tx, users.get(tx, row_id(call))["id"], call.body)
-    return Answer(created, 201, ((b"cache-control", b"no-store"),))
-
-
-def remove_of_user(call: ApiCall) -> Answer:
-    """Delete a personal token of a user."""
-    with call.store.writing(call.actor) as tx:
-        personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))
-    return Answer()
 
 
 OF_USER = "/api/admin/user-admin/:id/tokens"
@@ -119,7 +70,7 @@ USERS = "Users"
 ROUTES = (
     Route(
         path=PATH,
-        handler=get_me,
+        handler=reading(lambda tx, call: personal_tokens.describe(tx, call.actor), headers=NO_STORE),
         operation="getMe",
         summary="Show the caller",
         tag="Users",
@@ -127,7 +78,7 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/tokens",
-        handler=list_own,
+        handler=reading(lambda tx, call: {"pats": personal_tokens.list_tokens(tx, user_of(call.actor))}),
         operation="getPats",
         summary="List the caller's personal tokens",
         tag=TAG,
@@ -136,7 +87,7 @@ ROUTES = (
     Route(
         path=f"{PATH}/tokens",
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: personal_tokens.create(tx, user_of(call.actor), call.body), headers=NO_STORE),
         operation="createPat",
         summary="Create a personal token",
         description="Only this answer contains the secret. An import needs such a token.",
@@ -148,14 +99,14 @@ ROUTES = (
     Route(
         path=f"{PATH}/tokens/:id",
         method="DELETE",
-        handler=remove,
+        handler=writing(lambda tx, call: personal_tokens.remove(tx, user_of(call.actor), row_id(call))),
         operation="deletePat",
         summary="Delete a personal token",
         tag=TAG,
     ),
     Route(
         path=OF_USER,
-        handler=list_of_user,
+        handler=reading(lambda tx, call: {"pats": personal_tokens.list_tokens(tx, users.get(tx, row_id(call))["id"])}),
         operation="getTokensOfUser",
         summary="List the personal tokens of a user",
         description="Without their secrets.",
@@ -166,7 +117,9 @@ ROUTES = (
     Route(
         path=OF_USER,
         method="POST",
-        handler=create_of_user,
+        handler=writing(
+            lambda tx, call: personal_tokens.create(tx, users.get(tx, row_id(call))["id"], call.body), headers=NO_STORE
+        ),
         operation="createTokenOfUser",
         summary="Create a personal token of a user",
         description="Only this answer contains the secret. The token has the user's rights.",
@@ -179,7 +132,9 @@ ROUTES = (
     Route(
         path=f"{OF_USER}/:tokenId",
         method="DELETE",
-        handler=remove_of_user,
+        handler=writing(
+            lambda tx, call: personal_tokens.remove(tx, users.get(tx, row_id(call))["id"], row_id(call, "tokenId"))
+        ),
         operation="deleteTokenOfUser",
         summary="Delete a personal token of a user",
         description="It is refused at once.",

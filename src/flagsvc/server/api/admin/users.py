@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flagsvc.http.answers import Answer
+from functools import partial
+
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
-from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, location_header, row_id
+from flagsvc.server.api.route import Route, reading, row_id, writing
 from flagsvc.server.store.resources import identities, users
 
 DATE = Nullable(String(format="date-time"))
@@ -118,52 +118,8 @@ COUNTS = Named(
 )
 
 
-def list_all(call: ApiCall) -> Answer:
-    """Answer every user."""
-    with call.store.reading() as tx:
-        return Answer(users.list_users(tx))
-
-
-def list_names(call: ApiCall) -> Answer:
-    """Answer the names of every user."""
-    with call.store.reading() as tx:
-        return Answer({"users": users.list_names(tx), "groups": []})
-
-
-def create(call: ApiCall) -> Answer:
-    """Create a user."""
-    with call.store.writing(call.actor) as tx:
-        created = users.create(tx, call.body)
-    return Answer(created, 201, location_header(str(created["id"])))
-
-
-def get(call: ApiCall) -> Answer:
-    """Answer a user."""
-    with call.store.reading() as tx:
-        return Answer(users.get(tx, row_id(call)))
-
-
-def update(call: ApiCall) -> Answer:
-    """Change a user."""
-    with call.store.writing(call.actor) as tx:
-        return Answer(users.change(tx, row_id(call), call.body))
-
-
-def delete(call: ApiCall) -> Answer:
-    """Delete a user."""
-    with call.store.writing(call.actor) as tx:
-        users.remove(tx, row_id(call))
-    return Answer()
-
-
-def count_administrators(call: ApiCall) -> Answer:
-    """Answer how many administrators there are."""
-    with call.store.reading() as tx:
-        return Answer({"password": 0, "noPassword": users.count_administrators(tx), "service": 0})
-
-
 PATH = "/api/admin/user-admin"
-TAG = "Users"
+route = partial(Route, tag="Users")
 
 
 ACCOUNT = Object(
@@ -178,110 +134,88 @@ ACCOUNT = Object(
 ACCOUNTS = Named("accountsSchema", Object({"accounts": Array(ACCOUNT)}, required=("accounts",)))
 
 
-def list_accounts(call: ApiCall) -> Answer:
-    """Answer the accounts of a user."""
-    with call.store.reading() as tx:
-        return Answer({"accounts": identities.list_accounts(tx, row_id(call))})
-
-
-def unlink(call: ApiCall) -> Answer:
-    """Unlink a user from the account in the path."""
-    with call.store.writing(call.actor) as tx:
-        identities.unlink(tx, row_id(call), call.params["accountId"])
-    return Answer()
-
-
 ACCOUNTS_PATH = f"{PATH}/:id/accounts"
 
 ROUTES = (
-    Route(
+    route(
         path=PATH,
-        handler=list_all,
+        handler=reading(lambda tx, call: users.list_users(tx)),
         operation="getUsers",
         summary="List users and root roles",
-        tag=TAG,
         permission="ADMIN",
         result=USERS,
     ),
-    Route(
+    route(
         path=PATH,
         method="POST",
-        handler=create,
+        handler=writing(lambda tx, call: users.create(tx, call.body), location="{id}"),
         operation="createUser",
         summary="Create a user",
         description="There are no passwords and no mails: create a personal token for the user.",
-        tag=TAG,
         permission="ADMIN",
         body=CREATE,
         status=201,
         result=CREATED,
     ),
-    Route(
+    route(
         path=f"{PATH}/access",
-        handler=list_names,
+        handler=reading(lambda tx, call: {"users": users.list_names(tx), "groups": []}),
         operation="getBaseUsersAndGroups",
         summary="List the names of the users",
         description="For those who give roles in a project.",
-        tag=TAG,
         result=NAMES,
     ),
-    Route(
+    route(
         path=f"{PATH}/admin-count",
-        handler=count_administrators,
+        handler=reading(lambda tx, call: {"password": 0, "noPassword": users.count_administrators(tx), "service": 0}),
         operation="getAdminCount",
         summary="Count the administrators",
-        tag=TAG,
         permission="ADMIN",
         result=COUNTS,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
-        handler=get,
+        handler=reading(lambda tx, call: users.get(tx, row_id(call))),
         operation="getUser",
         summary="Show a user",
-        tag=TAG,
         permission="ADMIN",
         result=USER,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=update,
+        handler=writing(lambda tx, call: users.change(tx, row_id(call), call.body)),
         operation="updateUser",
         summary="Change a user",
         description="Absent and empty members stay unchanged.",
-        tag=TAG,
         permission="ADMIN",
         body=UPDATE,
         result=CREATED,
     ),
-    Route(
+    route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=delete,
+        handler=writing(lambda tx, call: users.remove(tx, row_id(call))),
         operation="deleteUser",
         summary="Delete a user",
         description="The user's personal tokens are refused at once. 403 for the only administrator.",
-        tag=TAG,
         permission="ADMIN",
     ),
-    Route(
+    route(
         path=ACCOUNTS_PATH,
-        handler=list_accounts,
+        handler=reading(lambda tx, call: {"accounts": identities.list_accounts(tx, row_id(call))}),
         operation="getAccountsOfUser",
         summary="List the accounts elsewhere that a user is linked to",
-        tag=TAG,
         permission="ADMIN",
         result=ACCOUNTS,
     ),
-    Route(
+    route(
         path=f"{ACCOUNTS_PATH}/:accountId",
         method="DELETE",
-        handler=unlink,
+        handler=writing(lambda tx, call: identities.unlink(tx, row_id(call), call.params["accountId"])),
         operation="unlinkAccountOfUser",
         summary="Unlink a user from an account elsewhere",
         description="The sessions of the user that were opened in its way end.",
-        tag=TAG,
         permission="ADMIN",
     ),
 )

@@ -29,7 +29,6 @@ from flagsvc.server.store.backup.lines import Header, LineReader, Row
 from flagsvc.server.store.backup.tables import COUNTED, Values, read_tables, set_sequences
 from flagsvc.server.store.backup.values import decode_row, refused
 from flagsvc.server.store.columns import UtcDateTime
-from flagsvc.server.store.first_start import is_first_token
 from flagsvc.server.store.migrate import (
     NEWEST,
     VERSION_TABLE,
@@ -40,7 +39,7 @@ from flagsvc.server.store.migrate import (
 )
 from flagsvc.server.store.schema import METADATA
 from flagsvc.server.store.seed import keys
-from flagsvc.server.store.seed.once import USED, count_existing_rows
+from flagsvc.server.store.seed.once import USED, count_existing_rows, is_first_token
 from flagsvc.server.store.store import Store, Tx, read_revision
 from flagsvc.server.store.upsert import CHUNK_SIZE, upsert
 from flagsvc.settings.kinds import printable

@@ -21,7 +21,6 @@ from flagsvc.http.shapes.violation import Fault
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.backup.lines import Row
-from flagsvc.server.store.batch.change_requests import STATE_KEY as CHANGE_REQUESTS
 from flagsvc.server.store.columns import UtcDateTime
 from flagsvc.server.store.event_views import WAYS
 from flagsvc.server.store.keyring import PERSONAL
@@ -36,7 +35,7 @@ PROSES = List(keys.PROSE)
 STATE: Mapping[str, Shape] = {
     MAINTENANCE: keys.FLAG,
     SEEDED: Exact("digests", lambda value: isinstance(value, str) or _are_digests(value), {}),
-    CHANGE_REQUESTS: List(keys.SECTIONS["changeRequests"]),
+    schema.CHANGE_REQUESTS: List(keys.SECTIONS[schema.CHANGE_REQUESTS]),
 }
 """Key of a setting → the shape of its value."""
 SHAPES: Mapping[str, Shape] = {

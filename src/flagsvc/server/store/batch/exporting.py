@@ -10,11 +10,14 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, Table, select
 
 from flagsvc.server.store.batch.dataset import Json
+from flagsvc.server.store.resources.context_fields import to_json as field_to_json
+from flagsvc.server.store.resources.dependencies import parents_of_all
+from flagsvc.server.store.resources.features import metadata
 from flagsvc.server.store.resources.links import links_of
-from flagsvc.server.store.resources.strategies import segments_of
+from flagsvc.server.store.resources.strategies import segments_of, to_json
+from flagsvc.server.store.resources.tag_types import to_json as tag_type_to_json
 from flagsvc.server.store.schema import (
     context_fields,
-    dependencies,
     feature_environments,
     feature_tags,
     features,
@@ -23,10 +26,16 @@ from flagsvc.server.store.schema import (
     tag_types,
 )
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 
 SORTED_BY = ("sort_order", "position", "environment", "value")
 """The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
+FEATURE: Final = ("name", "description", "type", "project", "stale", "impressionData", "archived")
+STRATEGY: Final = (
+    *("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),
+)
+FIELD: Final = ("name", "description", "stickiness", "sortOrder", "legalValues", "project")
+"""The members of a flag, a strategy and a context field that an export has, in its order."""
 MAX_NAMES_IN_EVENT = 1000
 """The most names of features in the event of an export (decision 0019)."""
 
@@ -45,15 +54,18 @@ def export(tx: Tx, query: Mapping[str, Any]) -> Json:
     tags = _rows_of(tx, feature_tags, feature_tags.c.feature, names)
     links = links_of(tx, names)
     return {
-        "features": [_feature(row) for row in _rows_of(tx, features, features.c.name, names)],
-        "featureStrategies": [_strategy(row, ids.get(row.id, [])) for row in used],
+        "features": [_pick(metadata(row), FEATURE) for row in _rows_of(tx, features, features.c.name, names)],
+        "featureStrategies": [
+            _pick(to_json(row, ids.get(row.id, ())) | {"featureName": row.feature}, STRATEGY) for row in used
+        ],
         "featureEnvironments": [_feature_environment(row) for row in states],
         "contextFields": [
-            _context_field(row) for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
+            _pick(field_to_json(row), FIELD)
+            for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
         ],
         "featureTags": [{"featureName": row.feature, "tagType": row.type, "tagValue": row.value} for row in tags],
         "segments": _segments(tx, {each for chunk in ids.values() for each in chunk}),
-        "tagTypes": [_tag_type(row) for row in _rows_by_name(tx, tag_types, {row.type for row in tags})],
+        "tagTypes": [tag_type_to_json(row) for row in _rows_by_name(tx, tag_types, {row.type for row in tags})],
         "dependencies": _dependencies(tx, names),
         "links": [{"feature": name, "links": links[name]} for name in sorted(links)],
     }
@@ -80,47 +92,21 @@ def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:
 
 def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
     """Return the rows of features, in the order of SORTED_BY; of one environment, or of all where it is empty."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(sorted(names)):
-        query: Select[Any] = select(table).where(column.in_(chunk))
-        if environment:
-            query = query.where(table.c.environment == environment)
-        found += tx.db.execute(query).all()
-    return sorted(found, key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c]))
+    query: Select[Any] = select(table)
+    if environment:
+        query = query.where(table.c.environment == environment)
+    return sorted(
+        rows_in(tx, query, column, names), key=attrgetter(column.name, *[name for name in SORTED_BY if name in table.c])
+    )
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
     """Return the rows with these names, sorted by name."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(sorted(names)):
-        found += tx.db.execute(select(table).where(table.c.name.in_(chunk))).all()
-    return sorted(found, key=lambda row: str(row.name))
+    return sorted(rows_in(tx, select(table), table.c.name, names), key=lambda row: str(row.name))
 
 
-def _feature(row: Row[Any]) -> Json:
-    return {
-        "name": row.name,
-        "description": row.description,
-        "type": row.type,
-        "project": row.project,
-        "stale": row.stale,
-        "impressionData": row.impression_data,
-        "archived": row.archived_at is not None,
-    }
-
-
-def _strategy(row: Row[Any], used: list[int]) -> Json:
-    return {
-        "name": row.name,
-        "id": row.id,
-        "featureName": row.feature,
-        "title": row.title,
-        "parameters": row.parameters,
-        "constraints": row.constraints,
-        "variants": row.variants,
-        "disabled": row.disabled,
-        "segments": used,
-    }
+def _pick(whole: Json, members: Iterable[str]) -> Json:
+    return {name: whole[name] for name in members if name in whole}
 
 
 def _feature_environment(row: Row[Any]) -> Json:
@@ -131,21 +117,6 @@ def _feature_environment(row: Row[Any]) -> Json:
         "variants": row.variants or [],
         "name": row.feature,
     }
-
-
-def _context_field(row: Row[Any]) -> Json:
-    owned = {"project": row.project} if row.project else {}
-    return {
-        "name": row.name,
-        "description": row.description,
-        "stickiness": row.stickiness,
-        "sortOrder": row.sort_order,
-        "legalValues": row.legal_values or [],
-    } | owned
-
-
-def _tag_type(row: Row[Any]) -> Json:
-    return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
 
 
 def _context_field_names(used: Sequence[Row[Any]], states: Sequence[Row[Any]]) -> set[str]:
@@ -166,22 +137,14 @@ def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
 
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
-    found: list[Json] = []
-    for chunk in chunks(sorted(ids)):
-        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(chunk))
-        found += [{"id": row.id, "name": row.name} for row in tx.db.execute(query)]
-    return sorted(found, key=lambda each: str(each["name"]))
+    rows = rows_in(tx, select(segments.c.id, segments.c.name), segments.c.id, ids)
+    return [{"id": row.id, "name": row.name} for row in sorted(rows, key=lambda row: str(row.name))]
 
 
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
     """Return the dependencies of features, sorted by child."""
-    found: dict[str, list[Json]] = {}
-    for chunk in chunks(sorted(names)):
-        query = select(dependencies).where(dependencies.c.child.in_(chunk)).order_by(dependencies.c.parent)
-        for row in tx.db.execute(query):
-            dependency = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
-            found.setdefault(row.child, []).append(dependency)
-    return [{"feature": name, "dependencies": found[name]} for name in sorted(found)]
+    found = parents_of_all(tx, sorted(names))
+    return [{"feature": name, "dependencies": parents} for name, parents in found.items() if parents]
 
 
 CONSTRAINT: Final[Json] = {"inverted": False, "caseInsensitive": False, "values": []}

@@ -1,6 +1,6 @@
 """The facts about a server that the rules of an import need, and the problems that rules find. Plain values, no database.
 
-`database_facts.py` reads all facts that a database has. Commands read from another server's API what the token may read.
+`importing.py` reads all facts that a database has. Commands read from another server's API what the token may read.
 """
 
 from __future__ import annotations

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import func, select
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch.database_facts import read_database_facts
 from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, read_data_set
-from flagsvc.server.store.batch.facts import CheckedDataSet, Facts
-from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.batch.rules import list_findings, refuse
-from flagsvc.server.store.batch.write_features import write_dependencies, write_features
-from flagsvc.server.store.batch.write_strategies import write_states, write_strategies, write_variants
-from flagsvc.server.store.batch.write_tags_and_fields import (
-    write_context_fields,
-    write_links,
-    write_tag_types,
-    write_tags,
+from flagsvc.server.store.batch.facts import (
+    CheckedDataSet,
+    Facts,
+    KnownContextField,
+    KnownSegment,
+    TargetProject,
 )
+from flagsvc.server.store.batch.rules import list_findings, refuse
+from flagsvc.server.store.batch.steps import STEPS, ImportWork, read_features
 from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.resources.features import not_active
+from flagsvc.server.store.schema import (
+    context_fields,
+    environments,
+    features,
+    project_environments,
+    projects,
+    segments,
+    strategies,
+    strategy_types,
+    tag_types,
+)
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks
 
 USER_REQUIRED = (
     "You can't use an admin token to import features. Please use either a personal access token "
@@ -59,23 +70,6 @@ def check_target(data: DataSet, facts: Facts) -> None:
         raise not_found(f"Could not find environment with name {data.environment}")
 
 
-Step: TypeAlias = Callable[[ImportWork], None]
-
-STEPS: tuple[Step, ...] = (
-    write_features,
-    ImportWork.load_features,
-    write_variants,
-    write_tag_types,
-    write_tags,
-    write_context_fields,
-    write_links,
-    write_strategies,
-    write_states,
-    write_dependencies,
-)
-"""The steps of an import, in order (import validation 6.3)."""
-
-
 def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
     """Import the data set of a body, which has the shape of importTogglesSchema and texts that the database can store.
 
@@ -93,3 +87,52 @@ def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str
     for step in STEPS:
         step(work)
     tx.record_event("features-imported", project=data.project, environment=data.environment)
+
+
+def read_database_facts(tx: Tx, data: DataSet) -> Facts:
+    """Return the facts that matter to a data set."""
+    places = select(project_environments.c.environment).where(project_environments.c.project == data.project)
+    types = select(strategy_types.c.name, strategy_types.c.built_in)
+    fields = select(context_fields.c.name, context_fields.c.project, context_fields.c.legal_values)
+    held = select(segments.c.name, segments.c.id, segments.c.project)
+    there = select(environments.c.name).where(environments.c.name == data.environment)
+    project = _read_project(tx, data.project)
+    return Facts(
+        features=read_features(tx, [*data.names, *data.parents]),
+        project=project,
+        environment=tx.db.execute(there).first() is not None,
+        environments=() if project is None else tuple(tx.db.execute(places).scalars()),
+        strategy_types={row.name: not row.built_in for row in tx.db.execute(types)},
+        context_fields={
+            row.name: KnownContextField(row.project, frozenset(each["value"] for each in row.legal_values or ()))
+            for row in tx.db.execute(fields)
+        },
+        segments={row.name: KnownSegment(row.id, row.project) for row in tx.db.execute(held)},
+        tag_types=frozenset(tx.db.execute(select(tag_types.c.name)).scalars()),
+        has_strategies=not data.features or _has_strategies(tx, data.names, data.environment),
+    )
+
+
+def _read_project(tx: Tx, name: str) -> TargetProject | None:
+    row = tx.db.execute(select(projects).where(projects.c.id == name)).one_or_none()
+    if row is None:
+        return None
+    active = select(func.count()).where(features.c.project == name, features.c.archived_at.is_(None))
+    return TargetProject(
+        id=row.id,
+        archived=row.archived_at is not None,
+        limit=row.feature_limit,
+        active=int(tx.db.execute(active).scalar_one()),
+        pattern=row.naming_pattern or "",
+        example=row.naming_example or "",
+        description=row.naming_description or "",
+        stickiness=row.default_stickiness or "default",
+    )
+
+
+def _has_strategies(tx: Tx, names: Iterable[str], environment: str) -> bool:
+    query = select(strategies.c.id).where(strategies.c.environment == environment).limit(1)
+    return any(
+        tx.db.execute(query.where(strategies.c.feature.in_(chunk))).first() is not None
+        for chunk in chunks(dict.fromkeys(names))
+    )

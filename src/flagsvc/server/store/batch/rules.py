@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from flagsvc.http.client_query import RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.http.shapes.text import number_text
 from flagsvc.server.store.batch.dataset import (
     DATA_MEMBERS,
@@ -33,7 +32,7 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, permission_refusal, refusal_text
-from flagsvc.server.store.texts import contains
+from flagsvc.server.store.texts import contains, tag_problems, text_problem
 
 
 class Rule(NamedTuple):
@@ -377,38 +376,19 @@ def flag_of(field: str, entry: Json) -> str:
     return str(entry.get(member, ""))
 
 
-NAME_LENGTHS = (1, 100)
-TAG_LENGTHS = (2, 50)
-"""Least and most characters of a name, and of a tag or its type."""
-MAX_DESCRIPTION_LENGTH = 250
-
-
-def length_problems(label: str, value: str, least: int, most: int, *, friendly: bool = False) -> Iterator[Detail]:
-    """Yield what is wrong with a text: at most one detail."""
-    if not value:
-        yield make_detail(f'"{label}" is not allowed to be empty')
-    elif friendly and (not URL_FRIENDLY.match(value) or value in RELATIVE_PATHS):
-        yield make_detail(f'"{label}" must be URL friendly', value)
-    elif len(value) < least:
-        yield make_detail(f'"{label}" length must be at least {least} characters long', value)
-    elif len(value) > most:
-        yield make_detail(f'"{label}" length must be less than or equal to {most} characters long', value)
-
-
-def tag_problems(kind: str, value: str) -> Iterator[Detail]:
-    """Yield what is wrong with a tag of this type and value."""
-    yield from length_problems("value", value, *TAG_LENGTHS)
-    yield from length_problems("type", kind, *TAG_LENGTHS, friendly=True)
+LONGEST_VALUE, LONGEST_DESCRIPTION = 100, 250
 
 
 def context_field_problems(field: Json) -> Iterator[Detail]:
     """Yield what is wrong with a new context field."""
-    yield from length_problems("name", field["name"], *NAME_LENGTHS, friendly=True)
-    if field.get("description"):
-        yield from length_problems("description", field["description"], 0, MAX_DESCRIPTION_LENGTH)
-    values = field.get("legalValues", [])
-    for index, each in enumerate(values):
-        yield from length_problems(f"legalValues[{index}].value", each["value"], *NAME_LENGTHS)
+    values, text = field.get("legalValues", []), field.get("description")
+    problems = [name_problem(field["name"])]
+    problems += [text_problem(text, "description", longest=LONGEST_DESCRIPTION)] if text else []
+    problems += [
+        text_problem(each["value"], f"legalValues[{index}].value", longest=LONGEST_VALUE)
+        for index, each in enumerate(values)
+    ]
+    yield from (problem for problem in problems if problem is not None)
     seen: set[str] = set()
     for index, each in enumerate(values):
         if each["value"] in seen:

@@ -15,19 +15,20 @@ from typing import Final, TypeAlias
 import re2
 import regex
 
-from flagsvc.server.store.patterns.characters import Ranges, utf16_units
 from flagsvc.server.store.patterns.grammar import (
     Alternation,
     Assertion,
     Group,
     LookAround,
     Node,
+    Ranges,
     Reference,
     Repeat,
     Sequence,
     UncheckedNameError,
     UnitSet,
     parse,
+    utf16_units,
 )
 
 NAME_SECONDS: Final = 0.05

@@ -8,14 +8,12 @@ from sqlalchemy import Row, select
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.keyring import LINK, PERSONAL, SESSION
+from flagsvc.server.store.keyring import IS_TOKEN, PERSONAL
 from flagsvc.server.store.resources import api_tokens, personal_tokens
 from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
-
-IS_TOKEN = tokens.c.kind.not_in((SESSION, LINK))
 
 
 def list_all(tx: Tx) -> list[Json]:

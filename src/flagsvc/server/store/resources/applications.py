@@ -13,13 +13,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, asc, bindparam, delete, desc, func, or_, select, true, update
 
 from flagsvc.server.store.errors import not_found
-from flagsvc.server.store.resources.features import metadata
+from flagsvc.server.store.resources import strategy_types
+from flagsvc.server.store.resources.features import find_all, metadata
 from flagsvc.server.store.resources.usage import list_seen
 from flagsvc.server.store.schema import application_instances as instances
-from flagsvc.server.store.schema import application_usage, applications, features, strategy_types
+from flagsvc.server.store.schema import application_usage, applications
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, insert_into, upsert
+from flagsvc.server.store.upsert import insert_into, rows_in, upsert
 
 APPLICATION_DAYS = 30
 INSTANCE_DAYS = 1
@@ -80,8 +81,8 @@ def _save_strategies(tx: Tx, known: Mapping[str, Sequence[str]]) -> None:
 
 def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
     """Return which names of applications may be stored: those that are, and new ones until `most` have never registered."""
-    found = (select(applications.c.app_name).where(applications.c.app_name.in_(part)) for part in chunks(sorted(names)))
-    stored = {name for query in found for name in tx.db.execute(query).scalars()}
+    column = applications.c.app_name
+    stored = {name for (name,) in rows_in(tx, select(column), column, names)}
     if stored == names:
         return stored
     unregistered = select(func.count()).select_from(applications).where(applications.c.created_by.is_(None))
@@ -138,10 +139,9 @@ def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """Return the projects of applications, and the environments of each project."""
     found: dict[str, dict[str, list[str]]] = {name: {} for name in names}
     table = application_usage
-    for chunk in chunks(names):
-        rows = select(table).where(table.c.app_name.in_(chunk)).order_by(table.c.project, table.c.environment)
-        for row in tx.db.execute(rows):
-            found[row.app_name].setdefault(row.project, []).append(row.environment)
+    query = select(table).order_by(table.c.project, table.c.environment)
+    for row in rows_in(tx, query, table.c.app_name, names):
+        found[row.app_name].setdefault(row.project, []).append(row.environment)
     return found
 
 
@@ -185,33 +185,14 @@ def get(tx: Tx, app_name: str) -> dict[str, Any]:
 
 def list_strategy_types(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the strategy types with these names; an unknown one is marked as not found."""
-    found = {row.name: row for chunk in chunks(names) for row in tx.db.execute(strategy_types_query(chunk))}
-    return [strategy_type_to_json(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
-
-
-def strategy_types_query(names: Sequence[str]) -> Any:
-    """Return the query for strategy types."""
-    return select(strategy_types).where(strategy_types.c.name.in_(names))
-
-
-def strategy_type_to_json(row: Row[Any]) -> dict[str, Any]:
-    """Return a strategy type as an application contains it."""
-    return {
-        "displayName": row.display_name,
-        "name": row.name,
-        "editable": not row.built_in,
-        "description": row.description,
-        "parameters": row.parameters,
-        "deprecated": row.deprecated,
-        "title": row.title,
-    }
+    found = strategy_types.WRITER.read(tx, names)
+    return [found.get(name, {"name": name, "notFound": True}) for name in names]
 
 
 def list_features(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the features with these names; an unknown or archived one is marked as not found."""
-    wanted = (select(features).where(features.c.name.in_(chunk)) for chunk in chunks(names))
-    found = {row.name: row for rows in wanted for row in tx.db.execute(rows) if row.archived_at is None}
-    return [metadata(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
+    found = {row.name: metadata(row) for row in find_all(tx, names) if row.archived_at is None}
+    return [found.get(name, {"name": name, "notFound": True}) for name in names]
 
 
 def instances_of(tx: Tx, app_name: str, environment: str | None = None) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from flagsvc.server.store.writer import Whole, Writer
 LONGEST_DESCRIPTION = 250
 LONGEST_VALUE = 100
 NAME_TAKEN = "A context field with that name already exist"
+NO_FIELD = "Could not find Context field with name {}"
 IN_USE = "This context field is in use by existing flags. To delete it, first remove its usage from all flags."
 
 
@@ -65,15 +66,7 @@ def to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a context field. Raises CallerError (404)."""
-    found = WRITER.find(tx, name)
-    if found is None:
-        raise unknown_field(name)
-    return found
-
-
-def unknown_field(name: str) -> CallerError:
-    """Return the 404 for a context field that does not exist."""
-    return not_found(f"Could not find Context field with name {name}")
+    return WRITER.require(tx, name)
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
@@ -177,7 +170,7 @@ def remove(tx: Tx, *names: str) -> None:
     there = WRITER.read(tx, names)
     for name in names:
         if name not in there:
-            raise unknown_field(name)
+            raise not_found(NO_FIELD.format(name))
     if rows_using(tx, names):
         raise CallerError("ConflictError", IN_USE)
     WRITER.remove(tx, *names)
@@ -206,6 +199,7 @@ WRITER = Writer(
     created="context-field-created",
     updated="context-field-updated",
     deleted="context-field-deleted",
+    unknown=NO_FIELD,
     check=_check_projects,
     optional=("project",),
     new=NEW,

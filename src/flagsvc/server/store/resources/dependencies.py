@@ -13,7 +13,7 @@ from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.features import find, require
 from flagsvc.server.store.schema import dependencies, feature_environments, features, strategies
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, rows_in
 
 TRANSITIVE = "Transitive dependency detected. Cannot add a dependency to the feature that "
 
@@ -26,11 +26,8 @@ def parents_of(tx: Tx, child: str) -> list[Json]:
 def parents_of_all(tx: Tx, children: Iterable[str]) -> dict[str, list[Json]]:
     """Return the parents of features, with their required state, by feature."""
     found: dict[str, list[Json]] = {child: [] for child in children}
-    for chunk in chunks(found):
-        query = select(dependencies).where(dependencies.c.child.in_(chunk)).order_by(dependencies.c.parent)
-        for row in tx.db.execute(query):
-            parent = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
-            found[row.child].append(parent)
+    for row in rows_in(tx, select(dependencies).order_by(dependencies.c.parent), dependencies.c.child, list(found)):
+        found[row.child].append({"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []})
     return found
 
 
@@ -42,30 +39,22 @@ def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
 def children_by_parent(tx: Tx, parents: Iterable[str]) -> dict[str, list[str]]:
     """Return the features that depend on each of these, sorted by name; no entry for a feature on which none depends."""
     found: dict[str, list[str]] = defaultdict(list)
-    for chunk in chunks(parents):
-        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(chunk))
-        for parent, child in tx.db.execute(query):
-            found[parent].append(child)
+    query = select(dependencies.c.parent, dependencies.c.child)
+    for parent, child in rows_in(tx, query, dependencies.c.parent, parents):
+        found[parent].append(child)
     return {parent: sorted(children) for parent, children in found.items()}
 
 
 def parents_of_others(tx: Tx, names: Sequence[str]) -> list[str]:
     """Return the features among `names` that a feature not in `names` depends on."""
-    found: set[str] = set()
-    named = set(names)
-    for chunk in chunks(named):
-        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(chunk))
-        found.update(parent for parent, child in tx.db.execute(query) if child not in named)
-    return sorted(found)
+    named, found = set(names), children_by_parent(tx, names)
+    return sorted(parent for parent, children in found.items() if not named.issuperset(children))
 
 
 def find_related(tx: Tx, names: Sequence[str]) -> set[str]:
     """Return the features among these that are a parent or a child."""
-    found: set[str] = set()
-    for chunk in chunks(names):
-        for column in (dependencies.c.parent, dependencies.c.child):
-            found.update(tx.db.execute(select(column).where(column.in_(chunk)).distinct()).scalars())
-    return found
+    columns = (dependencies.c.parent, dependencies.c.child)
+    return {name for each in columns for (name,) in rows_in(tx, select(each).distinct(), each, names)}
 
 
 def any_dependencies(tx: Tx) -> bool:

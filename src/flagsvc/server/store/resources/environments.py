@@ -85,10 +85,7 @@ def _enabled_count(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
 
 def get(tx: Tx, name: str) -> Json:
     """Return an environment. Raises CallerError (404)."""
-    found = WRITER.find(tx, name)
-    if found is None:
-        raise not_found(f"Could not find environment with name: {name}")
-    return found
+    return WRITER.require(tx, name)
 
 
 def environment_exists(tx: Tx, name: str) -> bool:
@@ -277,6 +274,7 @@ WRITER = Writer(
     created="environment-created",
     updated="environment-updated",
     deleted="environment-deleted",
+    unknown="Could not find environment with name: {}",
     place=lambda whole: {"environment": whole["name"]},
     more=_left_strategies,
     bring=_bring_strategies,

@@ -28,7 +28,7 @@ from flagsvc.server.store.resources.whole_features import read_whole
 from flagsvc.server.store.schema import feature_environments, features
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, rows_in
 
 DEPENDED_ON = {
     False: "You can not archive/delete this feature since other features depend on it.",
@@ -133,10 +133,9 @@ def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]
     """Return the environments where features are on, by feature."""
     found: dict[str, list[str]] = defaultdict(list)
     state = feature_environments.c
-    for chunk in chunks(names):
-        query = select(state.feature, state.environment).where(state.feature.in_(chunk), state.enabled)
-        for name, environment in tx.db.execute(query.order_by(state.environment)):
-            found[name].append(environment)
+    query = select(state.feature, state.environment).where(state.enabled).order_by(state.environment)
+    for name, environment in rows_in(tx, query, state.feature, names):
+        found[name].append(environment)
     return found
 
 

@@ -17,7 +17,7 @@ from flagsvc.server.store.resources.strategies import Placed, StrategyPlace
 from flagsvc.server.store.schema import feature_environments as states
 from flagsvc.server.store.schema import strategies as strategies_table
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, rows_in
 
 
 class FeatureState(NamedTuple):
@@ -32,8 +32,7 @@ def read_states(tx: Tx, environment: str, names: Iterable[str]) -> dict[str, Fea
     query = select(states.c.feature, states.c.enabled, states.c.variants).where(states.c.environment == environment)
     return {
         row.feature: FeatureState(row.enabled, row.variants or [])
-        for chunk in chunks(dict.fromkeys(names))
-        for row in tx.db.execute(query.where(states.c.feature.in_(chunk)))
+        for row in rows_in(tx, query, states.c.feature, names)
     }
 
 

@@ -26,7 +26,7 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 
 Condition: TypeAlias = ColumnElement[bool]
 DEFAULT_LIMIT = 50
@@ -208,8 +208,7 @@ def _dependency_types(tx: Tx, names: Sequence[str]) -> dict[str, str]:
     """Return for features whether they are a parent or a child; those that are neither have no entry."""
     found: dict[str, str] = {}
     for kind, column in (("child", dependencies.c.child), ("parent", dependencies.c.parent)):
-        for chunk in chunks(names):
-            found |= dict.fromkeys(tx.db.execute(select(column).where(column.in_(chunk))).scalars(), kind)
+        found |= {name: kind for (name,) in rows_in(tx, select(column), column, names)}
     return found
 
 
@@ -218,8 +217,7 @@ def _segments_of(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
     used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
     used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
     found: dict[str, list[str]] = defaultdict(list)
-    for chunk in chunks(names):
-        query = select(strategies.c.feature, segments.c.name).select_from(used).where(strategies.c.feature.in_(chunk))
-        for feature, name in tx.db.execute(query.distinct().order_by(segments.c.name)):
-            found[feature].append(name)
+    query = select(strategies.c.feature, segments.c.name).select_from(used).distinct().order_by(segments.c.name)
+    for feature, name in rows_in(tx, query, strategies.c.feature, names):
+        found[feature].append(name)
     return found

@@ -1,4 +1,4 @@
-"""Features as the admin API answers them: one feature in full, and lists (the real server's features and search)."""
+"""Features as the admin API answers them, in full and in lists (the real server's features and search); and as sentences."""
 
 from __future__ import annotations
 
@@ -9,17 +9,27 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select
 
+from flagsvc.engine.model import SegmentSpec
+from flagsvc.reasons.words import read_segments, words_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.dependencies import children_of, parents_of
 from flagsvc.server.store.resources.features import require
 from flagsvc.server.store.resources.users import list_collaborators, names_of, person_to_json
-from flagsvc.server.store.schema import environments, feature_environments, feature_tags, features, links, usage
+from flagsvc.server.store.schema import (
+    environments,
+    feature_environments,
+    feature_tags,
+    features,
+    links,
+    segments,
+    usage,
+)
 from flagsvc.server.store.schema import strategies as strategy_rows
-from flagsvc.server.store.store import Tx
+from flagsvc.server.store.store import Tx, read_tags
 from flagsvc.server.store.timestamps import HOUR, format_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 
 STATE_COLUMNS = (
     *feature_environments.c[("feature", "environment", "enabled", "variants", "last_seen_at")],
@@ -71,12 +81,9 @@ def states_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Row[Any]]]:
     found: dict[str, list[Row[Any]]] = defaultdict(list)
     joined = feature_environments.join(environments, environments.c.name == feature_environments.c.environment)
     order = environments.c.sort_order, environments.c.name
-    for chunk in chunks(names):
-        query = (
-            select(*STATE_COLUMNS).select_from(joined).where(feature_environments.c.feature.in_(chunk)).order_by(*order)
-        )
-        for row in tx.db.execute(query):
-            found[row.feature].append(row)
+    query = select(*STATE_COLUMNS).select_from(joined).order_by(*order)
+    for row in rows_in(tx, query, feature_environments.c.feature, names):
+        found[row.feature].append(row)
     return found
 
 
@@ -104,11 +111,10 @@ def counts_of(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], Json]:
     """Return how often features were on and off in the last hour, by feature and environment."""
     found: dict[tuple[str, str], Json] = defaultdict(lambda: {"yes": 0, "no": 0})
     sums = func.sum(usage.c.yes), func.sum(usage.c.no)
-    for chunk in chunks(names):
-        recent = usage.c.feature.in_(chunk), usage.c.hour >= tx.now - HOUR
-        query = select(usage.c.feature, usage.c.environment, *sums).where(*recent)
-        for feature, place, yes, no in tx.db.execute(query.group_by(usage.c.feature, usage.c.environment)):
-            found[feature, place] = {"yes": int(yes), "no": int(no)}
+    query = select(usage.c.feature, usage.c.environment, *sums).where(usage.c.hour >= tx.now - HOUR)
+    query = query.group_by(usage.c.feature, usage.c.environment)
+    for feature, place, yes, no in rows_in(tx, query, usage.c.feature, names):
+        found[feature, place] = {"yes": int(yes), "no": int(no)}
     return found
 
 
@@ -149,7 +155,7 @@ def _features_with_tags(tx: Tx, tags: Sequence[tuple[str, str]]) -> set[str]:
 def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
     """Return features as lists contain them."""
     names = [row.name for row in rows]
-    states, tags, active = states_of(tx, names), tags_of(tx, names), _has_active_strategies(tx, names)
+    states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [
         {
             "type": row.type,
@@ -182,21 +188,26 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
     }
 
 
-def tags_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
-    """Return the tags of features, by feature."""
-    found: dict[str, list[Json]] = defaultdict(list)
-    for chunk in chunks(names):
-        query = select(feature_tags).where(feature_tags.c.feature.in_(chunk))
-        for row in tx.db.execute(query.order_by(feature_tags.c.type, feature_tags.c.value)):
-            found[row.feature].append({"value": row.value, "type": row.type})
-    return found
-
-
 def _has_active_strategies(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], bool]:
     """Return whether a strategy is active, by feature and environment; without strategies there is no entry."""
     found: dict[tuple[str, str], bool] = {}
-    for chunk in chunks(names):
-        columns = strategy_rows.c[("feature", "environment", "disabled")]
-        for feature, place, disabled in tx.db.execute(select(*columns).where(strategy_rows.c.feature.in_(chunk))):
-            found[feature, place] = found.get((feature, place), False) or not disabled
+    query = select(*strategy_rows.c[("feature", "environment", "disabled")])
+    for feature, place, disabled in rows_in(tx, query, strategy_rows.c.feature, names):
+        found[feature, place] = found.get((feature, place), False) or not disabled
     return found
+
+
+def sentences_of(tx: Tx, names: Sequence[str]) -> dict[tuple[str, str], list[Json]]:
+    """Return the strategies of features, each with its `words`, in order, by feature and environment."""
+    found: dict[tuple[str, str], list[Json]] = defaultdict(list)
+    known = read_segment_specs(tx)
+    for row, whole in strategies.wholes_of(tx, names):
+        strategy = strategies.to_json(row, whole["segments"])
+        found[row.feature, row.environment].append(strategy | {"words": words_of(strategy, known)})
+    return found
+
+
+def read_segment_specs(tx: Tx) -> dict[str, SegmentSpec]:
+    """Return the segments by identity, without those that the engine cannot read."""
+    rows = tx.db.execute(select(*segments.c[("id", "name", "constraints")]))
+    return read_segments(dict(row._mapping) for row in rows)

@@ -13,18 +13,18 @@ from flagsvc.server.store.constraints import limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.patch import apply_patch
+from flagsvc.server.store.resources.tag_types import check_types_exist
 from flagsvc.server.store.schema import (
     feature_environments,
     feature_tags,
     features,
     project_environments,
     projects,
-    tag_types,
     tags,
 )
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import chunks, rows_in, upsert
 
 MAX_FEATURES = 5000
 RELEASE = "release"
@@ -53,10 +53,7 @@ def has_any(tx: Tx) -> bool:
 
 def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
     """Return the rows of the features of these names, archived or not, in order of creation."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(dict.fromkeys(names)):
-        found += tx.db.execute(select(features).where(features.c.name.in_(chunk))).all()
-    return sorted(found, key=lambda row: row.position)
+    return sorted(rows_in(tx, select(features), features.c.name, names), key=lambda row: row.position)
 
 
 def require(tx: Tx, project: str, name: str) -> Row[Any]:
@@ -189,10 +186,9 @@ def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     tx.db.execute(insert(features), rows)
     places: dict[str, list[str]] = defaultdict(list)
     link = project_environments.c
-    for chunk in chunks(dict.fromkeys(each["project"] for each in wanted)):
-        query = select(link.project, link.environment).where(link.project.in_(chunk))
-        for project, name in tx.db.execute(query):
-            places[project].append(name)
+    query = select(link.project, link.environment)
+    for project, name in rows_in(tx, query, link.project, (each["project"] for each in wanted)):
+        places[project].append(name)
     states = [
         {"feature": each["name"], "environment": name, **each.get("environments", {}).get(name, OFF)}
         for each in wanted
@@ -226,15 +222,9 @@ def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
 def create_tags(tx: Tx, wanted: Iterable[tuple[str, str]]) -> None:
     """Create those tags that do not exist: type and value. Raises CallerError (400) for an unknown type."""
     pairs = list(dict.fromkeys(wanted))
-    kinds, known = set[str](), set[tuple[str, str]]()
-    for chunk in chunks(dict.fromkeys(kind for kind, _ in pairs)):
-        kinds.update(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
-    unknown = next((kind for kind, _ in pairs if kind not in kinds), None)
-    if unknown is not None:
-        raise bad_data(f"Tag type '{unknown}' does not exist")
-    for chunk in chunks(dict.fromkeys(value for _, value in pairs)):
-        query = select(tags.c.type, tags.c.value).where(tags.c.value.in_(chunk))
-        known.update((kind, value) for kind, value in tx.db.execute(query))
+    check_types_exist(tx, (kind for kind, _ in pairs))
+    there = rows_in(tx, select(tags.c.type, tags.c.value), tags.c.value, (value for _, value in pairs))
+    known = {(kind, value) for kind, value in there}
     upsert(tx, tags, [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs], [])
     for kind, value in pairs:
         if (kind, value) not in known:

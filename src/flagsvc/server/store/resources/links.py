@@ -14,7 +14,7 @@ from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.resources.features import find, require
 from flagsvc.server.store.schema import links
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, rows_in
 
 SHOWN = ("url", "title")
 """The members of a link that tell whether it is another one."""
@@ -79,9 +79,8 @@ def links_of(tx: Tx, features: Iterable[str]) -> dict[str, list[dict[str, Any]]]
     """Return the links of features in order, each with id, url and title, by feature."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     query = select(links).order_by(links.c.position)
-    for chunk in chunks(dict.fromkeys(features)):
-        for row in tx.db.execute(query.where(links.c.feature.in_(chunk))):
-            found[row.feature].append({"id": row.id, "url": row.url, "title": row.title})
+    for row in rows_in(tx, query, links.c.feature, features):
+        found[row.feature].append({"id": row.id, "url": row.url, "title": row.title})
     return dict(found)
 
 

@@ -56,20 +56,12 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
 def describe(tx: Tx, project: str) -> Json:
     """Return what can be set of a project. Raises CallerError (404)."""
-    return describe_whole(_find(tx, project))
+    return describe_whole(WRITER.require(tx, project))
 
 
 def describe_whole(whole: Whole) -> Json:
     """Return what can be set of a project."""
     return {name: whole[name] for name in ("id", *COLUMNS, "featureNaming", "environments")}
-
-
-def _find(tx: Tx, project: str) -> Json:
-    """Return a project. Raises CallerError (404)."""
-    found = WRITER.find(tx, project)
-    if found is None:
-        raise projects.unknown_project()
-    return found
 
 
 def check_new_id(tx: Tx, project: str) -> None:
@@ -131,7 +123,7 @@ def change_settings(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
 
 
 def _change(tx: Tx, project: str, members: Mapping[str, Any]) -> None:
-    _find(tx, project)
+    WRITER.require(tx, project)
     if members:
         WRITER.put(tx, {**members, "id": project})
 
@@ -151,7 +143,7 @@ def remove(tx: Tx, *names: str) -> None:
 
 def _remove_features(tx: Tx, project: str) -> None:
     """Delete the features of a project to delete. Raises CallerError (403, 404)."""
-    _find(tx, project)
+    WRITER.require(tx, project)
     if project == DEFAULT_PROJECT:
         raise CallerError("InvalidOperationError", "You can not delete the default project!")
     rows = tx.db.execute(select(features.c.name, features.c.archived_at).where(features.c.project == project)).all()
@@ -237,6 +229,7 @@ WRITER = Writer(
     created="project-created",
     updated="project-updated",
     deleted="project-deleted",
+    unknown=projects.NO_PROJECT,
     place=lambda whole: {"project": whole["id"]},
     more=_roles,
     bring=_bring,

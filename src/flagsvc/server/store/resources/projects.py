@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.resources.feature_views import list_in_project
 from flagsvc.server.store.schema import (
     context_fields,
@@ -24,6 +24,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
 
 FULL_HEALTH = 100
+NO_PROJECT = "No project found"
 SYSTEM_OWNER = [{"ownerType": "system"}]
 """The owners of a project without an owner who is a user."""
 
@@ -105,13 +106,8 @@ def find(tx: Tx, project: str) -> Row[Any]:
     """Return a project's row, archived or not. Raises CallerError (404)."""
     row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
     if row is None:
-        raise unknown_project()
+        raise not_found(NO_PROJECT)
     return row
-
-
-def unknown_project() -> CallerError:
-    """Return the 404 for a project that does not exist."""
-    return not_found("No project found")
 
 
 def get_overview(tx: Tx, project: str) -> Json:

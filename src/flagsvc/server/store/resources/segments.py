@@ -10,18 +10,18 @@ from sqlalchemy import Row, Select, delete, distinct, func, insert, select
 from flagsvc.server.store.checks import Json, check_segment_count, invalid
 from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.resources.projects import check_project_exists
-from flagsvc.server.store.resources.strategies import StrategyPlace, read_whole, record_change
+from flagsvc.server.store.resources.strategies import StrategyPlace, read_legal_values, read_whole, record_change
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import chunks, rows_in, upsert
 from flagsvc.server.store.writer import Whole, Writer
 
 MAX_NAME_LENGTH = 255
 """Ours: the real server accepts any length, but its database fails above some thousands."""
+NO_SEGMENT = 'No segment exists with ID "{}"'
 MAX_SEGMENTS = 300
 """The most segments of a server."""
 MAX_VALUES = 1000
@@ -60,15 +60,12 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, number: int) -> Json:
     """Return a segment. Raises CallerError (404)."""
-    found = WRITER.find(tx, number)
-    if found is None:
-        raise unknown_segment(number)
-    return found
+    return WRITER.require(tx, number)
 
 
 def unknown_segment(number: object) -> CallerError:
     """Return the 404 for a segment that does not exist."""
-    return not_found(f'No segment exists with ID "{number}"')
+    return not_found(NO_SEGMENT.format(number))
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -257,9 +254,7 @@ def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> str
 
 def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
     """Raise CallerError (404) for the first of these segments that does not exist."""
-    known: set[int] = set()
-    for chunk in chunks(numbers):
-        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(chunk))).scalars())
+    known = {number for (number,) in rows_in(tx, select(segments.c.id), segments.c.id, numbers)}
     missing = next((each for each in numbers if each not in known), None)
     if missing is not None:
         raise unknown_segment(missing)
@@ -283,6 +278,7 @@ WRITER = Writer(
     created="segment-created",
     updated="segment-updated",
     deleted="segment-deleted",
+    unknown=NO_SEGMENT,
     place=lambda whole: {"project": whole.get("project")},
     check=_check,
     more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},

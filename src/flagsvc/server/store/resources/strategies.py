@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, func, insert, select, update
 
 from flagsvc.http.shapes.text import number_text
 from flagsvc.server.store.checks import (
@@ -21,10 +21,10 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints, check_limits, limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
-from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources.features import find, find_all, no_feature, require
 from flagsvc.server.store.schema import (
+    context_fields,
     environments,
     feature_environments,
     projects,
@@ -34,7 +34,7 @@ from flagsvc.server.store.schema import (
     strategy_types,
 )
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import chunks, rows_in
 
 MAX_STRATEGIES = 30
 ORDER = (strategies.c.sort_order, strategies.c.position)
@@ -100,14 +100,22 @@ def read_all_whole(tx: Tx, ids: Iterable[str]) -> dict[str, Json]:
     return found
 
 
+def wholes_of(tx: Tx, names: Iterable[str], *conditions: ColumnElement[bool]) -> Iterator[tuple[Row[Any], Json]]:
+    """Yield the strategies of features, as rows and as events hold them, those of a feature and an environment in order."""
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(strategies).where(strategies.c.feature.in_(chunk), *conditions).order_by(*ORDER)
+        rows = tx.db.execute(query).all()
+        used = segments_of(tx, (row.id for row in rows))
+        yield from ((row, whole_strategy(row, used.get(row.id, ()))) for row in rows)
+
+
 def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
     """Return the segments of strategies, in order, by strategy."""
     found: dict[str, list[int]] = defaultdict(list)
     uses = strategy_segments.c
-    for chunk in chunks(ids):
-        query = select(uses.strategy_id, uses.segment_id).where(uses.strategy_id.in_(chunk))
-        for strategy, segment in tx.db.execute(query.order_by(uses.position, uses.segment_id)):
-            found[strategy].append(segment)
+    query = select(uses.strategy_id, uses.segment_id).order_by(uses.position, uses.segment_id)
+    for strategy, segment in rows_in(tx, query, uses.strategy_id, ids):
+        found[strategy].append(segment)
     return found
 
 
@@ -120,9 +128,8 @@ def rows_by_feature(tx: Tx, environment: str, names: Iterable[str]) -> dict[str,
     """Return the rows of the strategies of features in an environment, in order, by feature; without any, they are a new list."""
     found: dict[str, list[Row[Any]]] = defaultdict(list)
     query = select(strategies).where(strategies.c.environment == environment).order_by(*ORDER)
-    for chunk in chunks(names):
-        for row in tx.db.execute(query.where(strategies.c.feature.in_(chunk))):
-            found[row.feature].append(row)
+    for row in rows_in(tx, query, strategies.c.feature, names):
+        found[row.feature].append(row)
     return found
 
 
@@ -332,17 +339,21 @@ def _checked_columns(
     }
 
 
+def read_legal_values(tx: Tx, names: Iterable[str]) -> dict[str, dict[str, None]]:
+    """Return the legal values, in order, of the context fields of these names that have any. Looking one up takes no search."""
+    query = select(context_fields.c.name, context_fields.c.legal_values)
+    rows = rows_in(tx, query, context_fields.c.name, names)
+    return {name: dict.fromkeys(each["value"] for each in values) for name, values in rows if values}
+
+
 def checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]:
     """Return the segments for a strategy.
 
     Raises CallerError for unknown ones (404), for those of another project and for too many (400).
     """
-    known: dict[float, Row[Any]] = {}
-    for chunk in chunks(
-        {int(number) for number in wanted if abs(number) <= MAX_SAFE_INTEGER and number == int(number)}
-    ):
-        rows = tx.db.execute(select(segments.c.id, segments.c.name, segments.c.project).where(segments.c.id.in_(chunk)))
-        known |= {row.id: row for row in rows}
+    numbers = {int(number) for number in wanted if abs(number) <= MAX_SAFE_INTEGER and number == int(number)}
+    query = select(segments.c.id, segments.c.name, segments.c.project)
+    known: dict[float, Row[Any]] = {row.id: row for row in rows_in(tx, query, segments.c.id, numbers)}
     for number in wanted:
         if number not in known:
             raise not_found(f'No segment exists with ID "{number_text(number)}"')

@@ -51,10 +51,7 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a strategy type. Raises CallerError (404)."""
-    found = WRITER.find(tx, name)
-    if found is None:
-        raise not_found("No strategy found")
-    return found
+    return WRITER.require(tx, name)
 
 
 def strategies_using(tx: Tx, name: str) -> list[Json]:
@@ -149,6 +146,7 @@ WRITER = Writer(
     created="strategy-created",
     updated=_kind_of_change,
     deleted="strategy-deleted",
+    unknown="No strategy found",
     more=_places,
     new={"displayName": None, "title": None, "description": None, "parameters": [], "deprecated": False},
 )

@@ -8,15 +8,14 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from flagsvc.server.store.checks import Json, invalid
-from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.errors import CallerError, bad_data
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.texts import url_problem
+from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG, url_problem
 from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks, upsert
+from flagsvc.server.store.upsert import rows_in, upsert
 from flagsvc.server.store.writer import Writer
 
-MIN_LENGTH, MAX_LENGTH = 2, 50
 FIELDS = ("name", "description", "icon", "color")
 CHANGEABLE = FIELDS[1:]
 NO_TYPE = "Could not find tag-type"
@@ -34,10 +33,7 @@ def to_json(row: Row[Any]) -> Json:
 
 def find(tx: Tx, name: str) -> Json:
     """Return a tag type. Raises CallerError (404)."""
-    found = WRITER.find(tx, name)
-    if found is None:
-        raise not_found(NO_TYPE)
-    return found
+    return WRITER.require(tx, name)
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -60,7 +56,7 @@ def check_new_name(tx: Tx, name: str) -> None:
 
 def check_name(name: str) -> None:
     """Raise CallerError (400) for an invalid name of a tag type."""
-    problem = url_problem(name, "name", shortest=MIN_LENGTH, longest=MAX_LENGTH)
+    problem = url_problem(name, "name", shortest=SHORTEST_TAG, longest=LONGEST_TAG)
     if problem is not None:
         raise invalid(problem)
 
@@ -68,9 +64,7 @@ def check_name(name: str) -> None:
 def check_types_exist(tx: Tx, names: Iterable[str]) -> None:
     """Raise CallerError (400) for the first of these tag types that does not exist."""
     wanted = list(dict.fromkeys(names))
-    known: set[str] = set()
-    for chunk in chunks(wanted):
-        known |= set(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
+    known = {name for (name,) in rows_in(tx, select(tag_types.c.name), tag_types.c.name, wanted)}
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
         raise bad_data(f"Tag type '{missing}' does not exist")
@@ -108,9 +102,8 @@ def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     by = {"created_by_id": None if tx.actor is None else tx.actor.id, "created_at": tx.now}
     for each in wanted:
         same = {"type": each["type"], "value": each["value"]} | by
-        for chunk in chunks(each["features"]):
-            names = tx.db.execute(select(features.c.name).where(features.c.name.in_(chunk))).scalars()
-            upsert(tx, feature_tags, [same | {"feature": name} for name in names], ())
+        names = rows_in(tx, select(features.c.name), features.c.name, each["features"])
+        upsert(tx, feature_tags, [same | {"feature": name} for (name,) in names], ())
 
 
 def tags_of(tx: Tx, name: str) -> list[Json]:
@@ -143,6 +136,7 @@ WRITER = Writer(
     created="tag-type-created",
     updated="tag-type-updated",
     deleted="tag-type-deleted",
+    unknown=NO_TYPE,
     more=_belongings,
     bring=lambda tx, wholes: put_back_tags(tx, [tag for whole in wholes for tag in whole.get("tags", ())]),
 )

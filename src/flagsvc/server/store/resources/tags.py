@@ -12,17 +12,11 @@ from flagsvc.server.store.checks import Json, invalid
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.features import add_tags, create_tags
 from flagsvc.server.store.resources.projects import project_of_feature
-from flagsvc.server.store.resources.tag_types import (
-    MAX_LENGTH,
-    MIN_LENGTH,
-    check_types_exist,
-    put_back_tags,
-    whole_tags,
-)
+from flagsvc.server.store.resources.tag_types import check_types_exist, put_back_tags, whole_tags
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.texts import strip_whitespace, tag_problems
+from flagsvc.server.store.upsert import rows_in
 
 NO_FEATURE = "No feature flag found"
 MOST_ADDED = 10_000
@@ -64,12 +58,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
 def _checked(tag: Mapping[str, Any]) -> Json:
     """Return type and value of a tag. Raises CallerError (400) with all their problems."""
-    problems = [
-        text_problem(tag["value"], "value", shortest=MIN_LENGTH, longest=MAX_LENGTH),
-        url_problem(tag["type"], "type", shortest=MIN_LENGTH, longest=MAX_LENGTH),
-    ]
-    found = [problem for problem in problems if problem is not None]
-    if found:
+    if found := tag_problems(tag["type"], tag["value"]):
         raise invalid(*found)
     return _type_and_value(tag)
 
@@ -146,11 +135,7 @@ def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, 
 def list_held(tx: Tx, names: Iterable[str]) -> set[tuple[str, str, str]]:
     """Return the tags of features: feature, type, value."""
     query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
-    return {
-        (name, kind, value)
-        for chunk in chunks(dict.fromkeys(names))
-        for name, kind, value in tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
-    }
+    return {(name, kind, value) for name, kind, value in rows_in(tx, query, feature_tags.c.feature, names)}
 
 
 def find_held(tx: Tx, names: Iterable[str], wanted: Sequence[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
@@ -221,11 +206,8 @@ def change_tags_of_features(
 
     Ours: the real server answers 500 for a feature that does not exist, and changes features of any project.
     """
-    known: set[str] = set()
-    for chunk in chunks(dict.fromkeys(names)):
-        query = select(features.c.name).where(features.c.name.in_(chunk), features.c.project == project)
-        known |= set(tx.db.execute(query).scalars())
-    if not known.issuperset(names):
+    query = select(features.c.name).where(features.c.project == project)
+    if not {name for (name,) in rows_in(tx, query, features.c.name, names)}.issuperset(names):
         raise not_found(NO_FEATURE)
     projects = dict.fromkeys(names, project)
     _add_tags(tx, projects, added)

@@ -1,6 +1,6 @@
 """Usage metrics: how often a feature was on and off, by application, environment and hour (dialects: POST /api/client/metrics).
 
-Counts are deleted after two days (cleanup.py calls `delete_old`). Counts of unknown features and of other projects are dropped.
+Counts are deleted after two days (`Cleanup` calls `delete_old`). Counts of unknown features and of other projects are dropped.
 Future hours count as the current hour, and sums are capped at `MAX_COUNT`.
 """
 
@@ -18,7 +18,7 @@ from flagsvc.http.reports import MAX_COUNT
 from flagsvc.server.store.schema import feature_environments, features, usage, usage_variants
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import HOUR, format_time, start_of_hour
-from flagsvc.server.store.upsert import chunks, insert_into, upsert
+from flagsvc.server.store.upsert import chunks, insert_into, rows_in, upsert
 
 KEEP_HOURS = 48
 SHOW_HOURS = 24
@@ -94,11 +94,8 @@ def add_up(tx: Tx, counts: Iterable[UsageCount]) -> dict[tuple[str, str, str, da
 
 def find_features(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -> set[str]:
     """Return the names of features, archived or not, whose projects are covered."""
-    found: set[str] = set()
-    for chunk in chunks(sorted(names)):
-        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(chunk)))
-        found.update(name for name, project in rows if covers(project))
-    return found
+    rows = rows_in(tx, select(features.c.name, features.c.project), features.c.name, names)
+    return {name for name, project in rows if covers(project)}
 
 
 def increments(tx: Tx, table: Table, *names: str) -> dict[str, Any]:
@@ -157,12 +154,11 @@ def sum_by_hour(tx: Tx, names: Iterable[str]) -> dict[str, list[int]]:
     """
     places = {hour: at for at, hour in enumerate(last_hours(tx.now, SHOW_HOURS))}
     found: dict[str, list[int]] = defaultdict(lambda: [0] * SHOW_HOURS)
-    for chunk in chunks(names):
-        recent = usage.c.feature.in_(chunk), usage.c.hour >= min(places)
-        query = select(usage.c.feature, usage.c.hour, func.sum(usage.c.yes + usage.c.no)).where(*recent)
-        for name, hour, count in tx.db.execute(query.group_by(usage.c.feature, usage.c.hour)):
-            if hour in places:
-                found[name][places[hour]] = int(count)
+    query = select(usage.c.feature, usage.c.hour, func.sum(usage.c.yes + usage.c.no))
+    query = query.where(usage.c.hour >= min(places)).group_by(usage.c.feature, usage.c.hour)
+    for name, hour, count in rows_in(tx, query, usage.c.feature, names):
+        if hour in places:
+            found[name][places[hour]] = int(count)
     return found
 
 

@@ -17,7 +17,7 @@ from flagsvc.server.store.schema import events, project_roles, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks
+from flagsvc.server.store.upsert import rows_in
 from flagsvc.server.store.writer import Writer
 from flagsvc.settings.kinds import printable
 
@@ -27,6 +27,7 @@ EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 """The form of an email address. Ours accepts any domain, the real server those of a list."""
 NO_PASSWORDS = "This server has no passwords: leave `password` out, and create a personal token for the user"
 NO_INVITATION = ""
+NO_USER = "No user found"
 ADMINISTRATOR = "admin"
 LAST_ADMINISTRATOR = "This is the only administrator. Make another user an administrator first"
 SEED_NAME: ColumnElement[str] = func.coalesce(users.c.username, users.c.email)
@@ -76,7 +77,7 @@ def find(tx: Tx, number: int) -> Row[Any]:
     """Return the row of a user. Raises CallerError (404)."""
     row = tx.db.execute(select(users).where(users.c.id == number)).first()
     if row is None:
-        raise not_found("No user found")
+        raise not_found(NO_USER)
     return row
 
 
@@ -231,11 +232,8 @@ def person_to_json(number: int, name: str | None) -> dict[str, Any]:
 
 def names_of(tx: Tx, numbers: Iterable[int]) -> dict[int, str]:
     """Return the names of users, by id."""
-    found: dict[int, str] = {}
-    for chunk in chunks(set(numbers)):
-        query = select(users.c.id, users.c.name, users.c.username, users.c.email).where(users.c.id.in_(chunk))
-        found |= {row.id: row.name or row.username or row.email or "unknown" for row in tx.db.execute(query)}
-    return found
+    rows = rows_in(tx, select(users.c.id, users.c.name, users.c.username, users.c.email), users.c.id, numbers)
+    return {row.id: row.name or row.username or row.email or "unknown" for row in rows}
 
 
 def list_collaborators(tx: Tx, feature: str) -> list[dict[str, Any]]:
@@ -263,4 +261,5 @@ WRITER = Writer(
     created="user-created",
     updated="user-updated",
     deleted="user-deleted",
+    unknown=NO_USER,
 )

@@ -32,6 +32,7 @@ from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.resources.projects import environments_of
 from flagsvc.server.store.resources.whole_features import insert_whole
+from flagsvc.server.store.schema import CHANGE_REQUESTS
 from flagsvc.server.store.seed.file import Seed, scope_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
@@ -39,7 +40,6 @@ from flagsvc.server.store.upsert import upsert
 from flagsvc.server.store.writer import Writer
 
 Entry: TypeAlias = Mapping[str, Any]
-CHANGE_REQUESTS = "changeRequests"
 PLACES = ("environments", "projects")
 """The sections that all others refer to."""
 SEED = "seed"
