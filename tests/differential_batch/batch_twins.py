@@ -221,7 +221,7 @@ def races(data: Any) -> bool:
     """Return whether the real server's sort orders depend on what is fast: some say none, others take longer to check."""
     strategies = data["featureStrategies"]
     return any(each.get("sortOrder") is None for each in strategies) and any(
-        each.get("constraints") or each["name"] == "flexibleRollout" for each in strategies
+        each.get("constraints") or each.get("segments") or each["name"] == "flexibleRollout" for each in strategies
     )
 
 

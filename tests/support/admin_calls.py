@@ -107,6 +107,7 @@ STRATEGIES = [
         GET ~/nosuch/environments/development
         GET {HERE}/strategies
         GET ~/b/environments/nosuch/strategies
+        GET /projects/named/features/b/environments/development/strategies
         GET ~/nosuch/environments/development/strategies
         POST {HERE}/strategies keep=one <
         POST {HERE}/strategies keep=two <

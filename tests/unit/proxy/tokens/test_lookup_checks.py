@@ -11,7 +11,7 @@ import json
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.tokens import Budget
+from flagsvc.proxy.tokens import Budget, lookup
 from flagsvc.proxy.tokens.book import KnownToken, digest_of, unpack
 from flagsvc.proxy.tokens.lookup import LONGEST_PAUSE_S, STORE_S
 from flagsvc.testing import FakeClock, turns

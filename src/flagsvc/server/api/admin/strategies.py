@@ -49,7 +49,9 @@ ROUTES = (
     route(
         path=PATH,
         handler=reading(
-            lambda tx, call: strategies.list_all(tx, call.params["featureName"], call.params["environment"])
+            lambda tx, call: strategies.list_all(
+                tx, call.params["featureName"], call.params["environment"], call.params["projectId"]
+            )
         ),
         operation="getFeatureStrategies",
         summary="List the strategies of a feature in an environment",

@@ -27,6 +27,7 @@ from flagsvc.server.store.schema import (
     context_fields,
     environments,
     feature_environments,
+    features,
     projects,
     segments,
     strategies,
@@ -141,14 +142,17 @@ def rows_by_environment(tx: Tx, feature: str) -> dict[str, list[Row[Any]]]:
     return found
 
 
-def list_all(tx: Tx, feature: str, environment: str) -> list[Json]:
-    """Return the strategies of a feature in an environment, in order. Raises CallerError (404)."""
-    condition = select(feature_environments.c.feature).where(
-        feature_environments.c.feature == feature, feature_environments.c.environment == environment
+def list_all(tx: Tx, feature: str, environment: str, project: str | None = None) -> list[Json]:
+    """Return the strategies of a feature in an environment, in order; none if it is not in `project`. Raises CallerError (404)."""
+    condition = (
+        select(features.c.project)
+        .join(feature_environments, feature_environments.c.feature == features.c.name)
+        .where(features.c.name == feature, feature_environments.c.environment == environment)
     )
-    if tx.db.execute(condition).first() is None:
+    found = tx.db.execute(condition).first()
+    if found is None:
         raise not_found(f"Feature {feature} does not have environment {environment}")
-    rows = list_rows(tx, feature, environment)
+    rows = list_rows(tx, feature, environment) if project in (None, found.project) else []
     used = segments_of(tx, (row.id for row in rows))
     return [to_json(row, used.get(row.id, ())) | {"milestoneId": None} for row in rows]
 
