@@ -119,7 +119,6 @@ def _dispatch(command: Command, arguments: list[str]) -> int:
 
 
 def _exit_code(error: FlagsvcError) -> int:
-    """Return the exit code of an error."""
     return EXIT_CODES.get(type(error), 1)
 
 

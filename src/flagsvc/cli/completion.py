@@ -32,7 +32,6 @@ class CommandFlag(NamedTuple):
 
     @property
     def files(self) -> bool:
-        """Whether its value is a file."""
         return self.metavar in FILES
 
 
@@ -79,7 +78,6 @@ def build_page(name: str) -> CommandPage:
 
 
 def build_flag(action: Action) -> CommandFlag:
-    """Return the flag of an argument."""
     kinds = {option.name: option.kind for option in (*SERVER_OPTIONS, *OPTIONS)}
     words = tuple(map(str, action.choices or ()))
     if action.dest in kinds and not words:
@@ -95,7 +93,6 @@ def build_flag(action: Action) -> CommandFlag:
 
 
 def bash(pages: list[CommandPage]) -> str:
-    """Return the script for bash."""
     cases = "\n".join(line for each in pages for line in _bash_values(each))
     commands = "\n".join(
         f'    {_single(each.command.name)}) words="{" ".join((*each.words, *(flag.name for flag in each.flags)))}"'
@@ -156,7 +153,6 @@ def _bash_values(page: CommandPage) -> Iterator[str]:
 
 
 def zsh(pages: list[CommandPage]) -> str:
-    """Return the script for zsh."""
     first = [each for each in pages if " " not in each.command.name]
     commands = "\n".join(f"      {_single(f'{each.command.name}:{each.command.summary}')}" for each in first)
     known = "|".join(_single(each.command.name) for each in pages)
@@ -210,7 +206,6 @@ def _zsh_flag(flag: CommandFlag) -> str:
 
 
 def fish(pages: list[CommandPage]) -> str:
-    """Return the script for fish."""
     known = " ".join(_fish(each.command.name) for each in pages)
     lines = [
         "# Completion of flagsvc in fish: flagsvc completion fish | source",
@@ -233,7 +228,6 @@ def fish(pages: list[CommandPage]) -> str:
 
 
 def _fish_lines(page: CommandPage) -> Iterator[str]:
-    """Yield the lines of a command."""
     head = f"complete -c flagsvc -n 'test (__flagsvc_command) = \"{page.command.name}\"'"
     if page.files:
         yield f"{head} -F"

@@ -74,7 +74,6 @@ exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.epilog, parser.formatter_class = EPILOG, ParagraphFormatter
     parser.add_argument("document", metavar="DOCUMENT", help="file, - or URL")
     for flag, metavar, text in REPEATED:
@@ -279,7 +278,6 @@ NOT_REACHED: Final = " (not reached)"
 
 
 def format_tree(whole: WholeExplanation, marks: dict[bool, str]) -> str:
-    """Return an explanation as lines."""
     lines = [f"{plain(whole.name)}: {whole.outcome()}"]
     lines += [line for step in whole.steps for line in step_lines(step, "  ", True, marks)]
     lines += [f"  → {words}" for words in whole.turning_words()]

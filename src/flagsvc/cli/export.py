@@ -43,7 +43,6 @@ def parse_names(text: str) -> list[str]:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
     session.set_epilog(parser, EPILOG)
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--project", metavar="ID", help="all flags of this project that are not archived")

@@ -75,7 +75,6 @@ SOURCES = {
 
 
 def add_import_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
     session.add_file_arguments(parser, IMPORT_EPILOG)
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
@@ -157,7 +156,6 @@ def send_import(client: AdminClient, request: dict[str, Any], found: ImportChang
 
 
 def add_validate_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
     session.add_file_arguments(parser, VALIDATE_EPILOG)
     parser.add_argument("--json", action="store_true", help="print the result, or the error, as JSON")
 

@@ -76,7 +76,6 @@ RESUME_HINT = "what was moved before this stays; the next run goes on from there
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of the command."""
     session.set_epilog(parser, EPILOG)
     parser.add_argument("source", metavar="FROM", help="address of the server whose flags are moved")
     parser.add_argument("target", metavar="TO", help="address of the server that gets them")
@@ -170,7 +169,6 @@ def nothing_to_move(plan: MovePlan, shown: str) -> str:
 
 
 def step_row(step: MoveStep) -> tables.Row:
-    """Return the table row of a step."""
     sign = f"{tables.SIGNS[step.kind]} {step.kind}"
     return tables.COLOURS[step.kind], sign, f"{step.title} {printable(step.name, 300)}", ()
 
@@ -293,7 +291,6 @@ def send_names(verb: str, project: str, names: list[str], target: AdminClient) -
 
 
 def describe_target(place: ProjectEnvironment) -> str:
-    """Return the project and the environment as text."""
     return f"project `{printable(place.project)}`, environment `{printable(place.environment)}`"
 
 

@@ -42,7 +42,6 @@ class CertificateFiles:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the files."""
         return (self.cert,) if self.key is None else (self.cert, self.key)
 
     def load(self, context: ssl.SSLContext) -> None:

@@ -65,7 +65,6 @@ class Secrets:
         self.add(texts)
 
     def add(self, texts: Iterable[str]) -> None:
-        """Add secrets."""
         found = {text for text in texts if len(text) >= SHORTEST_SECRET}
         # longest first: if one secret is a prefix of another, masking the short one first would leave the rest visible
         self._texts = sorted(found.union(self._texts), key=len, reverse=True)
@@ -251,7 +250,6 @@ def _adapt_named(method: Callable[..., object]) -> Write:
 
 
 def _adapt_text(method: Callable[..., object]) -> Write:
-    """Adapt a method that takes one text."""
     return lambda event, fields: method(with_fields(event, fields))
 
 

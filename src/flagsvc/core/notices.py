@@ -39,7 +39,6 @@ def make_notice_printer(*, as_json: bool) -> NoticePrinter:
 
 
 def print_notice(notice: Notice) -> None:
-    """Print a notice as text."""
     print_line((notice.on_terminal if sys.stdout.isatty() else "") or notice.text or notice.event)
 
 
@@ -49,7 +48,6 @@ def print_notice_as_json(notice: Notice) -> None:
 
 
 def print_notices(notices: Iterable[Notice], printer: NoticePrinter) -> None:
-    """Print several notices."""
     for notice in notices:
         printer(notice)
 

@@ -57,7 +57,6 @@ def place_of(mark: yaml.Mark) -> str:
 
 
 def unchanged(node: Any) -> Any:
-    """Return a node as it is."""
     return node
 
 

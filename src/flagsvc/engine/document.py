@@ -45,7 +45,6 @@ class DocumentBuilder:
         handler(self, event, path)
 
     def document(self) -> dict[str, object]:
-        """Return the present document."""
         return {"version": 2, "features": list(self.features.values()), "segments": list(self.segments.values())}
 
     def hydrate(self, event: dict[str, object], path: str = "") -> None:
@@ -64,7 +63,6 @@ class DocumentBuilder:
         self.features[feature_name(event.get("feature"), f"{path}.feature")] = event.get("feature")
 
     def remove_feature(self, event: dict[str, object], path: str) -> None:
-        """Remove a feature, if it exists."""
         self.features.pop(scalar(event.get("featureName"), f"{path}.featureName"), None)
 
     def update_segment(self, event: dict[str, object], path: str) -> None:
@@ -72,7 +70,6 @@ class DocumentBuilder:
         self.segments[segment_id(event.get("segment"), f"{path}.segment")] = event.get("segment")
 
     def remove_segment(self, event: dict[str, object], path: str) -> None:
-        """Remove a segment, if it exists."""
         self.segments.pop(identity(event.get("segmentId"), f"{path}.segmentId"), None)
 
 

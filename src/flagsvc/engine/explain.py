@@ -159,7 +159,6 @@ class ExplanationStep:
         return plain
 
     def lines(self, indent: str) -> list[str]:
-        """Return the step and its substeps as indented lines."""
         mark = "-" if self.answer is None else ("yes" if self.answer else "no")
         own = f"{indent}{mark:<3} {self.kind}: {self.text}"
         return [own, *[line for step in self.steps for line in step.lines(indent + "    ")]]

@@ -100,7 +100,6 @@ class Toggle:
 
     @property
     def strategies(self) -> list[CompiledStrategy]:
-        """The strategies in their order."""
         found: list[CompiledStrategy] = []
         strategy = self.head
         while strategy is not None:
@@ -127,12 +126,10 @@ class Toggle:
         self.backwards = strategies[::-1] if len(strategies) > LONG_CHAIN else NO_CHAIN
 
     def depend(self, parent: ParentToggle) -> None:
-        """Add a parent to the toggle."""
         self.parents.append(parent)
         self.dependent = True
 
     def turn_off(self, reason: str) -> None:
-        """Turn the toggle off for everyone."""
         self.parents = []
         self.constant = OFF
         self.reason = reason
@@ -213,5 +210,4 @@ def is_never_on(strategy: CompiledStrategy) -> bool:
 
 
 def is_always_on(strategy: CompiledStrategy) -> bool:
-    """Return whether a strategy is on for everyone."""
     return isinstance(strategy, Everyone) and strategy.condition is None

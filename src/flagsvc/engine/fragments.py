@@ -94,5 +94,4 @@ class AnswerPieces:
             self.size += len(parts[0])
 
     def join(self) -> bytes:
-        """Return the answer as one."""
         return b"".join(self.parts)

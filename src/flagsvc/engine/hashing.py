@@ -44,7 +44,6 @@ def absorb(state: i64, scrambled: i64) -> i64:
 
 
 def finish(state: i64) -> i64:
-    """Avalanche the state into the hash."""
     state ^= state >> 16
     state = (state * 0x85EBCA6B) & M32
     state ^= state >> 13

@@ -52,7 +52,6 @@ class ListEntry:
         return self.piece(self.toggle.outcome(run))
 
     def piece(self, outcome: i64) -> bytes:
-        """Return the bytes to append for an outcome."""
         if outcome == OFF:
             return self.off
         if outcome == ON:
@@ -80,7 +79,6 @@ class ListBuilder:
         self.at = 0
 
     def add(self, toggle: Toggle) -> None:
-        """Add the next toggle."""
         outcomes = toggle.outcomes
         if toggle.constant >= 0:
             piece = self.piece(outcomes[toggle.constant])
@@ -183,12 +181,10 @@ class ListViewsBuilder:
         self.complete = ListBuilder(shape, True, [] if known is None else known.complete.entries, toggles)
 
     def add(self, toggle: Toggle) -> None:
-        """Add the next toggle."""
         self.listed.add(toggle)
         self.complete.add(toggle)
 
     def finish(self) -> ListViews:
-        """Return the list answers."""
         self.listed.finish()
         self.complete.finish()
         return ListViews(self.shape, self.listed.entries, self.complete.entries, self.scope)

@@ -44,7 +44,6 @@ class ConstraintSpec:
         self.networks: CidrSet | None = None
 
     def unique(self) -> set[str]:
-        """Return the set of the values."""
         return set(self.values) if self.members is None else self.members
 
     def cidrs(self) -> CidrSet:

@@ -55,17 +55,14 @@ def compile_not_in(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def compile_starts_with(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """STR_STARTS_WITH."""
     return StartsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 
 def compile_ends_with(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """STR_ENDS_WITH."""
     return EndsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 
 def compile_contains(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """STR_CONTAINS."""
     return Contains(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 

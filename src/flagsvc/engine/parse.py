@@ -53,7 +53,6 @@ def is_included(raw: object, project: str | None, name_prefix: str | None) -> bo
 
 
 def parse_segment(raw: object, path: str, odd: Oddities | None = None) -> SegmentSpec:
-    """Return one segment."""
     odd = odd or Oddities()
     segment = as_object(raw, path)
     listed = segment.get("constraints")

@@ -113,7 +113,6 @@ class Lineage:
 
 
 def segment_part(raw: object) -> SegmentPart:
-    """Return the part of a decoded segment."""
     content = digest(raw)
     odd = Oddities()
     try:
@@ -265,7 +264,6 @@ class Maker:
         ]
 
     def variant_outcome(self, feature: FeatureSpec, variant: VariantSpec) -> ToggleOutcome:
-        """Return the outcome of the feature with one of its variants."""
         state = self.options.variant_feature_state
         return ToggleOutcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
 

@@ -40,7 +40,6 @@ class Predicate:
         self.slot: i64 = NO_SLOT
 
     def test(self, run: Run) -> bool:
-        """Return the result for this run."""
         return False
 
     def holds(self, run: Run) -> bool:
@@ -60,7 +59,6 @@ class Always(Predicate):
     """Holds for every context."""
 
     def test(self, run: Run) -> bool:
-        """Return true."""
         return True
 
 
@@ -73,7 +71,6 @@ class Never(Predicate):
         self.reason = reason
 
     def test(self, run: Run) -> bool:
-        """Return false."""
         return False
 
 

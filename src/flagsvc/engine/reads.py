@@ -64,7 +64,6 @@ class Reads:
         self.impure = self.impure or other.impure
 
     def predicate(self, predicate: Predicate) -> None:
-        """Add what a predicate reads."""
         if isinstance(predicate, SegmentPredicate):
             self.fields |= predicate.fields
             self.moments |= predicate.moments

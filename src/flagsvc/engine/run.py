@@ -88,7 +88,6 @@ class Run:
         return self.other_identifier(name, text)
 
     def other_identifier(self, name: str, text: str) -> Identifier:
-        """Return the identifier in any other field."""
         if self.others is None:
             self.others = {}
         known = self.others.get(name)

@@ -140,7 +140,6 @@ class PieceReading:
         return len(text) // READING
 
     def decoded(self, item: object) -> object:
-        """Return the decoded value of a piece."""
         value: object = msgspec.json.decode(item)  # type: ignore[call-overload]
         self.hash.update(encoded(value))
         return value
@@ -210,7 +209,6 @@ class StepwiseParser:
         self.cost = 0
 
     def feature_steps(self) -> Iterator[int]:
-        """Parse a feature."""
         raw = as_object(self.raw, PLACE)
         feature = parse_feature(without_items(raw, "strategies", "variants", "dependencies"), PLACE, self.odd)
         for at, item in enumerate(items_of(raw, "strategies")):
@@ -226,7 +224,6 @@ class StepwiseParser:
         yield self.take_cost()
 
     def segment_steps(self) -> Iterator[int]:
-        """Parse a segment."""
         raw = as_object(self.raw, PLACE)
         segment = parse_segment(without_items(raw, "constraints"), PLACE, self.odd)
         yield from self.constraints(items_of(raw, "constraints"), PLACE, segment.constraints)
@@ -240,7 +237,6 @@ class StepwiseParser:
         return cost
 
     def strategy(self, item: object, path: str, found: list[StrategySpec]) -> Iterator[int]:
-        """Parse a strategy."""
         raw = item if isinstance(item, dict) else {}
         short = without_items(raw, "constraints", "variants") if isinstance(item, dict) else item
         strategy = parse_strategy(short, path, self.odd)
@@ -252,7 +248,6 @@ class StepwiseParser:
             yield self.take_cost()
 
     def variants(self, items: list[object], path: str, found: list[VariantSpec]) -> Iterator[int]:
-        """Parse variants, one by one."""
         for at, item in enumerate(items):
             add_variant(found, item, f"{path}.variants[{at}]", self.odd)
             self.cost += VARIANT
@@ -261,7 +256,6 @@ class StepwiseParser:
         set_weights(found)
 
     def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
-        """Parse constraints, one by one."""
         for at, item in enumerate(items):
             place = f"{path}.constraints[{at}]"
             values = items_of(item, "values") if isinstance(item, dict) else []
@@ -404,7 +398,6 @@ class StepwiseCompiler:
         self.cost = 0
 
     def compiled_toggle(self) -> Toggle:
-        """Return the toggle."""
         assert self.toggle is not None
         return self.toggle
 
@@ -454,7 +447,6 @@ class StepwiseCompiler:
     def add_variant_outcomes(
         self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]
     ) -> Iterator[int]:
-        """Add the outcomes of some variants."""
         for variant in variants:
             found.append(self.maker.variant_outcome(feature, variant))
             self.cost += VARIANT
@@ -481,7 +473,6 @@ class StepwiseCompiler:
                 yield self.take_cost()
 
     def compile_constraint(self, spec: ConstraintSpec | None) -> Predicate:
-        """Return the predicate of a constraint."""
         if spec is not None:
             self.cost += len(spec.values) + (PATTERN if spec.operator == "REGEX" else 0)
             self.cost += len(spec.value) if isinstance(spec.value, str) else 0

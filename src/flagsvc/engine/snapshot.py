@@ -110,7 +110,6 @@ class Snapshot:
         return answer.join(), states
 
     def unknown_outcome(self, name: str) -> ToggleOutcome:
-        """Return the outcome of an unknown name."""
         return ToggleOutcome(False, None, NAMED + encode(name) + self.unknown_suffix)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:

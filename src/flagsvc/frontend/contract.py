@@ -190,7 +190,6 @@ class FrontendEnvironments:
         return self._open(environment, token)
 
     def _open(self, environment: FrontendEnvironment, token: ClientToken) -> Service:
-        """Return the service for the projects of a token."""
         if ALL in token.projects:
             return environment.service
         return self._scoped.find(environment, frozenset(token.projects))
@@ -213,7 +212,6 @@ MAX_AGE_S = 86_400
 
 
 def frontend_settings(options: ServerOptions) -> ServiceSettings:
-    """Return the settings of the services."""
     return ServiceSettings(
         client_keys=(),
         base_path=options.base_path,
@@ -309,7 +307,6 @@ class FrontendContract(Contract):
         return self._count(call, answer) if isinstance(answer, Response) else await self._count_later(call, answer)
 
     async def _count_later(self, call: Call, answer: Awaitable[Response]) -> Response:
-        """Return a response that comes later, and count it."""
         return self._count(call, await answer)
 
     def _count(self, call: Call, response: Response) -> Response:

@@ -65,7 +65,6 @@ class StatusCounts:
         self.statuses: dict[int, int] = {}
 
     def add(self, status: int) -> None:
-        """Count one answer."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
@@ -77,7 +76,6 @@ class RouteCounts:
         self.known: dict[str, StatusCounts] = {}
 
     def of(self, method: str, route: str) -> StatusCounts:
-        """Return the counts of one method of one route."""
         name = f"{method} {route}"
         found = self.known.get(name)
         if found is None:
@@ -251,7 +249,6 @@ class FunctionHandler(Handler):
         self.function = function
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return what the function returns."""
         return self.function(call, body)
 
 

@@ -62,12 +62,10 @@ def endpoint_disabled(hint: str) -> HttpError:
 
 
 def query_too_long(limit: int) -> HttpError:
-    """Return the 414 for a long query string."""
     return HttpError(414, f"the query string is longer than {limit} bytes", [], QUERY)
 
 
 def headers_too_large(limit: int) -> HttpError:
-    """Return the 431 for a large header block."""
     return HttpError(431, f"the header block is larger than {limit} bytes", [], HEADERS)
 
 

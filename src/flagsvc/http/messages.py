@@ -74,7 +74,6 @@ class Response:
 
     @property
     def body(self) -> bytes:
-        """The whole body."""
         if self.pieces is not None:
             self.whole = b"".join(self.pieces)
             self.pieces = None

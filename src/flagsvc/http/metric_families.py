@@ -19,7 +19,6 @@ class Families(Collector):
         self._processes = processes
 
     def collect(self) -> Iterator[Metric]:
-        """Return the metrics."""
         yield from self._processes
         for row in self._rows:
             yield family(row)
@@ -57,7 +56,6 @@ def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
 
 
 def bare_lines(row: Measured) -> list[str]:
-    """Return the lines of a bare row."""
     return [
         f"# HELP {row.name} {row.help}",
         f"# TYPE {row.name} {row.kind}",

@@ -76,7 +76,6 @@ def limits_row(read: Callable[[S], Mapping[Labels, float]]) -> MetricRow[S]:
 
 
 def by_name(numbers: Mapping[str, int]) -> dict[Labels, float]:
-    """Return numbers under their only label."""
     return {(name,): float(number) for name, number in numbers.items()}
 
 

@@ -56,7 +56,6 @@ def document(program: ApiDescription, operations: Iterable[Operation], schemas: 
 
 
 def schemes(program: ApiDescription) -> Json:
-    """Return the authentication schemes."""
     header = {"type": "apiKey", "in": "header", "name": program.header}
     return {name: {**header, "description": text} for name, text in program.schemes.items()}
 

@@ -55,5 +55,4 @@ class Reached:
         self.counts: dict[str, int] = dict.fromkeys(LIMITS, 0)
 
     def add(self, limit: str) -> None:
-        """Count that a limit, one of LIMITS, was reached."""
         self.counts[limit] += 1

@@ -92,7 +92,6 @@ class UpperBound(Number):
         return math.inf if value == INFINITY else super().coerced(value)
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {"oneOf": [super().schema(), {"type": "string", "enum": [INFINITY]}]}
 
 
@@ -221,7 +220,6 @@ BULK: Final = Named(
 
 
 def registration(name: str, app_name: Shape, interval: Shape, started: Shape) -> Named:
-    """Return the shape of a registration."""
     rows: dict[str, Shape] = {
         "appName": app_name,
         "instanceId": INSTANCE,
@@ -269,5 +267,4 @@ def cut(name: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text has the length of a name."""
     return 0 < len(text) <= MAX_NAME_LENGTH

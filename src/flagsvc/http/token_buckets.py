@@ -59,7 +59,6 @@ class TokenBuckets:
         return bucket
 
     def is_full(self, name: bytes, now: float) -> bool:
-        """Return whether a bucket has all its tokens; one that is not stored has."""
         bucket = self.young.get(name)
         if bucket is None:
             bucket = self.old.get(name)

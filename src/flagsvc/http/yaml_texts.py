@@ -84,7 +84,6 @@ class TextKeeper(Places):
 
 
 def as_text(node: yaml.ScalarNode) -> yaml.Node:
-    """Return a scalar as a text."""
     return node if node.tag == TEXT else yaml.ScalarNode(TEXT, node.value, node.start_mark, node.end_mark, node.style)
 
 

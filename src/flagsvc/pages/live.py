@@ -116,7 +116,6 @@ class EventStreams:
                 loop.call_soon_threadsafe(self._note, name, event(name, data))
 
     def end_all(self) -> None:
-        """End every stream."""
         for stream in list(self._open):
             stream.end()
 
@@ -151,5 +150,4 @@ class EventStreams:
 
 
 def event(name: str, data: Mapping[str, Any]) -> bytes:
-    """Return an event as it is sent."""
     return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

@@ -185,7 +185,6 @@ class UvicornServer(uvicorn.Server):
             await asyncio.get_running_loop().connect_accepted_socket(self.make_protocol, sock)
 
     def make_protocol(self) -> Any:
-        """Return the protocol of a new connection."""
         make = cast("Callable[..., Any]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 

@@ -167,7 +167,6 @@ class ParentProcess:
         self.worker_pool.drain()
 
     def render_metrics(self) -> bytes:
-        """Return the metrics of all processes."""
         sources = self.generations.sources
         total = self.worker_pool.metric_sums.total(readings(sources))
         processes = collect_process_metrics(self.worker_pool.pids())

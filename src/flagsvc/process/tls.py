@@ -194,7 +194,6 @@ class TlsServer:
             self._start_handshake(connection)
 
     def _start_handshake(self, connection: socket.socket) -> None:
-        """Start a task for the handshake of a connection."""
         protocol = begin_handshake(connection, self._make)
         if protocol is not None:
             task = self._loop.create_task(complete_handshake(connection, protocol, self._tls, self._handshake_s))

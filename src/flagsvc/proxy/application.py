@@ -128,7 +128,6 @@ class RunningProxy:
 
     @property
     def is_in_this_loop(self) -> bool:
-        """Whether it belongs to the running loop."""
         return self.loop is asyncio.get_running_loop()
 
 
@@ -151,17 +150,14 @@ class ProxyApp:
 
     @property
     def options(self) -> ProxyOptions:
-        """The options of the proxy."""
         return self._setup.options
 
     @property
     def clock(self) -> Clock:
-        """The clock of the proxy."""
         return self._setup.clock
 
     @property
     def log(self) -> Logger:
-        """The logger of the proxy."""
         return self._setup.log
 
     def greeting(self) -> list[Notice]:
@@ -252,12 +248,10 @@ class ProxyApp:
             await self._running.stop()
 
     async def __aenter__(self) -> Self:
-        """Start."""
         await self.start()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Stop."""
         await self.aclose()
 
     @contextlib.asynccontextmanager

@@ -124,7 +124,6 @@ def cancellations() -> int:
 
 
 def pool_of(access: Access) -> ConnectionPool:
-    """Return a pool of connections to a server."""
     server = access.server
     given: dict[str, Any] = {
         "db": server.database,
@@ -181,7 +180,6 @@ class RedisStore(StorageServer):
         await self.client.aclose()
 
     def name(self, key: str) -> str:
-        """Return the name of a key on the server."""
         return f"{self._prefix}:store:{key}"
 
     async def get(self, key: str) -> bytes | None:
@@ -226,7 +224,6 @@ class RedisRecordStore:
         self._name = f"{prefix}:usage:{key}"
 
     async def put(self, name: str, data: bytes) -> None:
-        """Store a record."""
         others = [each for each in await self.names() if each != name]
         if len(others) >= MAX_RECORDS:
             raise StoreError(f"there are {MAX_RECORDS} records of usage metrics in `{self._name}` already")
@@ -241,12 +238,10 @@ class RedisRecordStore:
         return data
 
     async def names(self) -> list[str]:
-        """Return the names of all records."""
         found = await self._client.call("HKEYS", self._name)
         return [bytes(each).decode("ascii", "replace") for each in found]
 
     async def remove(self, name: str) -> bool:
-        """Remove a record and return whether it existed."""
         return int(await self._client.call("HDEL", self._name, name)) == 1
 
 

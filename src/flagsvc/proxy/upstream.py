@@ -234,7 +234,6 @@ class Upstream:
         return await asyncio.shield(self._transport)
 
     def _make(self) -> asyncio.Task[Transport]:
-        """Make a transport."""
         options = self._options
         making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits)
         return asyncio.create_task(making)

@@ -96,7 +96,6 @@ def source(choice: VariantChoice, run: Run) -> str:
 
 
 def ranges(specs: Sequence[VariantSpec], choice: VariantChoice) -> tuple[VariantRange, ...]:
-    """Return the buckets of each variant."""
     limits = {int(index): int(limit) for index, limit in zip(choice.indexes, choice.limits, strict=True)}
     found = []
     before = 0
@@ -136,7 +135,6 @@ class ConditionWalk:
             yield step
 
     def segment(self, identity: str, node: Predicate, place: str, reached: bool) -> SegmentStep:
-        """Return the step of a segment."""
         segment = self.unfolded.segments.get(identity)
         steps: list[ConstraintStep] = []
         inside = reached
@@ -187,7 +185,6 @@ class ConditionWalk:
         return show_moment(self.run.context.now if given is None else given)
 
     def rule(self, strategy: UnfoldedStrategy, reached: bool) -> ConditionStep:
-        """Return the step of a strategy's own rule."""
         if isinstance(strategy.node, Custom):
             return self.custom(strategy.spec, strategy.node, reached)
         return self.listed(strategy, reached) if strategy.probe is None else self.rollout(strategy, reached)
@@ -197,7 +194,6 @@ class ConditionWalk:
         return rule_words(spec, self.unfolded.options.custom_strategies)
 
     def custom(self, spec: StrategySpec, node: Custom, reached: bool) -> CustomStep:
-        """Ask a custom strategy."""
         answer = node.admits(self.run)
         faults = self.run.memory.faults
         fault = f"{type(faults[-1].error).__name__}: {faults[-1].error}" if faults else None

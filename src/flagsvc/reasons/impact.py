@@ -125,7 +125,6 @@ def rule_key(spec: StrategySpec) -> Key:
 
 
 def share_impact(before: Rollout, after: Rollout) -> ShareImpact:
-    """Return what a change of a rollout does."""
     old, new = before.share, after.share
     if before.sticks_to == after.sticks_to == RANDOM:
         return moved(before, after, CHANCE, old < HUNDRED and new > 0, old > 0 and new < HUNDRED)
@@ -155,7 +154,6 @@ def is_everyone(rollout: Rollout) -> bool:
 
 
 def percent(share: float) -> str:
-    """Return a share as a sentence has it."""
     return f"{jsnumber.to_text(round(share, 2))} %"
 
 
@@ -247,12 +245,10 @@ def constraint_head(spec: ConstraintSpec) -> Key:
 
 
 def has_list(spec: ConstraintSpec) -> bool:
-    """Return whether a constraint compares with a list."""
     return spec.operator in OPERATORS and OPERATORS[spec.operator].takes in LISTS
 
 
 def differ_in_lists(one: ConstraintSpec | None, other: ConstraintSpec | None) -> bool:
-    """Return whether two constraints differ in their lists only."""
     if one is None or other is None:
         return False
     both = has_list(one) and has_list(other)
@@ -381,7 +377,6 @@ def _notes(before: Draw, after: Draw, chances: tuple[bool, bool], *, counted: bo
 
 
 def shares(draw: Draw) -> dict[str, float]:
-    """Return the share of each variant that has one."""
     total = draw.total
     return {each.name: each.weight / total for each in draw.variants if each.weight}
 

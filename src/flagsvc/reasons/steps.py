@@ -43,7 +43,6 @@ class Step:
     by_chance: bool = False
 
     def inner(self) -> tuple[Step, ...]:
-        """Return the steps inside."""
         return ()
 
     def walk(self) -> Iterator[Step]:
@@ -76,7 +75,6 @@ class DependencyStep(Step):
     problem: str | None = None
 
     def inner(self) -> tuple[Step, ...]:
-        """Return the steps of the parent."""
         return () if self.found is None else self.found.steps
 
 
@@ -122,7 +120,6 @@ class SegmentStep(ConditionStep):
     steps: tuple[ConstraintStep, ...]
 
     def inner(self) -> tuple[Step, ...]:
-        """Return the constraints."""
         return self.steps
 
     def failing(self) -> tuple[str, ...]:
@@ -279,7 +276,6 @@ class WholeExplanation:
     rollouts: tuple[RolloutChange, ...] = ()
 
     def strategies(self) -> list[StrategyStep]:
-        """Return the strategies."""
         return [step for step in self.steps if isinstance(step, StrategyStep)]
 
     def turning_words(self) -> list[str]:
@@ -293,7 +289,6 @@ class WholeExplanation:
         return told
 
     def outcome(self) -> str:
-        """Return the outcome and what decided it."""
         return f"{'on' if self.enabled else 'off'}, variant {self.variant} — {self.decided}"
 
 
@@ -303,7 +298,6 @@ def tell(step: Step) -> str:
 
 
 def tell_dependency(step: DependencyStep) -> str:
-    """Return a dependency, and what its parent is."""
     return f"{step.words}: {step.problem if step.found is None else f'it is {step.found.outcome()}'}"
 
 
@@ -342,7 +336,6 @@ UNEVEN: Final = "by weights that are not whole numbers"
 
 
 def tell_variant(step: VariantStep) -> str:
-    """Return the variant that was drawn, and how."""
     drawn = f"variant {show(step.drawn)} of the {step.owner}"
     if step.override is not None:
         return f"{drawn}: by an override for {show(step.override)}"

@@ -198,7 +198,6 @@ def network_samples(spec: ConstraintSpec) -> list[str | None]:
 
 
 def number_samples(spec: ConstraintSpec) -> list[str | None]:
-    """Return the number and its neighbours."""
     number = number_value(spec)
     return [*[jsnumber.to_text(each) for each in (number, number + 1, number - 1) if each == each], None]
 

@@ -102,7 +102,6 @@ class Unfolded:
         )
 
     def strategy(self, spec: StrategySpec, raw: dict[str, object]) -> UnfoldedStrategy:
-        """Return a strategy with its node."""
         identity, title = raw.get("id"), raw.get("title")
         return UnfoldedStrategy(
             spec,

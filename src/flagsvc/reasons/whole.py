@@ -112,7 +112,6 @@ class Walk:
         return steps
 
     def dependency(self, spec: DependencySpec, reached: bool, evaluated: bool) -> DependencyStep:
-        """Return the step of a dependency."""
         problem = self.problem(spec)
         found = None if problem else self.toggle(spec.feature, reached and evaluated)
         outcome = None if found is None else ToggleOutcome(found.enabled, found.variant, b"")
@@ -143,7 +142,6 @@ class Walk:
         return steps
 
     def strategy(self, place: int, strategy: UnfoldedStrategy, reached: bool) -> StrategyStep:
-        """Return the step of a strategy with all its conditions."""
         spec = strategy.spec
         steps: list[ConditionStep] = list(self.conditions.conditions(strategy, reached))
         needed = reached and all([step.answer for step in steps])
@@ -175,12 +173,10 @@ def reached_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def variant_name(variant: VariantStep | None, enabled: bool) -> str:
-    """Return the name of the variant that an answer has."""
     return FALLBACK if variant is None or not enabled else variant.drawn
 
 
 def decided(steps: Iterable[Step], decider: StrategyStep | None, enabled: bool) -> str:
-    """Return what decided a toggle."""
     for step in steps:
         if isinstance(step, ToggleStep) and not step.answer:
             return "the feature is disabled"

@@ -102,7 +102,6 @@ def operands(spec: ConstraintSpec) -> tuple[str, ...]:
 
 
 def constraint_words(spec: ConstraintSpec | None) -> str:
-    """Return a constraint as a sentence."""
     operator = None if spec is None else OPERATORS.get(spec.operator)
     if spec is None or operator is None:
         made = compile_constraint(spec)
@@ -153,14 +152,12 @@ ROLLOUTS: Final[dict[str, RolloutRow]] = {
 
 
 def rollout_of(spec: StrategySpec) -> Rollout:
-    """Return the rollout of a strategy of ROLLOUTS."""
     row = ROLLOUTS[spec.name]
     sticks_to = row.sticks_to or spec.parameters.get("stickiness") or DEFAULT
     return Rollout(percentage(spec.parameters.get(row.parameter)), sticks_to, spec.parameters.get("groupId") or "")
 
 
 def rollout_words(rollout: Rollout) -> str:
-    """Return a rollout as a sentence."""
     if rollout.share == 0:
         return "nobody (0 %)"
     if rollout.sticks_to in (DEFAULT, RANDOM) and rollout.share == 100:
@@ -189,20 +186,17 @@ LISTED: Final[dict[str, ListRow]] = {
 
 
 def listed_values(spec: StrategySpec) -> list[str]:
-    """Return the list of a strategy of LISTED."""
     text = spec.parameters.get(LISTED[spec.name].parameter)
     return split_list(text) if text else []
 
 
 def listed_words(spec: StrategySpec) -> str:
-    """Return a strategy of LISTED as a sentence."""
     values = listed_values(spec)
     row = LISTED[spec.name]
     return f"{row.field} {list_words(row.words, False, values)}" if values else f"nobody (no {row.parameter})"
 
 
 def custom_words(spec: StrategySpec) -> str:
-    """Return a custom strategy and its parameters."""
     pairs = [f"{show(name)}: {show(value)}" for name, value in spec.parameters.items()]
     more = len(pairs) - SHOWN
     told = ", ".join(pairs[:SHOWN]) + (f" (+{more})" if more > 0 else "")
@@ -267,7 +261,6 @@ def variants_words(variants: Sequence[VariantSpec], sticks_to: str) -> str:
 
 
 def dependency_words(spec: DependencySpec) -> str:
-    """Return a dependency as a sentence."""
     if not spec.enabled:
         return f"toggle {show(spec.feature)} is off"
     variants = " or ".join([show(variant) for variant in spec.variants]) or (spec.text and f"in {show(spec.text)}")

@@ -223,7 +223,6 @@ Task: TypeAlias = Callable[[Tx], bool]
 
 
 def delete_old_usage(tx: Tx) -> bool:
-    """Delete old usage, in one step."""
     usage.delete_old(tx)
     return True
 
@@ -348,12 +347,10 @@ class FlagServer:
 
     @property
     def options(self) -> ServerOptions:
-        """The options of the server."""
         return self._options
 
     @property
     def log(self) -> Logger:
-        """The logger of the server."""
         return self._log
 
     @sealed
@@ -445,12 +442,10 @@ class FlagServer:
         await asgi(scope, receive, send)
 
     async def __aenter__(self) -> Self:
-        """Start."""
         await self.start()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Stop."""
         await self.aclose()
 
     @contextlib.asynccontextmanager
@@ -491,22 +486,18 @@ class ClosedContract(Contract):
         super().__init__(HEADER_TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
 
     def check_head(self, call: Call) -> Response:
-        """Return the 503, or the 200 of liveness."""
         if call.request.path == LIVEZ:
             length = (b"content-length", str(len(ALIVE)).encode())
             return Response(200, [(b"content-type", TEXT)], [length], b"" if call.request.method == HEAD else ALIVE)
         return self.early_refusal(BAD.status)
 
     def answer(self, call: Call, body: bytes) -> Response:
-        """Return the 503."""
         return self.early_refusal(BAD.status)
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 503."""
         return self.early_refusal(BAD.status)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the 503 for every status."""
         body = msgspec.json.encode(BAD.body)
         length = (b"content-length", str(len(body)).encode())
         return Response(BAD.status, [(b"content-type", JSON), *BAD.headers], [length], body)

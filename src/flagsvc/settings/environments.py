@@ -48,7 +48,6 @@ class Written(NamedTuple):
     meant: Mapping[str, Collection[str]] = {}
 
     def source_of(self, name: str) -> str:
-        """Return the source of the values of one environment."""
         return f"{self.source} [{TABLE}.{name}]"
 
 
@@ -139,12 +138,10 @@ def variable_of(name: str, variable: str) -> str:
 
 @cache
 def rows_for(name: str) -> tuple[Option, ...]:
-    """Return the rows of one environment."""
     return tuple(row_for(name, row) for row in DIVIDED)
 
 
 def row_for(name: str, row: Option) -> Option:
-    """Return the row of an option for one environment."""
     made = copy.copy(row)
     made.environment = name
     made.reads = tuple(variable_of(name, variable) for variable in row.reads)

@@ -45,7 +45,6 @@ def printable(text: str, most: int = 80) -> str:
 
 
 def quoted(text: str) -> str | None:
-    """Return a text as a problem quotes it."""
     return f"`{printable(text)}`"
 
 

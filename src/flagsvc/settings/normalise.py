@@ -244,6 +244,5 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
 
 
 def missing_needed_text(option: Option, entry: Given, needed: Option) -> str:
-    """Return the problem of an option whose needed option is not given."""
     name = needed.name if entry.source else needed.field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"

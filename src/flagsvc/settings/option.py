@@ -135,7 +135,6 @@ class Option:
         return self.kind.show(self.masked(value))
 
     def default_for(self, environment: Mapping[str, str]) -> object:
-        """Return the default on a machine with this environment."""
         return self.default if self.default_factory is None else self.default_factory(environment)
 
 

@@ -162,7 +162,6 @@ def differing(one: ProxyOptions, other: ProxyOptions) -> list[Option]:
 
 
 def secrets_of(options: ProxyOptions) -> list[str]:
-    """Return every secret in the options."""
     found: list[str] = []
     for environment in options.environments:
         found += secrets_of(environment.options)

@@ -84,7 +84,6 @@ def _is_for(prefix: str, name: str) -> bool:
 
 
 def last_word(name: str) -> str:
-    """Return the last word of the name of a variable."""
     return name.rpartition("_")[2]
 
 

@@ -145,7 +145,6 @@ def list_new(names: Iterable[str], known: Iterable[str] | None) -> list[str]:
 
 
 def compare_flag(name: str, wanted: FlagEntry, there: FlagEntry | None) -> Change:
-    """Return the change of one flag."""
     if there is None or there.fields is None:
         return Change(name, "new", tuple(list_differences(name, wanted, FlagEntry(fields={}, enabled=False, links=[]))))
     if there.fields.get("archived"):

@@ -35,7 +35,6 @@ class Findings(NamedTuple):
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The findings for programs."""
         return self.lists | {"problems": [each._asdict() for each in self.problems], "unchecked": self.unchecked}
 
 
@@ -104,7 +103,6 @@ def with_flags(items: Iterable[Mapping[str, Any]], request: Mapping[str, Any]) -
 
 
 def flags_by_item(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the flags by item, for errors whose items are not flags."""
     pairs = next((pairs(data) for word, pairs in ITEMS.items() if word in message), ())
     found: dict[str, list[str]] = {}
     for item, flag in dict.fromkeys(pairs):
@@ -114,7 +112,6 @@ def flags_by_item(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]
 
 
 def flags_of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return segments with the flags that use them."""
     names = {each["id"]: each["name"] for each in data.get("segments", ())}
     return [
         (names[number], each.get("featureName", ""))

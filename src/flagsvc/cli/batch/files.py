@@ -248,6 +248,5 @@ def lost_texts(text: str, shape: Shape) -> Iterator[tuple[str, int]]:
 
 
 def line_of(text: str, number: Number) -> int:
-    """Return the line of a number."""
     numbers = (found for found in TOKEN.finditer(text) if not found[0].startswith('"'))
     return text.count("\n", 0, next(islice(numbers, number.before, None)).start()) + 1

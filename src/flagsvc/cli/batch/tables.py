@@ -83,7 +83,6 @@ def format_items(items: object) -> list[str]:
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows, as a table on a terminal."""
     if rows and is_rich_terminal(sys.stdout):
         print_table(heads, rows)
         return

@@ -70,7 +70,6 @@ class Side(NamedTuple):
         return f"--{self.word}-{name}" if self.word else f"--{name}"
 
     def value(self, args: Namespace, name: str) -> Any:
-        """Return the value of an option."""
         return getattr(args, self.option(name)[2:].replace("-", "_"))
 
 
@@ -174,7 +173,6 @@ def read_token(args: Namespace, side: Side, environ: Mapping[str, str]) -> str:
 
 
 def read_secret_file(name: str, path: str) -> str:
-    """Return the text of a file with a secret."""
     try:
         return read_file(path, LARGEST_SECRET).decode()
     except (OSError, ValueError) as error:

@@ -113,5 +113,4 @@ def path_of(parts: Parts) -> str:
 
 
 def write_yaml(value: object) -> str:
-    """Return a value as YAML."""
     return yaml.dump(value, Dumper=YamlWriter, sort_keys=False, allow_unicode=True, width=100)

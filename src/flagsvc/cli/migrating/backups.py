@@ -117,7 +117,6 @@ def read_tokens(path: Path) -> list[KnownToken]:
 
 
 def read_entry(entry: Mapping[str, Any]) -> KnownToken:
-    """Return one token of the list."""
     projects = entry.get("projects")
     names = frozenset(str(each) for each in projects) if isinstance(projects, list) else frozenset()
     environment = entry.get("environment") or read_token(entry["token"]).environment
@@ -216,6 +215,5 @@ def list_callers(migration: Migration, known: Sequence[KnownToken]) -> int:
 
 
 def as_edge_token(token: KnownToken) -> EdgeToken:
-    """Return a known token with the project that it is for, if it is for one."""
     project = next(iter(token.projects)) if len(token.projects) == 1 else SEVERAL_PROJECTS
     return EdgeToken(token.text, project, token.environment)

@@ -83,7 +83,6 @@ def read_services(text: str, where: str, lookup: Lookup) -> list[Service]:
 
 
 def is_tree(value: object) -> bool:
-    """Return whether a value is a mapping."""
     return isinstance(value, dict)
 
 

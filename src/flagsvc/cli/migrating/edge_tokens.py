@@ -36,7 +36,6 @@ class EdgeToken(NamedTuple):
 
 
 def read_token(text: str) -> EdgeToken:
-    """Return the parts of a token."""
     found = TOKEN.fullmatch(text)
     return EdgeToken(text, found[1] or EVERY_PROJECT, found[2]) if found else EdgeToken(text)
 

@@ -66,7 +66,6 @@ def _objects(text: str, where: str) -> Iterator[Tree]:
 
 
 def _name(tree: Tree) -> str:
-    """Return the name of an object."""
     metadata = tree.get("metadata")
     return scalar_text(metadata.get("name")) if isinstance(metadata, dict) else ""
 
@@ -89,7 +88,6 @@ def _pairs(value: object) -> list[tuple[str, str]]:
 
 
 def _containers(tree: Tree) -> Iterator[Tree]:
-    """Yield the containers of an object."""
     for path in POD_SPECS:
         place: Any = tree
         for name in path:
@@ -98,7 +96,6 @@ def _containers(tree: Tree) -> Iterator[Tree]:
 
 
 def trees(value: object) -> list[Tree]:
-    """Return the mappings of a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -113,7 +110,6 @@ class ContainerReader:
         self._meter = meter
 
     def read(self) -> Service:
-        """Return the container."""
         service, body = self._service, self._body
         service.image = scalar_text(body.get("image"))
         for each in trees(body.get("envFrom")):
@@ -158,7 +154,6 @@ class ContainerReader:
         return None, ", ".join(f"`{printable(name)}`" for name in source)
 
     def _set(self, name: str, value: str) -> None:
-        """Set a variable."""
         self._meter.count(len(name) + len(value), name)
         self._service.references.pop(name, None)
         self._service.variables[name] = value

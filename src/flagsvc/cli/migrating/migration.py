@@ -218,7 +218,6 @@ def as_variables(migration: Migration) -> dict[str, str]:
 
 
 def variable_of(name: str) -> str:
-    """Return the variable of an option."""
     return KNOWN[name].reads[0]
 
 
@@ -251,7 +250,6 @@ def _key(name: str) -> str:
 
 
 def _value(value: Value) -> str:
-    """Return a value as TOML has it."""
     if isinstance(value, list):
         return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, str):

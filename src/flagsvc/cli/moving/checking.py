@@ -131,7 +131,6 @@ class Checker:
         return any(step.title == title and step.name == name for step in self.plan.steps)
 
     def import_problems(self, data: DataSet, place: ProjectEnvironment, known: set[str]) -> list[ImportProblem]:
-        """Return the problems that only an import finds."""
         from flagsvc.server.store.batch.rules import find_problems
 
         facts = read_facts(self.target, data, limited_storage=not self.is_ours)
@@ -205,7 +204,6 @@ def refusal_of_values(constraint: Json) -> str:
 
 
 def refusal(item: Mapping[str, Any]) -> RefusedError:
-    """Return the error for an item of a validation."""
     things = ", ".join(printable(str(each)) for each in item["affectedItems"])
     return RefusedError(f"{printable(str(item['message']), 600).rstrip(': .')}{f': {things}' if things else ''}")
 

@@ -93,13 +93,11 @@ def split_request(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) 
 
 
 def without_flags(piece: Piece, names: Container[str]) -> Piece:
-    """Return a piece without some of its flags."""
     left = [name for name in piece.names if name not in names]
     return piece if left == piece.names else Piece(left, split_by_flag(piece.request).request_for(left))
 
 
 def split_by_flag(request: Json) -> RequestParts:
-    """Return a request split by flag."""
     data = request["data"]
     names = [item["name"] for item in data["features"]]
     parts = RequestParts(request, {name: {key: [] for key in FLAG_FIELDS} for name in names})
@@ -184,7 +182,6 @@ class MovePlan:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
         return not self.steps and not self.users and not any(place.pieces for place in self.places)
 
 
@@ -308,7 +305,6 @@ class ProjectFlags:
             self.plan.places.append(self.place(environment, data, there, gone, set(archived)))
 
     def archived(self) -> Iterator[str]:
-        """Yield the names of the archived flags."""
         found = self.source.search_flags(archived="IS:true", project=f"IS:{self.project}")
         yield from (item["name"] for item in found)
 

@@ -179,7 +179,6 @@ def names_of(user: Json) -> set[str]:
 
 
 def display_name(user: Json) -> str:
-    """Return the name of a user for messages."""
     return str(user.get("username") or user.get("email") or user.get("name") or user.get("id"))
 
 

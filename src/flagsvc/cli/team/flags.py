@@ -113,7 +113,6 @@ def who_gets_it(state: Mapping[str, Any]) -> str:
 
 
 def lines_of(flag: Json) -> Iterator[str]:
-    """Yield the lines of a flag for people."""
     yield printable(flag["name"], LONGEST)
     facts = dict(facts_of(flag))
     width = max(map(len, facts))
@@ -150,13 +149,11 @@ def facts_of(flag: Json) -> Iterator[tuple[str, str]]:
 
 
 def needs_words(dependencies: Sequence[Json]) -> Iterator[str]:
-    """Yield the dependencies of a flag in words."""
     for each in dependencies:
         yield dependency_words(parse_dependency(each, "dependency"))
 
 
 def type_of(flag: Json) -> str:
-    """Return the type of a flag, and whether it is stale."""
     return f"{flag['type']}, stale" if flag.get("stale") else str(flag["type"])
 
 
@@ -243,7 +240,6 @@ def list_(args: Namespace) -> int:
 
 
 def filters_of(args: Namespace) -> dict[str, str]:
-    """Return the filters of the search."""
     given = {"project": args.project and f"IS:{args.project}", "tag": args.tag and f"INCLUDE:{args.tag}"}
     given["query"] = args.search
     return {name: text for name, text in given.items() if text} | STATES.get(args.state, {})

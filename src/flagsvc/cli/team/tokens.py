@@ -86,7 +86,6 @@ def check_usage(args: Namespace) -> None:
 
 
 def create_personal(tx: Any, args: Namespace) -> dict[str, Any]:
-    """Create a personal token and return it with its secret."""
     from flagsvc.server.store.resources import personal_tokens, users
 
     owner = users.find_by_name(tx, args.user)
@@ -139,7 +138,6 @@ def list_(args: Namespace) -> int:
 
 
 def list_row(token: dict[str, Any]) -> tuple[object, ...]:
-    """Return the cells of a token."""
     end = day_and_minute(token["expiresAt"]) or "never"
     times = day_and_minute(token["createdAt"]), f"{end} (over)" if token["expired"] else end
     seen = day_and_minute(token["seenAt"]) or "never"
@@ -147,7 +145,6 @@ def list_row(token: dict[str, Any]) -> tuple[object, ...]:
 
 
 def add_revoke_arguments(parser: ArgumentParser) -> None:
-    """Add the tokens and the database."""
     text = "number of a token, from `flagsvc server token list`"
     parser.add_argument("id", metavar="ID", nargs="+", type=parse_id, help=text)
     add_database_arguments(parser)

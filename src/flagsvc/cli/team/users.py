@@ -34,7 +34,6 @@ def add_create_arguments(parser: ArgumentParser) -> None:
 
 
 def create(args: Namespace) -> int:
-    """Create a user and return 0."""
     wanted = {"username": args.user, "email": args.email, "name": args.name, "rootRole": args.role.title()}
     given = {key: value for key, value in wanted.items() if value is not None}
     with open_database(args) as store, store.writing(command_actor(), "command") as tx:
@@ -76,7 +75,6 @@ def list_(args: Namespace) -> int:
 
 
 def list_row(user: dict[str, Any]) -> tuple[object, ...]:
-    """Return the cells of a user."""
     projects = ", ".join(f"{each['project']}: {each['role']}" for each in user["projectRoles"])
     seen = day_and_minute(user["seenAt"]) or "never"
     return user["id"], user["user"], user["name"], user["role"], projects, seen
@@ -92,7 +90,6 @@ def add_role_arguments(parser: ArgumentParser) -> None:
 
 
 def set_role(args: Namespace) -> int:
-    """Set the role of a user and return 0."""
     known = PROJECT_ROLES if args.project else ROOT_ROLES
     if args.role not in known:
         where = "in a project" if args.project else "on the server: --project ID gives one in a project"
@@ -148,7 +145,6 @@ def unlink(args: Namespace) -> int:
 
 
 def add_remove_arguments(parser: ArgumentParser) -> None:
-    """Add the user and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_database_arguments(parser)

@@ -160,7 +160,6 @@ class ClassCompiler:
         self.add_step(ADMITTED, piece)
 
     def add_step(self, mark: int, piece: bytes) -> None:
-        """Add a step with its bytes."""
         self.marks = append(self.marks, i32(mark))
         self.admitted.append(piece)
 
@@ -211,7 +210,6 @@ class ClassCompiler:
         return known
 
     def follow(self, toggle: Toggle) -> i64:
-        """Follow an evaluation of a toggle."""
         for parent in toggle.parents:
             outcome = self.outcome(parent.toggle)
             if outcome < 0:
@@ -263,7 +261,6 @@ class ClassCompiler:
         return found
 
     def truth(self, predicate: Predicate) -> i64:
-        """Return whether a predicate holds for the class."""
         shared = predicate.slot < self.run.slots
         if shared:
             known = self.run.predicates[predicate.slot]

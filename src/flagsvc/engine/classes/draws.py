@@ -70,7 +70,6 @@ class VariantDraws:
         return place
 
     def add_number(self, number: i64) -> None:
-        """Add a number of a draw."""
         self.numbers = append(self.numbers, number)
 
     def identifiers(self, run: Run) -> list[Identifier | None]:

@@ -54,7 +54,6 @@ ENTRIES: Final = 4
 
 
 def work_of(test: FieldPredicate) -> i64:
-    """Return what a predicate costs."""
     if isinstance(test, Matches):
         return 100
     if isinstance(test, InNetwork):
@@ -126,7 +125,6 @@ class FieldTests:
         self.segments: set[int] = set()
 
     def add(self, toggle: Toggle) -> None:
-        """Add the constraints of a toggle."""
         if toggle.constant >= 0:
             return
         strategy = toggle.head

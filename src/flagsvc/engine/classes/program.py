@@ -37,7 +37,6 @@ class ClassMemory(Memory):
         self.parents = parents
 
     def record_fault(self, kind: str, name: str, error: Exception) -> None:
-        """Record an exception."""
         self.whole.record_fault(kind, name, error)
 
 

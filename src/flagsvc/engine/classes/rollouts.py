@@ -67,7 +67,6 @@ class RolloutGroup:
         self.steps: vec[i64] = vec[i64]()
 
     def add(self, rollout: StickyRollout, step: i64) -> None:
-        """Add a rollout, which decides a step."""
         place: i64 = self.shared.place(rollout)
         self.steps = append(self.steps, step | place << NUMBERS)
 
@@ -83,7 +82,6 @@ class RolloutGroup:
                 at += 1
 
     def share(self, step: i64) -> i64:
-        """Return the share of the rollout that decides a step; -1 if none of this group does."""
         steps = self.steps
         low: i64 = 0
         high: i64 = len(steps)

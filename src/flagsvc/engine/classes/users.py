@@ -61,7 +61,6 @@ class UserLists:
         self.growing = {}
 
     def add_number(self, users: set[str] | frozenset[str], number: int) -> None:
-        """Note the number of a list."""
         self.numbers[id(users)] = number
         self.lists[number] = users
 
@@ -83,7 +82,6 @@ class UserLists:
         return len(users)
 
     def remove(self, number: int, users: set[str] | frozenset[str]) -> int:
-        """Forget a list, and return the number of its users."""
         for user in users:
             left = tuple([each for each in self.users[user] if each != number])
             if left:
@@ -100,7 +98,6 @@ class UserLists:
         return len(lists) == len(self.numbers)
 
     def holding(self, context: Context) -> tuple[int, ...]:
-        """Return the numbers of the lists that hold the user of a context."""
         user = context.read(USER_ID, "userId") if self.lists else None
         if user is None:
             return NONE
@@ -110,5 +107,4 @@ class UserLists:
         return (*found, *[number for number in self.long if user in self.lists[number]])
 
     def number(self, users: frozenset[str]) -> int:
-        """Return the number of a list."""
         return self.numbers[id(users)]

@@ -112,7 +112,6 @@ def parse_groups(address: str) -> int:
 
 
 def is_range(text: str) -> bool:
-    """Return whether the text is an address or a range."""
     return parse_v4(text) is not None or parse_v6(text) is not None
 
 

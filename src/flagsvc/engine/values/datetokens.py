@@ -50,7 +50,6 @@ class Token:
         self.size = size
 
     def is_sign(self, code: int) -> bool:
-        """Return whether this is the sign with that code point."""
         return self.kind == SIGN and self.number == code
 
     def is_plus_or_minus(self) -> bool:

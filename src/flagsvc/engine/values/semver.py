@@ -60,7 +60,6 @@ class Cursor:
         return -1 if length == 0 or (length > 1 and ord(self.text[start]) == ZERO) else value
 
     def point(self) -> bool:
-        """Consume a point. Returns whether there was one."""
         found = self.at < self.size and ord(self.text[self.at]) == POINT
         if found:
             self.at += 1

@@ -72,7 +72,6 @@ class Answer:
 
 
 def kind_of(status: int) -> str:
-    """Return the kind of UpstreamError for a status."""
     return KINDS.get(status) or ("server" if 500 <= status <= 599 else "unexpected")
 
 

@@ -182,7 +182,6 @@ class ClientConnection(asyncio.Protocol):
     # ---- what the loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the connection."""
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -199,7 +198,6 @@ class ClientConnection(asyncio.Protocol):
             self._take_piece()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection."""
         self._transport = None
         self._rest = memoryview(b"")
         rest, self._waiting = self._waiting, b""
@@ -213,7 +211,6 @@ class ClientConnection(asyncio.Protocol):
         self._full = True
 
     def resume_writing(self) -> None:
-        """Write more of the request."""
         self._full = False
         self._write()
 
@@ -256,7 +253,6 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
 
     def close(self) -> None:
-        """Close in order."""
         if self._transport is not None:
             self._transport.close()
 
@@ -348,7 +344,6 @@ def idle() -> None:
 
 
 def nothing_kept(status: int, coding: str) -> Body | None:
-    """Keep no body."""
     return None
 
 

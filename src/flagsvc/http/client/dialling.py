@@ -31,7 +31,6 @@ NOT_TLS = "wrong version number"
 
 
 def no_refusal(address: str) -> str:
-    """Refuse no address."""
     return ""
 
 

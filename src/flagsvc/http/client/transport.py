@@ -128,7 +128,6 @@ class Transport:
         return answer
 
     def _collector(self, status: int, coding: str) -> Body:
-        """Return the collector for the body of an answer."""
         return Body(coding, self._limits.max_bytes, self._shown)
 
     def _collector_of_success(self, status: int, coding: str) -> Body | None:

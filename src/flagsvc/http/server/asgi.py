@@ -110,7 +110,6 @@ async def gone(receive: Receive) -> bool:
 
 
 def request_of(scope: Scope) -> Request:
-    """Return the head of the request in a scope."""
     root = scope.get("root_path", "").rstrip("/").encode()
     client = scope.get("client")
     return Request(

@@ -91,7 +91,6 @@ class Connection(Stream):
         return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the connection."""
         self.parser.open(self.open_transport(transport), self.secure)
         self.since = self.shared.now
         if not self.shared.add(self):
@@ -119,7 +118,6 @@ class Connection(Stream):
         self.transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Handle received bytes."""
         action = self.step(states.DATA)
         if action == states.PARSE:
             parser = self.parser

@@ -94,7 +94,6 @@ class HeaderNames:
             self.known[name.title()] = kind
 
     def kind(self, name: bytes) -> i64:
-        """Return the kind of a header."""
         found = self.known.get(name)
         return self.learn(name) if found is None else found
 
@@ -159,18 +158,15 @@ class RequestParser:
         self.forget()
 
     def forget(self) -> None:
-        """Release the request."""
         self.call = NO_CALL
         self.url = b""
         self.drop_body()
 
     def drop_body(self) -> None:
-        """Release the body."""
         self.body = b""
         self.parts = None
 
     def take_body(self) -> bytes:
-        """Return the body, and release it here."""
         body = self.body if self.parts is None else bytes(self.parts)
         self.drop_body()
         return body
@@ -318,7 +314,6 @@ class RequestParser:
                 self.hosts = 2
 
     def on_headers_complete(self) -> None:
-        """Complete the head."""
         parser = self.parser
         if self.state != HEAD or parser is None:
             return
@@ -356,7 +351,6 @@ class RequestParser:
         return self.hosts == 1 or (self.hosts == 0 and not self.speaks("1.1"))
 
     def speaks(self, version: str) -> bool:
-        """Return whether the request is of a version of HTTP."""
         parser = self.parser
         return parser is not None and parser.get_http_version() == version
 
@@ -397,7 +391,6 @@ class RequestParser:
         return self.has & HAS_EXPECT != 0 and self.body_follows()
 
     def on_body(self, part: bytes) -> None:
-        """Handle a part of the body."""
         self.idle = 0
         size: i64 = len(part)
         self.got += size

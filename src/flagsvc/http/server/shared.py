@@ -87,7 +87,6 @@ class SharedState:
         return len(self.rejected) <= self.max_rejected
 
     def remove(self, connection: Stream) -> None:
-        """Remove a lost connection."""
         self.server.connections.discard(connection)
         self.connections.discard(connection)
         self.rejected.discard(connection)

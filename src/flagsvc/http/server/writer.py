@@ -83,7 +83,6 @@ class Stream:
             transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
         transport = self.transport
         if transport is not None and self.input == PAUSED:
             self.input = READING
@@ -244,7 +243,6 @@ class ResponseEncoder:
 
 
 def header_lines(headers: Headers) -> bytes:
-    """Return header fields as lines."""
     return b"".join([name + b": " + value + b"\r\n" for name, value in headers])
 
 

@@ -25,7 +25,6 @@ class Alternatives(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the value, coerced by the base."""
         return self.base.coerced(value)
 
     def schema(self) -> Schema:
@@ -33,7 +32,6 @@ class Alternatives(Shape):
         return self.base.schema() | {self.keyword: [shape.described(shape.schema()) for shape in self.shapes]}
 
     def below(self) -> Iterable[Shape]:
-        """Return the alternatives and the base."""
         return (*self.shapes, self.base)
 
 

@@ -54,7 +54,6 @@ class Array(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the list."""
         return value if isinstance(value, list) else MISMATCH
 
     def examined(self, value: object) -> object:
@@ -77,14 +76,12 @@ class Array(Shape):
                 take_member(held, index, items)
 
     def schema(self) -> Schema:
-        """Return the schema."""
         bounds = {"minItems": self.min_items or None, "maxItems": self.max_items}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
         items = {"items": self.items.described(self.items.schema())} if self.told_items else {}
         return {"type": "array", **items, **given}
 
     def below(self) -> Iterable[Shape]:
-        """Return the shape of the items."""
         return (self.items,)
 
 
@@ -116,7 +113,6 @@ class Object(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the record."""
         return value if isinstance(value, dict) else MISMATCH
 
     def examined(self, value: object) -> object:
@@ -145,7 +141,6 @@ class Object(Shape):
             take_member(held, name, rest)
 
     def schema(self) -> Schema:
-        """Return the schema."""
         schema: Schema = {"type": "object"}
         if self.required:
             schema["required"] = list(self.required)
@@ -158,7 +153,6 @@ class Object(Shape):
         return schema
 
     def below(self) -> Iterable[Shape]:
-        """Return the shapes of the properties."""
         return (*self.properties.values(), *([self.rest] if self.rest else []))
 
 
@@ -170,7 +164,6 @@ class Record(Object):
     """
 
     def schema(self) -> Schema:
-        """Return the schema."""
         schema = super().schema()
         return {name: schema[name] for name in RECORD_ORDER if name in schema}
 
@@ -191,7 +184,6 @@ class Members(Map):
         self.member = bare(values)
 
     def take_rest(self, held: dict[str, object]) -> None:
-        """Check the members."""
         member = self.member
         for name, value in held.items():
             if type(value) not in member.plain:

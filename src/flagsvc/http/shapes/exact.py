@@ -28,11 +28,9 @@ class Fitting(Shape):
         self.known = known
 
     def coerced(self, value: object) -> object:
-        """Return the value unchanged."""
         return value if self.fits(value) else MISMATCH
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return self.known
 
 
@@ -72,7 +70,6 @@ class Entry(Object):
         return value
 
     def schema(self) -> Schema:
-        """Return the schema."""
         schema = super().schema()
         for name in self.names - set(self.required):
             schema["properties"][name] = Nullable(self.properties[name]).schema()

@@ -109,7 +109,6 @@ class String(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the text of a scalar."""
         return as_text(value)
 
     def examined(self, value: object) -> object:
@@ -126,7 +125,6 @@ class String(Shape):
         return text
 
     def schema(self) -> Schema:
-        """Return the schema."""
         rules = {
             "minLength": self.min_length or None,
             "maxLength": self.max_length,
@@ -156,7 +154,6 @@ class Number(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the number of a scalar."""
         return as_number(value)
 
     def examined(self, value: object) -> object:
@@ -168,7 +165,6 @@ class Number(Shape):
         return value
 
     def schema(self) -> Schema:
-        """Return the schema."""
         bounds = {"minimum": self.minimum, "maximum": self.maximum}
         return {"type": self.type, **{name: bound for name, bound in bounds.items() if bound is not None}}
 
@@ -195,11 +191,9 @@ class Boolean(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the boolean of a scalar."""
         return as_truth(value)
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {"type": "boolean"}
 
 
@@ -217,17 +211,14 @@ class Enum(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the text of a scalar."""
         return as_text(value)
 
     def examined(self, value: object) -> object:
-        """Return the text if it is one of the values."""
         if value not in self.known:
             raise Violation([Fault("enum", "must be equal to one of the allowed values", self.told_of)], value)
         return value
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {"type": "string", "enum": list(self.values)}
 
 

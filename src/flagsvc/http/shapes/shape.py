@@ -56,7 +56,6 @@ class Shape:  # no ABC: mypyc gives such classes weak references that outlive wh
         raise NotImplementedError
 
     def below(self) -> Iterable[Shape]:
-        """Return the shapes directly below this one."""
         return ()
 
     def described(self, schema: Schema) -> Schema:
@@ -101,7 +100,6 @@ class Nullable(Shape):
         return schema | {"type": [schema["type"], "null"]} | choices
 
     def below(self) -> Iterable[Shape]:
-        """Return the inner shape."""
         return (self.inner,)
 
 
@@ -113,7 +111,6 @@ class OrNull(Shape):
         self.plain = inner.plain
 
     def coerced(self, value: object) -> object:
-        """Return the value, coerced by the shape; null if the shape refuses it."""
         try:
             return self.inner.take(value)
         except Violation:
@@ -124,7 +121,6 @@ class OrNull(Shape):
         return self.inner.described(self.inner.schema())
 
     def below(self) -> Iterable[Shape]:
-        """Return the inner shape."""
         return (self.inner,)
 
 
@@ -138,7 +134,6 @@ class Named(Shape):
         self.plain = inner.plain
 
     def coerced(self, value: object) -> object:
-        """Return the value, coerced by the inner shape."""
         return self.inner.coerced(value)
 
     def examined(self, value: object) -> object:
@@ -146,11 +141,9 @@ class Named(Shape):
         return self.inner.examined(value)
 
     def schema(self) -> Schema:
-        """Return the reference."""
         return {"$ref": f"#/components/schemas/{self.name}"}
 
     def below(self) -> Iterable[Shape]:
-        """Return the inner shape."""
         return (self.inner,)
 
 
@@ -169,7 +162,6 @@ class Anything(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the value."""
         return value
 
     def schema(self) -> Schema:

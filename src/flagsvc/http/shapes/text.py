@@ -78,7 +78,6 @@ def begin(value: object, open_ones: list[Iterator[tuple[str, object]]], closers:
 
 
 def members(value: dict[object, object]) -> Iterator[tuple[str, object]]:
-    """Yield the members of an object: the text before the value, and the value."""
     named = {name if isinstance(name, str) else str(name): held for name, held in value.items()}
     for index, name in enumerate(keys_in_order(named)):
         yield f"{',' if index else ''}{quoted(name)}:", named[name]

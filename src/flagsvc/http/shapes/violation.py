@@ -68,7 +68,6 @@ def pointer(fault: Fault, place: str) -> str:
 
 
 def rule(fault: Fault) -> str:
-    """Return the rule of a fault."""
     if fault.kind == "missing":
         return f"must have required property '{fault.text}'"
     return "must NOT have additional properties" if fault.kind == "extra" else fault.text

@@ -74,7 +74,6 @@ class Answers:
         return call.if_none_match if self.compares_posts or call.request.method != POST else None
 
     def not_modified(self, headers: ResponseHeaders, tag: bytes) -> Response:
-        """Return the 304: the caller has the answer with this tag."""
         return Response(304, headers.unchanged, [(b"etag", tag)], b"")
 
     def respond_cached(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:

@@ -253,7 +253,6 @@ def list_handled(
     operations: dict[str, Handler],
     served: Sequence[tuple[Dialect, DialectParts]],
 ) -> list[HandledRoute]:
-    """Return rows with their handlers, in their order."""
     made = {
         row: HandledRoute(row, dialect.handlers[row.handler](parts))
         for dialect, parts in served

@@ -43,7 +43,6 @@ class CachedAnswer:
 
     @property
     def body(self) -> bytes:
-        """The whole body."""
         self.join()
         return self.whole
 

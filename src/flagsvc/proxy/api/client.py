@@ -83,7 +83,6 @@ class Features(Handler):
         return self.answers.respond_cached(self.answers.configuration, call, found)
 
     def read_filter(self, call: Call) -> DocumentFilter:
-        """Return what of the document is asked for: here all of it."""
         return DocumentFilter()
 
 

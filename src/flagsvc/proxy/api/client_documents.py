@@ -48,7 +48,6 @@ class DocumentFilter(NamedTuple):
     inline: bool = False
 
     def takes_all(self) -> bool:
-        """Return whether the document is the served one."""
         return self == DocumentFilter()
 
     def includes(self, feature: object) -> bool:
@@ -139,7 +138,6 @@ def items_of(raw: msgspec.Raw | None) -> list[msgspec.Raw]:
 
 
 def value_of(raw: msgspec.Raw) -> object:
-    """Return a decoded value."""
     return decode(bytes(raw))
 
 

@@ -86,5 +86,4 @@ def compile_origin(pattern: str) -> re.Pattern[bytes]:
 
 
 def text_header(name: bytes, value: str) -> Headers:
-    """Return one header, or none if its value is empty."""
     return [(name, value.encode("latin-1"))] if value else []

@@ -40,7 +40,6 @@ class DocsPage(Handler):
         self.headers = answers.headers(HTML, ASK_AGAIN, SAFE)
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the page."""
         return self.answers.respond(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
 
 
@@ -53,7 +52,6 @@ class File(Handler):
         self.content = content
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the file."""
         return self.answers.respond(self.headers, call, self.content)
 
 

@@ -49,7 +49,6 @@ def about(settings: ServiceSettings) -> str:
 
 
 def operation(row: ProxyRoute, settings: ServiceSettings) -> Operation:
-    """Return the operation that describes a row."""
     failures = {str(each.status): answer(each, row) for each in answers_of(row)}
     return Operation(
         row=row,

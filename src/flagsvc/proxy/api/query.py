@@ -41,7 +41,6 @@ class QueryProperties:
         self.repeats: dict[str, list[str]] | None = None
 
     def put(self, name: str, value: str) -> None:
-        """Add a value."""
         known = self.values.get(name)
         if known is None:
             self.values[name] = value
@@ -59,7 +58,6 @@ class QueryProperties:
             values.append(value)
 
     def join(self) -> dict[str, str]:
-        """Return the properties, each as one text."""
         if self.repeats is not None:
             for name, values in self.repeats.items():
                 self.values[name] = ",".join(values)

@@ -47,7 +47,6 @@ class Condition:
     hint: str
 
     def holds(self, settings: ServiceSettings) -> bool:
-        """Return whether the route is on."""
         return bool(getattr(settings, self.field))
 
 
@@ -75,7 +74,6 @@ class ProxyRoute(RouteRow):
     error: Named = ERROR
 
     def on(self, settings: ServiceSettings) -> bool:
-        """Return whether the route is switched on."""
         return self.is_spoken(settings) and (self.condition is None or self.condition.holds(settings))
 
     def is_spoken(self, settings: ServiceSettings) -> bool:
@@ -111,7 +109,6 @@ class ProxyRoute(RouteRow):
 
     @property
     def for_operators(self) -> bool:
-        """Whether the route is for operators of the proxy, not for its callers."""
         return self.handler in ("health", "ready", "prometheus")
 
     @property

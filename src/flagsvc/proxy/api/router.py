@@ -35,7 +35,6 @@ class KeyTable:
         return found
 
     def find_alone(self, key: bytes) -> Service | None:
-        """Return the service that a key opens."""
         digest = salted(key)
         found = self.listed.get(digest)
         return self.admitted.get(digest) if found is None else found

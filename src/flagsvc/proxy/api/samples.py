@@ -51,7 +51,6 @@ def of_former(sources: Sources, name: str, row: Row) -> Mapping[Labels, float]:
 
 
 def add(present: Mapping[Labels, float], former: Mapping[Labels, float]) -> Mapping[Labels, float]:
-    """Return the sums."""
     return {**former, **{labels: value + former.get(labels, 0) for labels, value in present.items()}}
 
 
@@ -108,7 +107,6 @@ def states(sources: Sources) -> dict[Labels, float]:
 
 
 def revision(sources: Sources) -> dict[Labels, float]:
-    """Return the served revision, if there is one."""
     snapshot = sources.holder.current
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
 

@@ -20,7 +20,6 @@ class Scalar(String):
     """A text. A caller may send any value that is neither array nor object."""
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {"type": SCALARS}
 
 
@@ -36,11 +35,9 @@ class Time(Scalar):
         return MISMATCH if isinstance(value, list | dict) else read_time(value)
 
     def examined(self, value: object) -> object:
-        """Return the time."""
         return value
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {
             "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
             "type": SCALARS,
@@ -55,7 +52,6 @@ class Loose(Anything):
         self.plain = PLAIN_TEXT
 
     def coerced(self, value: object) -> object:
-        """Return the text."""
         return None if value is None else loose_text(value)
 
 
@@ -63,7 +59,6 @@ class ContextRecord(Record):
     """A record whose description mentions further properties, which its schema does not list."""
 
     def schema(self) -> Schema:
-        """Return the schema."""
         return {name: each for name, each in super().schema().items() if name != "additionalProperties"}
 
 

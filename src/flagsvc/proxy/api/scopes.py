@@ -57,7 +57,6 @@ class ScopedHolder:
 
     @property
     def document(self) -> ConfigurationDocument | None:
-        """The document of that snapshot."""
         whole = self._whole.document
         if whole is not self._whole_document:
             self._whole_document = whole
@@ -162,7 +161,6 @@ class ScopedServices(Generic[W]):
         self._found: dict[tuple[int, frozenset[str]], ScopedService] = {}
 
     def __iter__(self) -> Iterator[Service]:
-        """Return the services that there are now."""
         return (each.service for each in self._found.values())
 
     def keep(self, environments: Iterable[WholeEnvironment]) -> None:

@@ -327,7 +327,6 @@ class Service(Contract):
         )
 
     def route(self, call: Call) -> str:
-        """Return the template of the route of a call."""
         return UNMATCHED if call.endpoint is None else call.endpoint.counts.route
 
     def unmatched(self, call: Call) -> StatusCounts:

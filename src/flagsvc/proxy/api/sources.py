@@ -70,7 +70,6 @@ def no_storage_errors() -> None:
 
 
 def no_loops() -> dict[str, int]:
-    """Return no loops."""
     return {}
 
 

@@ -30,7 +30,6 @@ class Names:
         self.count = 0
 
     def add(self, name: str) -> None:
-        """Add a name."""
         self.count += 1
         if self.count <= NAMED:
             self.first.append(name)
@@ -92,7 +91,6 @@ class ChangeLog:
         return None if found is None else found.changed_in
 
     def note_state(self, before: str, after: str) -> None:
-        """Note that the state has changed."""
         self.states.append(StateChange(self._now(), before, after))
 
     def follow(self) -> None:

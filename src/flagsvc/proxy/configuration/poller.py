@@ -227,7 +227,6 @@ class Poller:
         return self._delay(pace, None)
 
     def _apply_poll(self, event: Event, fetched: FetchedDocument | None) -> Pace:
-        """Apply the event of a poll, and record it."""
         pace = self._apply(event, fetched)
         self._holder.record_check(event, self._status.failures)
         return pace

@@ -46,7 +46,6 @@ class PreparedDocument:
 
     @property
     def left_out(self) -> Sequence[DocumentProblem]:
-        """The problems of parts that were left out."""
         return [each for each in self.problems if not each.served]
 
     @property
@@ -109,7 +108,6 @@ async def compile_in_slices(compilation: Compilation) -> Compiled:
 
 
 async def finish_document(body: bytes, compiled: Compiled, sdk_body: bytes) -> PreparedDocument:
-    """Return the prepared document, with the ETag of the document for SDKs."""
     await yield_to_loop(body)
     digest = hashlib.sha256(sdk_body[:HASHED_BYTES])
     for start in range(HASHED_BYTES, len(sdk_body), HASHED_BYTES):
@@ -147,7 +145,6 @@ def refuse_constant(constant: str) -> object:
 
 
 def filter_features(body: bytes, document: object, wanted: FeatureFilter) -> bytes:
-    """Return the document with only the wanted features; the same bytes if all features are wanted."""
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(features, list):
         return body

@@ -293,7 +293,6 @@ class StoredDocument:
     etag: str | None = None
 
     def pack(self) -> bytes:
-        """Return the record as bytes."""
         return json.dumps({"flagsvc": 1, "etag": self.etag}).encode() + b"\n" + self.body
 
     @classmethod

@@ -44,7 +44,6 @@ class Environment:
 
     @property
     def name(self) -> str:
-        """Its name; empty for the only environment."""
         return self.setup.name
 
     @property
@@ -66,7 +65,6 @@ class Environment:
 
 
 def without_keys(settings: ServiceSettings) -> ServiceSettings:
-    """Return the settings of a service without listed keys."""
     return replace(settings, client_keys=(), server_tokens=())
 
 

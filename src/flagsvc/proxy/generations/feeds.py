@@ -67,7 +67,6 @@ class Feed:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a configuration."""
         return self.holder.is_ready
 
     @property
@@ -316,7 +315,6 @@ def upstream_name(options: ProxyOptions) -> str:
 
 
 def make_outbound(options: ProxyOptions) -> Outbound:
-    """Return the outbound proxies."""
     return Outbound(options.http_proxy, options.https_proxy, options.no_proxy)
 
 

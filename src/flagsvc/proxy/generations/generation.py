@@ -140,7 +140,6 @@ class Generations:
         )
 
     def __iter__(self) -> Iterator[Environment]:
-        """Return the environments that answer."""
         return iter(self.current.environments.values())
 
     def feeds_by_name(self) -> dict[str, Feed]:
@@ -220,7 +219,6 @@ class Generations:
             feed.check_tokens()
 
     async def render_metrics(self) -> bytes:
-        """Return the metrics of this process."""
         return exposition(self.sources, readings(self.sources))
 
     # ---- from one generation to the next
@@ -257,7 +255,6 @@ class Generations:
         return wanted
 
     def _find_feed(self, part: ProxySetup) -> Feed | None:
-        """Return the feed for an environment, if there is one."""
         return next((feed for feed in self._feeds if (feed.name, feed.setup.side) == (part.name, part.side)), None)
 
     def _make_environment(self, part: ProxySetup, feed: Feed) -> Environment:
@@ -329,7 +326,6 @@ class Generations:
             self._end_feed(feed)
 
     def _start_feeds(self, *, is_first: bool = False) -> None:
-        """Start the feeds that have not started."""
         for feed, task in self._feeds.items():
             if task is None:
                 feed.start()

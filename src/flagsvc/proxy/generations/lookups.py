@@ -54,7 +54,6 @@ class TokenLookups:
         return sum(each.known for each in self._lookups.values())
 
     def digests(self) -> list[str]:
-        """Return the digests of these tokens."""
         return [digest for each in self._lookups.values() for digest in each.book.known]
 
     @property

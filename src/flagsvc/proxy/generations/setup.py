@@ -307,7 +307,6 @@ def make_compile_options(options: ProxyOptions, strategies: Strategies) -> Compi
 
 
 def make_service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
-    """Return the settings of the HTTP service."""
     made = {
         "custom_strategies": tuple(strategies.by_name),
         "upstream_environment": environment_of(options.flagsvc_api_token) or options.environment or "default",

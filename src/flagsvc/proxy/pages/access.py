@@ -125,8 +125,6 @@ MAX_BODY = 4096
 
 
 def sign_in_rows(access: Access) -> tuple[PageRow, ...]:
-    """Return the rows of signing in and out."""
-
     async def show(call: PageCall) -> Answer:
         return redirect(call.address(FIRST)) if access.is_local else Answer({"problem": ""})
 

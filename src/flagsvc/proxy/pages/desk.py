@@ -126,7 +126,6 @@ class PagesContract(Contract):
         raise HttpError(401, "this page needs one of adminPageKeys, in the header Authorization", [])
 
     async def answer_page(self, call: PageCall, row: PageRow, head: Call, body: bytes) -> Response:
-        """Return the answer of a page."""
         try:
             if head.limit:
                 if len(body) > head.limit:
@@ -154,7 +153,6 @@ class PagesContract(Contract):
         return self.service.tls_refusal()
 
     def network(self, peer: str) -> bytes:
-        """Return the network of a peer."""
         return self.service.network(peer)
 
     def fail(self, call: Call, error: Exception) -> Response:
@@ -193,7 +191,6 @@ def check_body(head: Call, limit: int) -> int:
 
 
 def refuse(call: PageCall, refused: HttpError) -> Answer:
-    """Return the answer to a refused request."""
     own = [ALLOWED] if refused.status == 405 else []
     own += [(b"retry-after", b"%d" % refused.retry)] if refused.retry else []
     return answer_error(call, refused.status, refused.message, *own)
@@ -234,7 +231,6 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
 
 
 def show(setup: ProxySetup, feed: UpstreamSync) -> ShownEnvironment:
-    """Return what the pages show of an environment."""
     return ShownEnvironment(
         name=setup.name,
         upstream=shown(setup.options.flagsvc_url),

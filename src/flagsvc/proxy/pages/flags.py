@@ -20,8 +20,6 @@ FACTS: Final = ("type", "project", "description")
 
 
 def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
-    """Return the rows of the list and of one flag."""
-
     async def show_list(call: PageCall) -> Answer:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
@@ -99,7 +97,6 @@ def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dic
 
 
 def rule(unfolded: Unfolded, feature: UnfoldedFeature) -> dict[str, Any]:
-    """Return the rule of a flag in words."""
     spec = feature.spec
     return {
         "enabled": spec.enabled,

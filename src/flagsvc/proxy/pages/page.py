@@ -116,7 +116,6 @@ class PageCall:
 
     @property
     def frame(self) -> Frame:
-        """What is around the page."""
         path = self.address(f"/{self.segments[0] if self.segments else ''}")
         return SITE.frame(self.address(""), path, self.who, live=self.sees_all)
 
@@ -179,7 +178,6 @@ async def gather(call: PageCall, pieces: Iterable[str]) -> str:
 
 
 def answer_error(call: PageCall, status: int, message: str, *headers: tuple[bytes, bytes]) -> Answer:
-    """Return the page of an error, or its data."""
     if call.wants_data:
         return Answer({"error": message}, status, (*headers, *PAGE_HEADERS))
     return SITE.error(call.frame, status, message, headers)

@@ -28,7 +28,6 @@ from flagsvc.settings.table import OPTIONS
 
 
 def make_rows(scene: Scene, access: Access) -> tuple[PageRow, ...]:
-    """Return the rows of all pages."""
     configurations = UnfoldedConfigurations()
     return (
         *status.ROWS,

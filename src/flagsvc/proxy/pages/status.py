@@ -146,7 +146,6 @@ def describe_names(names: Names) -> dict[str, Any]:
 
 
 def describe_state(change: StateChange) -> dict[str, Any]:
-    """Return a change of the state."""
     return {
         "kind": "state",
         "when": moment(change.since),

@@ -50,7 +50,6 @@ ORDERS: Final[dict[str, Order]] = {
 
 
 def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:
-    """Return the row of the page."""
     recorder = Recorder(scene.read_counts, scene.clock, scene.log)
 
     async def show(call: PageCall) -> Answer:

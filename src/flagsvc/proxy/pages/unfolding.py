@@ -26,7 +26,6 @@ class Kept:
 
     @property
     def revision(self) -> str:
-        """The revision of the snapshot."""
         return self.unfolded.compiled.snapshot.revision
 
 

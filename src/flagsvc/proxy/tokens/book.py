@@ -136,7 +136,6 @@ class TokenBook:
         self._old: dict[str, float] = {}
 
     def find(self, token: str) -> KnownToken | None:
-        """Return what is known about a token."""
         return self.known.get(digest_of(token))
 
     def is_unknown(self, token: str, now: float) -> bool:
@@ -211,13 +210,11 @@ class StoredTokens(msgspec.Struct, frozen=True):
 
 
 def to_stored(digest: str, known: KnownToken) -> StoredToken:
-    """Return a token in the form in which it is stored."""
     (is_server, (environment, projects)), checked_at, _ = known
     return StoredToken(digest, is_server, environment, projects, checked_at)
 
 
 def from_stored(stored: StoredToken) -> KnownToken:
-    """Return a token that was stored."""
     return KnownToken(TokenGrant(stored.server, TokenScope(stored.environment, stored.projects)), stored.checked)
 
 

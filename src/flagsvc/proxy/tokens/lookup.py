@@ -102,7 +102,6 @@ class Places:
             self._networks[network] = self._networks.get(network, 0) + number
 
     def give_back(self, network: bytes, number: int) -> None:
-        """Give places back."""
         self.taken -= number
         left = self._networks.pop(network, number) - number
         if left:

@@ -151,7 +151,6 @@ def metrics_body(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
 
 
 def toggle_body(counts: ToggleCounts) -> dict[str, object]:
-    """Return the counts of one toggle."""
     variants = {name: min(times, MAX_COUNT) for name, times in counts.variants.items()}
     return {"yes": min(counts.yes, MAX_COUNT), "no": min(counts.no, MAX_COUNT), "variants": variants}
 
@@ -163,7 +162,6 @@ def impact_body(key: ImpactKey, series: ImpactSeries) -> dict[str, object]:
 
 
 def sample_body(key: ImpactKey, values: list[float]) -> dict[str, object]:
-    """Return the numbers of a sample."""
     numbers = [plain(value) for value in values]
     if key.kind != HISTOGRAM:
         return {"value": numbers[0]}
@@ -360,7 +358,6 @@ class Reporter:
                 self._counters.take_back(bucket)
 
     def _record_result(self, error: UpstreamError | None) -> None:
-        """Record the result of sending."""
         self._error = error
         if error is None:
             self._failures = 0

@@ -75,7 +75,6 @@ class UnsentRecord(msgspec.Struct, kw_only=True):
     usages: list[UsageWindow]
 
     def buckets(self) -> list[UsageBucket]:
-        """Return the counts."""
         return [from_wire(usage) for usage in self.usages]
 
 
@@ -145,7 +144,6 @@ def impact_from_wire(metrics: list[ImpactWindow]) -> Impact:
 
 
 def make_counts(yes: int, no: int, variants: dict[str, int]) -> ToggleCounts:
-    """Return the counts of one toggle."""
     counts = ToggleCounts()
     counts.yes, counts.no, counts.variants = yes, no, variants
     return counts

@@ -54,7 +54,6 @@ class DocumentDistribution:
 
     @property
     def has_configuration(self) -> bool:
-        """Whether there is a configuration to serve."""
         return self._current is not None
 
     async def prepare(self, key: object, body: bytes) -> None:
@@ -114,11 +113,9 @@ class DocumentDistribution:
             await self._wait_for_all(lambda slot: self._of(slot).served < current.number)
 
     def _of(self, slot: WorkerSlot) -> SlotDocuments:
-        """Return the documents of this environment in a worker."""
         return slot.documents(self._environment)
 
     def _send_document(self, slot: WorkerSlot, document: RolloutDocument) -> None:
-        """Send a worker a document to prepare."""
         documents = self._of(slot)
         documents.sent = sorted([*documents.sent, document.number])[-messages.KEPT_DOCUMENTS :]
         slot.send(messages.Prepare(document.number, self._environment), document.body)

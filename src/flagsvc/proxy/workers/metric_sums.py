@@ -77,7 +77,6 @@ class MetricSums:
         self._gauges: dict[int, Readings] = {}
 
     def add(self, worker: int, changes: Mapping[Key, float]) -> None:
-        """Add the changes that a worker sent."""
         gauges = self._gauges.setdefault(worker, {})
         for key, value in changes.items():
             if key[0] in COUNTED:

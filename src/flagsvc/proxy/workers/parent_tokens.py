@@ -109,7 +109,6 @@ class ParentTokens:
         return sum(digest_of(token) not in self._valid for token in tokens)
 
     def note_valid(self, digests: Sequence[str]) -> None:
-        """Remember tokens that are valid, by their digests."""
         self._valid.update(dict.fromkeys(digests))
         for _ in range(len(self._valid) - MAX_KNOWN):
             del self._valid[next(iter(self._valid))]

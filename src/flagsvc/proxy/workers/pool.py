@@ -164,7 +164,6 @@ class WorkerPool:
         return [slot.child.pid for slot in self._slots if slot.child is not None]
 
     def start(self) -> None:
-        """Start all workers."""
         for loop in self._loops:
             loop.start()
 
@@ -337,7 +336,6 @@ class WorkerPool:
     # ---- messages of workers
 
     def _handle_message(self, slot: WorkerSlot, message: messages.WorkerMessage) -> None:
-        """Handle a message of a worker."""
         if isinstance(message, messages.Counts):
             self._add_counts(slot, message)
         elif isinstance(message, messages.Pong):
@@ -351,7 +349,6 @@ class WorkerPool:
             self._conditions.notify()
 
     def _record_progress(self, slot: WorkerSlot, message: ProgressMessage) -> None:
-        """Record what a worker has acknowledged."""
         if isinstance(message, messages.Prepared):
             documents = slot.documents(message.environment)
             documents.prepared = max(documents.prepared, message.number)  # a document sent late may be older
@@ -368,7 +365,6 @@ class WorkerPool:
                 slot.send(messages.Leave())
 
     def _add_counts(self, slot: WorkerSlot, counts: messages.Counts) -> None:
-        """Add the counts of a worker."""
         known = self._environments.get(counts.environment)
         if known is not None:
             for usage in counts.usage:
@@ -428,7 +424,6 @@ async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestio
 
 
 def to_message(opened: Opened | None) -> messages.TokenOpened | None:
-    """Return what a token opens as a part of a message."""
     if opened is None:
         return None
     environment, is_server, (name, projects), is_whole = opened

@@ -43,5 +43,4 @@ def measure_process(process: int | str) -> Iterable[Metric]:
 
 
 def add_value(metric: Metric, value: float) -> None:
-    """Add to the only sample of a metric."""
     metric.samples[0] = metric.samples[0]._replace(value=metric.samples[0].value + value)

@@ -17,7 +17,6 @@ class ProcessPulse:
         self.silent_s = 0.0
 
     def record_answer(self) -> None:
-        """Record that the process has answered."""
         self.has_answered, self.is_awaiting_answer, self.silent_s = True, False, 0.0
 
     def advance(self, seconds: float) -> bool:

@@ -89,7 +89,6 @@ class WorkerSlot:
         return self._documents.setdefault(environment, SlotDocuments())
 
     def forget(self, environment: int) -> None:
-        """Forget an environment that is no more."""
         self._documents.pop(environment, None)
 
     def close(self) -> None:
@@ -112,7 +111,6 @@ class WorkerSlot:
         return lambda: channel is not None and self.channel is channel and is_pending(self)
 
     def kill(self) -> None:
-        """Kill the process, if there is one."""
         if self.child is not None:
             with contextlib.suppress(OSError):
                 self.child.kill()

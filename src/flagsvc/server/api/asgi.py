@@ -131,5 +131,4 @@ class FlagServerContract(Contract):
 
 
 def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
-    """Run a function in a pool and return an awaitable of its result."""
     return asyncio.wrap_future(pool.submit(function, *args, **given))

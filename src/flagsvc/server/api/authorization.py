@@ -157,7 +157,6 @@ def body_project(call: ApiCall) -> str | None:
 
 
 def feature_project(call: ApiCall) -> str | None:
-    """Return the project of the feature in the path."""
     name = call.params["featureName"]
     if NUL in name:
         return None

@@ -43,7 +43,6 @@ class AnswerCounts:
         self._answers: dict[tuple[str, str, int], int] = {}
 
     def add(self, route: str, method: str, status: int) -> None:
-        """Count one answer of a route, by its template."""
         key = (route, method, status)
         with self._lock:
             self._answers[key] = self._answers.get(key, 0) + 1
@@ -169,7 +168,6 @@ class ApiCall:
 
     @property
     def request(self) -> Request:
-        """The request itself."""
         return self.head.request
 
     @property
@@ -179,7 +177,6 @@ class ApiCall:
 
     @property
     def store(self) -> Store:
-        """The database."""
         return self.server.store
 
     @property
@@ -233,5 +230,4 @@ def find_nul_pointers(place: str, value: Any) -> Iterator[str]:
 
 
 def make_nul_detail(place: str) -> dict[str, str]:
-    """Return the detail of the 400 for a place."""
     return {"message": f"The `{place}` property must not contain a NUL character.", "path": place}

@@ -47,12 +47,10 @@ class ApiError(HttpError):
         self.headers = [] if headers is None else headers
 
     def answer(self) -> Answer:
-        """Return the answer that tells the error."""
         return Answer(self.body, self.status, tuple(self.headers))
 
 
 def bare(status: int, message: str, headers: Headers | None = None) -> ApiError:
-    """Return an error that contains only a message."""
     return ApiError(status, {"message": message}, headers)
 
 
@@ -125,7 +123,6 @@ def two_tokens() -> ApiError:
 
 
 def wrong_token() -> ApiError:
-    """Return the 403 for a token of the wrong type."""
     return bare(403, "invalid token: expected a different token type for this endpoint")
 
 
@@ -190,7 +187,6 @@ def is_away(error: DatabaseError) -> bool:
 
 
 def unavailable() -> ApiError:
-    """Return the 503 for an unavailable database."""
     again = [(b"retry-after", str(RETRY_S).encode())]
     return named(
         503, "DatabaseUnavailableError", "The database cannot be used at the moment. Try again.", headers=again

@@ -87,7 +87,6 @@ ErrorPage: TypeAlias = Callable[[Call, RoutedRequest, ApiError], Answer | None]
 
 
 def no_error_page(head: Call, request: RoutedRequest, failure: ApiError) -> Answer | None:
-    """Return no page."""
     return None
 
 
@@ -124,7 +123,6 @@ class Pipeline:
         self._next_error_log = float("-inf")
 
     def route(self, head: Call) -> RoutedRequest:
-        """Return what the head of a request tells."""
         path = self._strip_base(plain_path(head.request.path))
         area = api_area(path)
         key_pending = self._is_key_pending(head, area)
@@ -198,7 +196,6 @@ class Pipeline:
             return self._answer_error(head, request, error)
 
     def finish(self, request: RoutedRequest, call: ApiCall) -> Response:
-        """Return the response of the handler."""
         try:
             return self._respond(request, call, request.route.handler(call))
         except Exception as error:
@@ -273,7 +270,6 @@ class Pipeline:
         return call
 
     def _answer_error(self, head: Call, request: RoutedRequest, error: Exception) -> Response:
-        """Return the response for an exception."""
         if isinstance(error, HttpError):
             return self._answer_failure(head, request, errors.in_form(error))
         if isinstance(error, CallerError):
@@ -314,7 +310,6 @@ class Pipeline:
         return self._count_response(head, request, response)
 
     def _count_response(self, head: Call, request: RoutedRequest, response: Response) -> Response:
-        """Count a response and return it."""
         response.close = head.huge
         route = request.route
         method = method_label(head.request.method) if route is NO_ROUTE else route.method

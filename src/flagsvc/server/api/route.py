@@ -98,13 +98,10 @@ def row_id(call: ApiCall, name: str = "id") -> int:
 
 
 def location_header(place: str) -> Heads:
-    """Return the Location header of a new object."""
     return ((b"location", quote(place, safe="/~!*'()").encode()),)
 
 
 def reading(act: Act, *, headers: Heads = ()) -> Handler:
-    """Return the handler of a route that only reads."""
-
     def handler(call: ApiCall) -> Answer:
         with call.store.reading() as tx:
             return Answer(act(tx, call), headers=headers)

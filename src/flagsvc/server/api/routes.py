@@ -21,7 +21,6 @@ SAFE: Headers = [*docs_page.SAFE, *LASTING]
 
 
 def show_page(call: ApiCall) -> Answer:
-    """Return the page that shows the document."""
     return Answer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
 
 

@@ -90,7 +90,6 @@ def _walk(
 
 
 def segments(path: str) -> list[str]:
-    """Return the segments of a path."""
     return [segment for segment in path.split("/") if segment]
 
 

@@ -53,7 +53,6 @@ def read_rows(form: Form) -> list[Json]:
 
 
 def read_row(form: Form, prefix: str) -> Json:
-    """Return one condition of a form."""
     operator = form.text(f"{prefix}operator") or FIRST
     text = "".join(form.texts(f"{prefix}values")[:1])
     if has_list(operator):
@@ -109,7 +108,6 @@ def show_rows(rows: Sequence[Json], legal: Mapping[str, Mapping[str, None]]) -> 
 
 
 def legal_values(tx: Tx, rows: Iterable[Json]) -> dict[str, dict[str, None]]:
-    """Return the legal values of the fields of conditions."""
     return read_legal_values(tx, [each["field"] for each in rows])
 
 

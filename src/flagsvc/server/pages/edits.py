@@ -97,7 +97,6 @@ class Rows(NamedTuple):
     empty: Json
 
     def places(self, form: Form) -> range:
-        """Return the places of the rows of a form."""
         return range(min(read_whole(form.text(f"{self.thing}s")) or 0, self.most))
 
     def press(self, rows: list[Json], button: str) -> None:

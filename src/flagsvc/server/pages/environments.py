@@ -58,7 +58,6 @@ def orders_after(found: list[Json], at: int, step: int) -> dict[str, int]:
 
 
 def read(form: Form) -> Json:
-    """Return what was typed."""
     return {"name": form.text("name"), "type": form.text("type"), "enabled": form.has("enabled")}
 
 
@@ -74,7 +73,6 @@ def more(seen: Seen) -> Json:
 
 
 def switch(_call: ApiCall, tx: Tx, name: str, *, enabled: bool) -> None:
-    """Switch an environment on or off."""
     environments.switch(tx, name, enabled=enabled)
 
 

@@ -75,7 +75,6 @@ def read_flag(tx: Tx, name: str) -> Json:
 
 
 def state_words(parent: Json) -> str:
-    """Return in which state a parent must be."""
     if not parent["enabled"]:
         return "which must be off"
     variants = " or ".join(parent["variants"])

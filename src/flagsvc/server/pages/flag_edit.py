@@ -49,7 +49,6 @@ def show_new(call: ApiCall) -> Answer:
 
 
 def create(call: ApiCall) -> Answer:
-    """Make a flag."""
     typed = read_form(call.form) | {"name": call.form.text("name")}
 
     def work(tx: Tx) -> None:
@@ -66,7 +65,6 @@ def read_form(form: Form) -> Json:
 
 
 def new_page(call: ApiCall, shown: Json, look: Look) -> Answer:
-    """Return the page of a new flag."""
     with call.store.reading() as tx:
         listed = project_choices(tx)
     chosen = call.params.get("projectId") or call.first_value("project") or ""
@@ -80,12 +78,10 @@ def new_page(call: ApiCall, shown: Json, look: Look) -> Answer:
 
 
 def kinds() -> list[Json]:
-    """Return the types of flags."""
     return [{"value": identity, "text": name} for identity, name, *_ in TYPES]
 
 
 def show(call: ApiCall) -> Answer:
-    """Return the form of a flag."""
     return edit_page(call, None, Look())
 
 
@@ -166,7 +162,6 @@ def change_tags(call: ApiCall) -> Answer:
 
 
 def archive(call: ApiCall) -> Answer:
-    """Archive a flag."""
     name = call.params["featureName"]
 
     def work(tx: Tx) -> None:
@@ -196,7 +191,6 @@ def revive(call: ApiCall) -> Answer:
 
 
 def read_link(call: ApiCall) -> Json:
-    """Return what was typed of a link."""
     return {"url": call.form.text("url"), "title": call.form.text("title")}
 
 

@@ -167,7 +167,6 @@ def require_active(tx: Tx, names: Sequence[str]) -> None:
 
 
 def show_export(call: ApiCall) -> Answer:
-    """Return the form."""
     return show_export_page(call, Look())
 
 

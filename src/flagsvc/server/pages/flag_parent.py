@@ -36,12 +36,10 @@ def show(call: ApiCall) -> Answer:
 
 
 def form_of(parent: Json) -> Json:
-    """Return what the form shows of a parent."""
     return {"parent": parent["feature"], "state": ON if parent["enabled"] else OFF, "variants": parent["variants"]}
 
 
 def read_form(form: Form) -> Json:
-    """Return what was typed."""
     return {"parent": form.text("parent"), "state": form.text("state"), "variants": form.texts("variants")}
 
 
@@ -105,7 +103,6 @@ def save(call: ApiCall) -> Answer:
 
 
 def remove(call: ApiCall) -> Answer:
-    """Remove a parent of the flag."""
     return do(call, None, lambda tx, project, name: dependencies.remove(tx, project, name, call.params["parent"]))
 
 

@@ -31,7 +31,6 @@ PARTS = {"words": "Variants"}
 
 
 def show(call: ApiCall) -> Answer:
-    """Return the form of the variants."""
     return show_page(call, None, Look())
 
 
@@ -41,7 +40,6 @@ def shown_of(stored: list[Json]) -> Json:
 
 
 def read_form(form: Form) -> Json:
-    """Return what was typed."""
     return {"variants": variants_form.read_rows(form), STICKS_TO: form.text(STICKS_TO) or DEFAULT}
 
 

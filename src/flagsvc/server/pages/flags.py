@@ -115,7 +115,6 @@ def add_usage(tx: Tx, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def may(call: ApiCall, permission: str, project: str, environment: str) -> bool:
-    """Return whether the caller has a permission in a project and an environment."""
     return call.actor.may(permission, project=project, environment=environment)
 
 
@@ -125,12 +124,10 @@ def is_protected(kind: str) -> bool:
 
 
 def project_choices(tx: Tx) -> list[dict[str, str]]:
-    """Return the projects as choices."""
     return [{"value": each["id"], "text": each["name"]} for each in projects.list_names(tx)]
 
 
 def environment_choices(tx: Tx) -> list[dict[str, str]]:
-    """Return the environments as choices."""
     return [{"value": each["name"], "text": each["name"]} for each in environments.list_plain(tx)]
 
 

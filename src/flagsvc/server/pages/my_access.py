@@ -69,7 +69,6 @@ def show_sessions(call: ApiCall) -> Answer:
 
 
 def end(call: ApiCall) -> Answer:
-    """End one session."""
     with call.store.writing(call.actor, "page") as tx:
         sessions.end_sessions(tx, user_of(call.actor), row_id(call))
     return see_other(call, "sessions", done=tx)

@@ -157,7 +157,6 @@ def place_of(call: ApiCall, frame: Frame) -> str:
 
 
 def frame_of(root: str, head: Call, actor: Actor | None) -> Frame:
-    """Return the frame of a page."""
     who = "" if actor is None else f"{actor.name} ({actor.root_role})"
     return SITE.frame(f"{root}{PAGES}", head.request.path.decode("latin-1"), who, live=bool(who))
 
@@ -245,7 +244,6 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 def show_settings(call: ApiCall) -> Answer:
-    """Return the pages below the settings."""
     return Answer({"settings": [each._asdict() for each in SETTINGS]})
 
 

@@ -48,7 +48,6 @@ def show(call: ApiCall) -> Answer:
 
 
 def show_form(form: Json, look: Look) -> Answer:
-    """Return the page of the form."""
     data = {"form": form, "roles": list(users.ROLES), "access": list(ACCESS), "problems": look.problems, "made": None}
     return Answer(data, look.status)
 
@@ -89,7 +88,6 @@ def find(tx: Tx, number: int) -> Json:
 
 
 def more(seen: Seen) -> Json:
-    """Return the user, and what it has."""
     call, tx, number = seen.call, seen.tx, seen.key
     return {
         "person": titled(users.get(tx, number)),
@@ -113,12 +111,10 @@ def invite(call: ApiCall) -> Answer:
 
 
 def end_session(call: ApiCall, tx: Tx, user: int) -> None:
-    """End one session of a user."""
     sessions.end_sessions(tx, user, row_id(call, "sessionId"))
 
 
 def end_sessions(_call: ApiCall, tx: Tx, user: int) -> None:
-    """End every session of a user."""
     sessions.end_sessions(tx, user)
 
 

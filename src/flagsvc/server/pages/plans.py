@@ -247,5 +247,4 @@ def differences(place: str, one: Any, other: Any) -> Iterator[str]:
 
 
 def line(words: str, *, differs: bool = False, detail: str = "") -> Json:
-    """Return a line."""
     return {"words": words, "differs": differs, "detail": detail}

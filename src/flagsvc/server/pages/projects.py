@@ -64,7 +64,6 @@ def show_new(call: ApiCall) -> Answer:
 
 
 def show_form(call: ApiCall, typed: Json, look: Look) -> Answer:
-    """Return the page with the form of a new project."""
     with call.store.reading() as tx:
         names = [each["name"] for each in environments.list_plain(tx)]
     data = {"form": typed, "environments": names, "may": call.actor.may(MAKE), "permission": MAKE}
@@ -72,7 +71,6 @@ def show_form(call: ApiCall, typed: Json, look: Look) -> Answer:
 
 
 def create(call: ApiCall) -> Answer:
-    """Create a project."""
     typed: Json = {name: call.form.text(name) for name in ("id", "name", "description")}
     typed |= {"environments": call.form.texts("environments")}
     try:
@@ -114,7 +112,6 @@ def more(seen: Seen) -> Json:
 
 
 def read(form: Form, parts: Iterable[str] = PARTS) -> Json:
-    """Return what was typed."""
     return {name: form.text(name) for name in parts}
 
 
@@ -144,7 +141,6 @@ def list_others(tx: Tx, project: str) -> list[Json]:
 
 
 def name_of(user: Json) -> str:
-    """Return the name of a user for people."""
     return str(user.get("name") or user.get("username") or user.get("email") or user["id"])
 
 
@@ -168,8 +164,6 @@ def update_naming(call: ApiCall) -> Answer:
 
 
 def add_environment(call: ApiCall) -> Answer:
-    """Add an environment to a project."""
-
     def work(tx: Tx) -> None:
         body = checked(ADD_ENVIRONMENT, {"environment": call.form.text("environment")})
         environments.add_to_project(tx, call.params["projectId"], body["environment"])

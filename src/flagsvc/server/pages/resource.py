@@ -57,7 +57,6 @@ class Seen(NamedTuple):
 
     @property
     def form(self) -> Json:
-        """The form that the page has."""
         return self.typed or self.own
 
 
@@ -124,7 +123,6 @@ class Resource:
 
     @property
     def path(self) -> str:
-        """The path of the list."""
         return f"/{self.plural.replace(' ', '-')}"
 
     @property
@@ -160,7 +158,6 @@ class Resource:
         return self.read_key(call, self.key) if self.key in call.params else None
 
     def show_list(self, call: ApiCall, look: Look | None = None) -> Answer:
-        """Return the page of the list."""
         look = look or Look()
         with call.store.reading() as tx:
             rows = self.rows(tx)
@@ -300,12 +297,10 @@ class Resource:
 
 
 def template_of(name: str) -> str:
-    """Return the file of a template."""
     return f"{name.replace(' ', '_')}.html"
 
 
 def may_any(call: ApiCall, permissions: Sequence[str], project: str | None) -> bool:
-    """Return whether the caller has one of the permissions: for all projects, or in this one."""
     return any(call.actor.may(each, project=project) for each in permissions)
 
 

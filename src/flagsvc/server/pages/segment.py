@@ -36,7 +36,6 @@ def rows(tx: Tx) -> list[Json]:
 
 
 def words_of(constraints: list[Json]) -> str:
-    """Return conditions in words."""
     spec = parse_segment({"id": 0, "name": "", "constraints": constraints}, "segment")
     return " and ".join([constraint_words(each) for each in spec.constraints]) or EVERYONE
 
@@ -48,7 +47,6 @@ def shown_of(stored: Json) -> Json:
 
 
 def read(form: Form) -> Json:
-    """Return what was typed."""
     return {name: form.text(name) for name in TEXTS} | {"conditions": read_rows(form)}
 
 

@@ -47,7 +47,6 @@ CHANGED = "It was not deleted: someone changed this strategy meanwhile. This is 
 
 
 def show(call: ApiCall) -> Answer:
-    """Return the form of a strategy, or that of a new one."""
     return show_page(call, None, Look())
 
 

@@ -54,7 +54,6 @@ def shown_of(strategy: Json) -> Json:
 
 
 def empty_form(name: str, flag: str) -> Json:
-    """Return the form of a new strategy, which is on for everyone."""
     rollout = {"rollout": str(FULL), "stickiness": "default", "group": flag}
     parts: Json = {"name": name, "title": "", "disabled": False, **rollout, "parameters": {}}
     parts |= {"variants": [], variants_form.STICKS_TO: "default"}
@@ -62,7 +61,6 @@ def empty_form(name: str, flag: str) -> Json:
 
 
 def read_form(form: Form) -> Json:
-    """Return what was typed."""
     return {
         "name": form.text("name") or FLEXIBLE_ROLLOUT,
         "title": form.text("title"),
@@ -122,5 +120,4 @@ def spec_of(strategy: Json | None) -> StrategySpec | None:
 
 
 def impact(before: Json | None, after: Json | None, segments: Mapping[str, SegmentSpec]) -> Impact:
-    """Return what a change does."""
     return impact_of(spec_of(before), spec_of(after), segments)

@@ -86,7 +86,6 @@ def differences(theirs: Json, mine: Json, segments: Mapping[str, SegmentSpec]) -
 
 
 def variants_of_form(shown: Json) -> str:
-    """Return the variants of a form in one line."""
     return variants_form.told(shown["variants"], shown[variants_form.STICKS_TO])
 
 

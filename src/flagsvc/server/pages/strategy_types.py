@@ -23,13 +23,11 @@ def shown_of(stored: Json) -> Json:
 
 
 def read(form: Form) -> Json:
-    """Return what was typed."""
     parameters = [read_parameter(form, f"p{at}.") for at in PARAMETERS.places(form)]
     return {**{key: form.text(key) for key in ("name", *TEXTS)}, "parameters": parameters}
 
 
 def read_parameter(form: Form, prefix: str) -> Json:
-    """Return one parameter of a form."""
     texts = {key: form.text(f"{prefix}{key}") for key in ("name", "type", "description")}
     return texts | {"required": form.has(f"{prefix}required")}
 

@@ -43,7 +43,6 @@ def body_of(shown: Json, stored: Json | None) -> Json:
 
 
 def whole(tx: Tx, stored: Json) -> list[object]:
-    """Return a tag type with its tags, which are deleted with it."""
     return [stored, tag_types.tags_of(tx, stored["name"])]
 
 

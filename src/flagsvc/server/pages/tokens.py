@@ -81,7 +81,6 @@ def deletes_in(actor: Actor, token: Json) -> str | None:
 
 
 def show(call: ApiCall) -> Answer:
-    """Return the form of a new token."""
     return show_form(call, {"name": "", "type": "client", "environment": "", "projects": [], "expires": ""}, Look())
 
 
@@ -101,7 +100,6 @@ def show_form(call: ApiCall, form: Json, look: Look) -> Answer:
 
 
 def read_form(form: Form) -> Json:
-    """Return what was typed."""
     texts = {name: form.text(name) for name in ("name", "type", "environment", "expires")}
     return texts | {"projects": form.texts("projects")}
 

@@ -86,7 +86,6 @@ def evaluate(call: ApiCall) -> Answer:
 
 
 def list_environments(call: ApiCall) -> list[Json]:
-    """Return the environments."""
     with call.store.reading() as tx:
         return [{"name": each["name"], "protected": is_protected(each["type"])} for each in environments.list_plain(tx)]
 

@@ -67,7 +67,6 @@ def sticks_to(variants: Sequence[Json], otherwise: str = DEFAULT) -> str:
 
 
 def read_rows(form: Form) -> list[Json]:
-    """Return the variants of a form."""
     return [read_row(form, f"v{at}.") for at in ROWS.places(form)]
 
 
@@ -153,7 +152,6 @@ def preview(before: Variants, wanted: Variants) -> Json:
 
 
 def read_specs(variants: Sequence[Json]) -> list[VariantSpec]:
-    """Return variants for the arithmetic."""
     return parse_variants({"variants": list(variants)}, "variants")
 
 

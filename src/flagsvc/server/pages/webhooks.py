@@ -36,7 +36,6 @@ SHOWN = 50
 
 
 def read(form: Form) -> Json:
-    """Return what was typed."""
     parameters = {row.name: form.text(row.name) for row in PARAMETERS}
     lists = {name: form.texts(name) for name in LISTS}
     return {"description": form.text("description"), "enabled": form.has("enabled")} | parameters | lists
@@ -121,7 +120,6 @@ def switch(call: ApiCall) -> Answer:
 
 
 def test(call: ApiCall) -> Answer:
-    """Queue a test of a webhook."""
     with call.store.recording(call.actor) as tx:
         addons.queue_test(tx, row_id(call))
     return see_other(call, "webhooks", call.params["id"], tested="yes")

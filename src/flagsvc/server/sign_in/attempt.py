@@ -59,7 +59,6 @@ class Attempt:
 
     @property
     def cookie(self) -> str:
-        """The value of the cookie."""
         return SEPARATOR.join((self._secret, encode(self.goal.encode())))
 
     def is_answered_by(self, state: str) -> bool:

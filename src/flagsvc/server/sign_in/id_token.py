@@ -186,7 +186,6 @@ class ProvenPerson(NamedTuple):
 
 
 def read_person(claims: Claims, groups_claim: str) -> ProvenPerson:
-    """Return the person of the claims of a token that was checked."""
     email, no_email = read_email(claims)
     name, no_name = read_name(claims)
     groups, no_groups = read_groups(claims, groups_claim)

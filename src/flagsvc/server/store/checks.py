@@ -105,7 +105,6 @@ def check_variants(variants: object) -> list[Json]:
 
 
 def _check_variant(variant: object, label: str) -> Json:
-    """Return a variant with its defaults."""
     if not isinstance(variant, dict):
         raise invalid(make_detail(f'"{label}" must be of type object', variant))
     _check_variant_name(variant, f"{label}.name")

@@ -95,7 +95,6 @@ def group_rows(tx: Tx, rows: Select[Any]) -> Grouped:
 
 
 def features_query(name: str) -> Select[Any]:
-    """Return the query for the features of an environment."""
     state = feature_environments
     joined = features.outerjoin(state, and_(state.c.feature == features.c.name, state.c.environment == name))
     columns = features.c[("name", "type", "project", "stale", "description", "impression_data")]
@@ -133,7 +132,6 @@ def segment_uses_query(name: str) -> Select[Any]:
 
 
 def dependencies_query() -> Select[Any]:
-    """Return the query for the dependencies of features."""
     columns = dependencies.c[("child", "parent", "enabled")]
     return select(*columns, as_json_text(dependencies.c.variants).label("variants"))
 
@@ -172,7 +170,6 @@ def build_entry_or_none(row: Row[Any], parts: FeatureParts) -> FeatureEntry | No
 
 
 def build_entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
-    """Return an encoded feature."""
     found = parts.strategies.get(row.name, ())
     named = [build_strategy(each, parts) for each in found]
     body = encode(build_feature(row, parts, named))

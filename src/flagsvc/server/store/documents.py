@@ -168,7 +168,6 @@ class Documents:
         return found.inline if query.inline else found.body
 
     def _build(self, query: DocumentQuery, environment: EnvironmentFeatures) -> ClientDocument:
-        """Return the document of an environment, and cache it."""
         with self._lock:
             known = self._cache.find(query, environment.revision)
             stale = self._cache.find_stale(query)
@@ -219,7 +218,6 @@ class Documents:
         return found
 
     def _read(self, name: str) -> EnvironmentFeatures:
-        """Read an environment and cache it."""
         with self._store.reading() as tx:
             found = read_environment_features(tx, name)
         if found.broken:
@@ -233,7 +231,6 @@ class Documents:
 
 
 def make_document(query: DocumentQuery, environment: EnvironmentFeatures) -> ClientDocument:
-    """Build a document from the features of an environment."""
     taken = join_items(
         each.inline if query.inline else each.body for each in environment.entries.values() if query.matches(each)
     )

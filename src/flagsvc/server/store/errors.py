@@ -55,7 +55,6 @@ def permission_refusal(permissions: list[str], environment: str | None = None) -
 
 
 def not_found(message: str) -> CallerError:
-    """Return the 404 with this message."""
     return CallerError("NotFoundError", message)
 
 

@@ -54,7 +54,6 @@ class RevisionListener:
         self._thread = threading.Thread(target=self._run, name="flagsvc changes", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:

@@ -246,7 +246,6 @@ class Store:
             raise self._refusal(MOVED)
 
     def _refusal(self, obstacle: Obstacle) -> UnwritableError:
-        """Note an obstacle, and return its error."""
         self.writability.note(obstacle)
         return UnwritableError(obstacle.why)
 

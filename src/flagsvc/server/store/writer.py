@@ -31,7 +31,6 @@ def no_place(whole: Whole) -> Mapping[str, str | None]:
 
 
 def nothing_more(tx: Tx, keys: Iterable[Any]) -> Mapping[Any, Json]:
-    """Return nothing."""
     return {}
 
 
@@ -73,7 +72,6 @@ class Writer:
 
     @property
     def key(self) -> str:
-        """The name of the key."""
         return str(next(iter(self.table.primary_key)).name)
 
     def read(self, tx: Tx, keys: Iterable[Any]) -> dict[Any, Json]:

@@ -195,7 +195,6 @@ def check_parameters(given: Mapping[str, Any], stored: Mapping[str, str]) -> dic
 
 
 def missing_parameters(names: list[str]) -> CallerError:
-    """Return the 400 for parameters that are required."""
     return bad_data(f"Missing required parameters: {','.join(names)}")
 
 

@@ -44,7 +44,6 @@ def read_networks(given: Iterable[str]) -> list[Network]:
 
 
 def is_within(address: Address, networks: Iterable[Network]) -> bool:
-    """Return whether an address is in one of some networks."""
     return any(address in each for each in networks)
 
 

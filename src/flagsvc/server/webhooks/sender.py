@@ -86,7 +86,6 @@ class AttemptCounts:
         self._counts = dict.fromkeys(OUTCOMES, 0)
 
     def add(self, outcome: str) -> None:
-        """Count one attempt."""
         with self._lock:
             self._counts[outcome] += 1
 
@@ -152,7 +151,6 @@ class Sender:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="flagsvc webhooks", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -267,7 +265,6 @@ class Sender:
         return addon in self._lines and self._lines[addon].origin == origin
 
     def _refused(self, work: Work, answer: Answer) -> Outcome:
-        """Return the outcome of an answer that is no success."""
         more = ", and redirects are not followed" if 300 <= answer.status < 400 else ""
         words = f"the receiver answered with the status {answer.status}{more}"
         wish = retry_after(answer.headers.get("retry-after"), self._clock.now())

@@ -134,7 +134,6 @@ def test(call: ApiCall) -> Answer:
 
 
 def show_deliveries(call: ApiCall) -> Answer:
-    """Answer the deliveries of a webhook."""
     if not call.params["id"].isdecimal():
         raise bad_data("Invalid integration configuration id")
     number = row_id(call)

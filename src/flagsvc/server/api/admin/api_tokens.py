@@ -89,7 +89,6 @@ CREATE_IN_PROJECT = Named(
 
 
 def create_in_project(tx: Tx, call: ApiCall) -> Json:
-    """Create a token of a project."""
     project = call.params["projectId"]
     find_project(tx, project)
     return api_tokens.create(tx, call.body | {"projects": [project]})

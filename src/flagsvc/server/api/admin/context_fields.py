@@ -45,7 +45,6 @@ STRATEGIES = Named(
 
 
 def show(call: ApiCall) -> Answer:
-    """Answer one context field."""
     try:
         with call.store.reading() as tx:
             return Answer(context_fields.find(tx, call.params["contextField"]))

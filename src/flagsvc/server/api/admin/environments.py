@@ -86,7 +86,6 @@ ADD = Named(
 
 
 def switch(*, enabled: bool) -> Handler:
-    """Return a handler that switches an environment on or off."""
     return writing(lambda tx, call: environments.switch(tx, call.params["name"], enabled=enabled))
 
 

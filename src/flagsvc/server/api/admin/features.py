@@ -50,7 +50,6 @@ FIELDS = ("id", "name", "description", "lifetimeDays")
 
 
 def list_types(call: ApiCall) -> Answer:
-    """Answer every feature type."""
     found: list[dict[str, Any]] = [dict(zip(FIELDS, row, strict=True)) for row in TYPES]
     return Answer({"version": 1, "types": found})
 

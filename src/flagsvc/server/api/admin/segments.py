@@ -104,7 +104,6 @@ def remove(call: ApiCall) -> Answer:
 
 
 def set_for_strategy(call: ApiCall) -> Answer:
-    """Set the segments of a strategy."""
     body = call.body
     place = {"project": body["projectId"], "environment": body["environmentId"]}
     if not call.actor.may("UPDATE_FEATURE_STRATEGY", **place):
@@ -115,7 +114,6 @@ def set_for_strategy(call: ApiCall) -> Answer:
 
 
 def list_strategies(tx: Tx, call: ApiCall) -> Json:
-    """Return the strategies that use a segment."""
     number = segments.find(tx, _read_id(call))["id"]
     return {"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []}
 

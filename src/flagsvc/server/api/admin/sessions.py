@@ -48,7 +48,6 @@ def end_own(tx: Tx, call: ApiCall) -> None:
 
 
 def end_of_user(tx: Tx, call: ApiCall) -> None:
-    """End the sessions of a user, or the one in the path."""
     number = row_id(call, "sessionId") if "sessionId" in call.params else None
     sessions.end_sessions(tx, row_id(call), number)
 

@@ -22,7 +22,6 @@ Canon: TypeAlias = Callable[[str], Any]
 
 
 def as_it_is(text: str) -> str:
-    """Return a text."""
     return text
 
 

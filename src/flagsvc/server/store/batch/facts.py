@@ -100,7 +100,6 @@ class CheckedDataSet:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the features of the data set."""
         return frozenset(self.data.names)
 
     @cached_property

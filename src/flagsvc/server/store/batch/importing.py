@@ -90,7 +90,6 @@ def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str
 
 
 def read_database_facts(tx: Tx, data: DataSet) -> Facts:
-    """Return the facts that matter to a data set."""
     places = select(project_environments.c.environment).where(project_environments.c.project == data.project)
     types = select(strategy_types.c.name, strategy_types.c.built_in)
     fields = select(context_fields.c.name, context_fields.c.project, context_fields.c.legal_values)

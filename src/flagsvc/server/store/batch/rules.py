@@ -80,7 +80,6 @@ def find_problems(data: DataSet, facts: Facts) -> tuple[list[ImportProblem], lis
 
 
 def unsupported(names: Sequence[str]) -> CallerError:
-    """Return the 400 with one detail for each unsupported name."""
     messages = [f"{name} is not supported." for name in names]
     return CallerError("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])
 
@@ -220,7 +219,6 @@ def find_state_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
 
 
 def find_variant_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Yield problems of the variants of an environment."""
     for each in checked.data.with_variants():
         name, place = each["featureName"], "environment variants"
         yield from refused("variants", name, place, prepare_imported_variants, each["variants"])
@@ -228,7 +226,6 @@ def find_variant_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
 
 
 def find_tag_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Yield problems of tags."""
     for each in checked.data.tags:
         if each.get("tagType"):
             name, place = each["featureName"], f"tag {each['tagType']}:{each['tagValue']}"
@@ -264,7 +261,6 @@ def find_context_field_problems(checked: CheckedDataSet) -> Iterator[ImportProbl
 
 
 def constrained_fields(strategy: Json) -> set[str]:
-    """Return the context fields that a strategy constrains."""
     return {each["contextName"] for each in strategy.get("constraints") or ()}
 
 
@@ -284,7 +280,6 @@ def find_link_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
 
 
 def find_dependency_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Yield problems of dependencies."""
     for child, _, requirement in list_requested_dependencies(checked.data):
         parent = requirement["feature"]
         message = dependency_problem(child, parent, checked)
@@ -380,7 +375,6 @@ LONGEST_VALUE, LONGEST_DESCRIPTION = 100, 250
 
 
 def context_field_problems(field: Json) -> Iterator[Detail]:
-    """Yield what is wrong with a new context field."""
     values, text = field.get("legalValues", []), field.get("description")
     problems = [name_problem(field["name"])]
     problems += [text_problem(text, "description", longest=LONGEST_DESCRIPTION)] if text else []

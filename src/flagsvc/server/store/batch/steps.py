@@ -101,7 +101,6 @@ class ImportWork:
         return StrategyPlace(self.data.project, feature, self.data.environment)
 
     def record_event(self, kind: str, feature: str, *, before: Any = None, data: Any = None) -> None:
-        """Record an event of a feature."""
         self.tx.record_event(kind, project=self.data.project, feature=feature, before=before, data=data)
 
 
@@ -255,7 +254,6 @@ def _invalid_operation(message: str) -> CallerError:
 
 
 def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]:
-    """Return the names that a column contains."""
     which = dependencies.c[column]
     return {name for (name,) in rows_in(work.tx, select(which), which, names)}
 

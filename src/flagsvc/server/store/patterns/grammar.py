@@ -82,7 +82,6 @@ BACKSLASH: Final = 0x5C
 
 
 def utf16_units(text: str) -> tuple[int, ...]:
-    """Return the code units of a text."""
     data = text.encode("utf-16-le", "surrogatepass")
     return struct.unpack(f"<{len(data) // 2}H", data)
 
@@ -228,7 +227,6 @@ class PatternParser:
         self._groups, self._names = count_groups(source)
 
     def parse(self) -> Node:
-        """Return the nodes of the whole pattern."""
         found = self._alternation()
         if self._at < len(self._source):
             raise InvalidPattern  # an unmatched closing parenthesis
@@ -320,7 +318,6 @@ class PatternParser:
         return Group(inner) if look is None else LookAround(inner, *LOOK_AROUNDS[look])
 
     def _open_numbered_group(self) -> None:
-        """Skip the opening of a numbered group."""
         if self._accept("(?<"):
             _, self._at = read_group_name(self._source, self._at)
         elif self._accept("(?"):
@@ -386,7 +383,6 @@ class PatternParser:
 
 
 def single_unit(unit: int) -> UnitSet:
-    """Return the node for one unit."""
     return UnitSet(((unit, unit),))
 
 

@@ -188,5 +188,4 @@ def encode_text(text: str) -> str:
 
 
 def replace_surrogate(unit: int) -> int:
-    """Return a unit, or the replacement of a surrogate."""
     return unit + STAND_IN_OFFSET if SURROGATES[0] <= unit <= SURROGATES[1] else unit

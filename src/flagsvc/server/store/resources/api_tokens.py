@@ -133,14 +133,12 @@ def reads_project(tx: Tx, project: str) -> bool:
 
 
 def change(tx: Tx, row: Row[Any], columns: Mapping[str, Any]) -> None:
-    """Change columns of a token."""
     tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(columns))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
     _record(tx, "api-token-updated", row, before=shown(row), data=shown(changed))
 
 
 def _record(tx: Tx, kind: str, row: Row[Any], **sides: Any) -> None:
-    """Record an event of a token."""
     tx.record_event(kind, project=",".join(row.projects), environment=row.environment, **sides)
 
 

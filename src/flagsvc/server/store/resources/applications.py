@@ -50,7 +50,6 @@ class Registration:
     registered: bool = True
 
     def instance(self, now: datetime) -> dict[str, Any]:
-        """Return the row of the instance."""
         facts = {name: getattr(self, name) for name in (*INSTANCE_KEY, *INSTANCE_FACTS)}
         return facts | {"seen_at": now, "created_at": now}
 
@@ -146,7 +145,6 @@ def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def to_list_item(row: Row[Any], used: dict[str, list[str]]) -> dict[str, Any]:
-    """Return an application as the list contains it."""
     project, environments = next(iter(used.items()), (None, [None]))
     return {
         "appName": row.app_name,
@@ -205,7 +203,6 @@ def instances_of(tx: Tx, app_name: str, environment: str | None = None) -> list[
 
 
 def instance_to_json(row: Row[Any]) -> dict[str, Any]:
-    """Return an instance as its application shows it."""
     return {
         "appName": row.app_name,
         "instanceId": row.instance_id,

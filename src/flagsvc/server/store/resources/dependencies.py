@@ -58,7 +58,6 @@ def find_related(tx: Tx, names: Sequence[str]) -> set[str]:
 
 
 def any_dependencies(tx: Tx) -> bool:
-    """Return whether the database has any dependency."""
     return tx.db.execute(select(dependencies.c.child).limit(1)).first() is not None
 
 
@@ -144,7 +143,6 @@ def put_back(tx: Tx, project: str, child: str, wanted: Sequence[Mapping[str, Any
 
 
 def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
-    """Remove all dependencies of features."""
     for chunk in chunks(children):
         query = select(dependencies.c.child).where(dependencies.c.child.in_(chunk)).distinct()
         before = parents_of_all(tx, sorted(tx.db.execute(query).scalars()))

@@ -89,7 +89,6 @@ def get(tx: Tx, name: str) -> Json:
 
 
 def environment_exists(tx: Tx, name: str) -> bool:
-    """Return whether an environment exists."""
     return tx.db.execute(select(environments.c.name).where(environments.c.name == name)).first() is not None
 
 
@@ -139,7 +138,6 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _left_strategies(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return the strategies in environments, by environment and feature."""
     query = select(strategies_table).where(strategies_table.c.environment.in_(names))
     rows = tx.db.execute(query.order_by(strategies_table.c.feature, *strategies.ORDER)).all()
     used = strategies.segments_of(tx, (row.id for row in rows))

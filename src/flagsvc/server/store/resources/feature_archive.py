@@ -130,7 +130,6 @@ def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
 
 
 def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the environments where features are on, by feature."""
     found: dict[str, list[str]] = defaultdict(list)
     state = feature_environments.c
     query = select(state.feature, state.environment).where(state.enabled).order_by(state.environment)

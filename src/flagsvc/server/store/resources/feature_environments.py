@@ -28,7 +28,6 @@ class FeatureState(NamedTuple):
 
 
 def read_states(tx: Tx, environment: str, names: Iterable[str]) -> dict[str, FeatureState]:
-    """Return the states of the features that are in an environment."""
     query = select(states.c.feature, states.c.enabled, states.c.variants).where(states.c.environment == environment)
     return {
         row.feature: FeatureState(row.enabled, row.variants or [])
@@ -212,7 +211,6 @@ def save_variants(tx: Tx, wanted: Mapping[StrategyPlace, Sequence[Json]]) -> Non
 
 
 def _by_environment(places: Iterable[StrategyPlace]) -> dict[str, dict[str, StrategyPlace]]:
-    """Return places by environment and feature."""
     found: dict[str, dict[str, StrategyPlace]] = {}
     for place in places:
         found.setdefault(place.environment, {})[place.feature] = place

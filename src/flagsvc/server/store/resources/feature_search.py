@@ -183,7 +183,6 @@ SEARCH_OPERATORS: dict[str, Callable[[FilterCondition, Sequence[str]], Condition
 
 
 def _to_json(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
-    """Return features as the search answers them."""
     names = [row.name for row in rows]
     known = names_of(tx, (row.created_by_id for row in rows if row.created_by_id is not None))
     kinds, used = _dependency_types(tx, names), _segments_of(tx, names)
@@ -213,7 +212,6 @@ def _dependency_types(tx: Tx, names: Sequence[str]) -> dict[str, str]:
 
 
 def _segments_of(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the segments that features use."""
     used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
     used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
     found: dict[str, list[str]] = defaultdict(list)

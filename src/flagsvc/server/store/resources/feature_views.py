@@ -93,7 +93,6 @@ def last_seen(states: Sequence[Row[Any]]) -> datetime | None:
 
 
 def _environments(tx: Tx, name: str, states: Sequence[Row[Any]], *, with_variants: bool) -> list[Json]:
-    """Return the state and the strategies of a feature in each environment."""
     by_environment = strategies.rows_by_environment(tx, name)
     used = strategies.segments_of(tx, (row.id for rows in by_environment.values() for row in rows))
     counts = counts_of(tx, [name])
@@ -153,7 +152,6 @@ def _features_with_tags(tx: Tx, tags: Sequence[tuple[str, str]]) -> set[str]:
 
 
 def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
-    """Return features as lists contain them."""
     names = [row.name for row in rows]
     states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [

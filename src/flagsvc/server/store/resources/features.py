@@ -47,7 +47,6 @@ def find(tx: Tx, name: str) -> Row[Any] | None:
 
 
 def has_any(tx: Tx) -> bool:
-    """Return whether there is a feature, archived or not."""
     return tx.db.execute(select(features.c.name).limit(1)).first() is not None
 
 

@@ -75,7 +75,6 @@ class GivenRoles(NamedTuple):
     projects: frozenset[tuple[str, str]]
 
     def __bool__(self) -> bool:
-        """Return whether there is a role."""
         return bool(self.root or self.projects)
 
 

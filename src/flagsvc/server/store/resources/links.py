@@ -70,7 +70,6 @@ def put_back_links(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) ->
 
 
 def remove_links(tx: Tx, features: Iterable[str]) -> None:
-    """Remove every link of features."""
     for chunk in chunks(dict.fromkeys(features)):
         tx.db.execute(delete(links).where(links.c.feature.in_(chunk)))
 

@@ -153,7 +153,6 @@ def _remove_features(tx: Tx, project: str) -> None:
 
 
 def _roles(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return the roles in projects, by project."""
     column = project_roles.c
     query = select(column.project, column.user_id, column.role).where(column.project.in_(names))
     found: dict[str, list[Json]] = {name: [] for name in names}

@@ -165,7 +165,6 @@ def settings_to_json(tx: Tx, row: Row[Any]) -> Json:
 
 
 def environments_of(tx: Tx, project: str) -> list[str]:
-    """Return the environments of a project, in order."""
     joined = project_environments.join(environments, environments.c.name == project_environments.c.environment)
     query = select(environments.c.name).select_from(joined).where(project_environments.c.project == project)
     return list(tx.db.execute(query.order_by(environments.c.sort_order, environments.c.name)).scalars())

@@ -64,7 +64,6 @@ def find(tx: Tx, number: int) -> Json:
 
 
 def unknown_segment(number: object) -> CallerError:
-    """Return the 404 for a segment that does not exist."""
     return not_found(NO_SEGMENT.format(number))
 
 

@@ -79,7 +79,6 @@ def open_session(tx: Tx, user: int, name: str, expires: datetime = FOREVER) -> s
 
 
 def close_session(tx: Tx, secret: str) -> None:
-    """End a session."""
     tx.db.execute(delete(tokens).where(tokens.c.kind == SESSION, tokens.c.hash == hash_secret(secret)))
 
 

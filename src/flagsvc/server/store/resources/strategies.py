@@ -50,7 +50,6 @@ class StrategyPlace(NamedTuple):
     environment: str
 
     def record_event(self, tx: Tx, kind: str, *, before: Any = None, data: Any = None) -> None:
-        """Record an event of this place."""
         here = {"project": self.project, "environment": self.environment, "feature": self.feature}
         tx.record_event(kind, **here, before=before, data=data)
 
@@ -63,7 +62,6 @@ class Placed(NamedTuple):
 
 
 def as_integer_if_whole(number: float) -> float:
-    """Return a number as an integer if it has no fraction."""
     return int(number) if isfinite(number) and number == int(number) else number
 
 
@@ -111,7 +109,6 @@ def wholes_of(tx: Tx, names: Iterable[str], *conditions: ColumnElement[bool]) ->
 
 
 def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
-    """Return the segments of strategies, in order, by strategy."""
     found: dict[str, list[int]] = defaultdict(list)
     uses = strategy_segments.c
     query = select(uses.strategy_id, uses.segment_id).order_by(uses.position, uses.segment_id)
@@ -403,7 +400,6 @@ def change(tx: Tx, place: StrategyPlace, strategy: str, wanted: Mapping[str, Any
 
 
 def record_change(tx: Tx, place: StrategyPlace, strategy: str, before: Json) -> None:
-    """Record how a strategy changed."""
     place.record_event(tx, "feature-strategy-update", before=before, data=read_whole(tx, strategy))
 
 

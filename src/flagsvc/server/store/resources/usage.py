@@ -49,7 +49,6 @@ class UsageSum:
     variants: dict[str, int] = field(default_factory=dict)
 
     def add(self, count: UsageCount) -> None:
-        """Add the counts of a report."""
         self.yes += count.yes
         self.no += count.no
         for name, number in count.variants.items():

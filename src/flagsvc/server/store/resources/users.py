@@ -107,7 +107,6 @@ def list_names(tx: Tx) -> list[Json]:
 
 
 def count_administrators(tx: Tx) -> int:
-    """Return how many users are administrators."""
     return tx.db.execute(select(func.count()).select_from(users).where(users.c.root_role == ADMINISTRATOR)).scalar_one()
 
 
@@ -231,7 +230,6 @@ def person_to_json(number: int, name: str | None) -> dict[str, Any]:
 
 
 def names_of(tx: Tx, numbers: Iterable[int]) -> dict[int, str]:
-    """Return the names of users, by id."""
     rows = rows_in(tx, select(users.c.id, users.c.name, users.c.username, users.c.email), users.c.id, numbers)
     return {row.id: row.name or row.username or row.email or "unknown" for row in rows}
 

@@ -124,7 +124,6 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
 
 
 def copy_strategy(strategy: Mapping[str, Any], feature: str, *, replace_group: bool) -> Json:
-    """Return a copy of a strategy for another feature."""
     parameters = dict(strategy["parameters"])
     if replace_group and "groupId" in parameters:
         parameters["groupId"] = feature

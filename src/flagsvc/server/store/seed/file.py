@@ -101,7 +101,6 @@ def _digest_of(data: Mapping[str, Any]) -> str:
 
 
 def _problems(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the problems of the shape."""
     for name, value in data.items():
         if name == MAINTENANCE:
             yield from _shape_problems(name, FLAG, value)
@@ -112,7 +111,6 @@ def _problems(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shape_problems(name: str, shape: Shape, value: object) -> Iterator[str]:
-    """Yield the problems of the value under a name."""
     for fault in below(name, problems(shape, value)):
         place = place_of(fault)
         if fault.kind == "missing":

@@ -226,7 +226,6 @@ def _first_token(tx: Tx) -> FirstSecrets:
 
 
 def _administrator(tx: Tx) -> Row[Any]:
-    """Return an administrator; create one where there is none."""
     found = tx.db.execute(select(users).where(users.c.root_role == "admin").order_by(users.c.id)).first()
     if found is not None:
         return found

@@ -30,7 +30,6 @@ from flagsvc.server.store.undo.subjects import (
 
 
 def read_states(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return whether the flags are on in the environments."""
     return [None if state is None else {"enabled": state.enabled} for state in _states_of(tx, changes)]
 
 
@@ -49,7 +48,6 @@ def restore_states(tx: Tx, changes: Sequence[Change]) -> None:
 
 
 def read_strategies(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return the strategies."""
     held = read_all_whole(tx, map(_strategy_of, changes))
     return [held.get(_strategy_of(each)) for each in changes]
 
@@ -66,7 +64,6 @@ def _strategy_of(change: Change) -> str:
 
 
 def strategy_paths(change: Change) -> tuple[Path, ...]:
-    """Return the paths of the strategy."""
     return in_environment("strategies", _strategy_of(change))(change)
 
 
@@ -79,7 +76,6 @@ def strategy_uses(change: Change) -> tuple[Path, ...]:
 
 
 def read_order(tx: Tx, change: Change) -> Side:
-    """Return the order of the strategies."""
     return strategies.order_of(tx, place_of(tx, change))
 
 
@@ -90,12 +86,10 @@ def restore_order(tx: Tx, change: Change) -> None:
 
 
 def read_variants(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return the variants of the flags in the environments."""
     return [None if state is None else {"variants": state.variants} for state in _states_of(tx, changes)]
 
 
 def restore_variants(tx: Tx, changes: Sequence[Change]) -> None:
-    """Give the flags the variants that they had."""
     wanted = [(each.before or {})["variants"] for each in changes]
     save_variants(tx, dict(zip(places_of(tx, changes), wanted, strict=True)))
 
@@ -116,22 +110,18 @@ def _rows_of(tx: Tx, changes: Sequence[Change]) -> list[Row[Any] | None]:
 
 
 def read_descriptions(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return the descriptions of the flags."""
     return [None if row is None else features.metadata(row) for row in _rows_of(tx, changes)]
 
 
 def restore_descriptions(tx: Tx, changes: Sequence[Change]) -> None:
-    """Describe the flags as they were."""
     features.put_back(tx, {each.feature or "": each.before or {} for each in changes})
 
 
 def read_stale(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    """Return whether the flags are stale."""
     return [None if row is None else {"stale": row.stale} for row in _rows_of(tx, changes)]
 
 
 def restore_stale(tx: Tx, changes: Sequence[Change]) -> None:
-    """Mark the flags as stale or not, as they were."""
     groups: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
     for row, change in zip(_rows_of(tx, changes), changes, strict=True):
         if row is not None:
@@ -159,7 +149,6 @@ def restore_archiving(tx: Tx, changes: Sequence[Change]) -> None:
 
 
 def archiving_paths(change: Change) -> tuple[Path, ...]:
-    """Return the paths of the archiving and of the switches."""
     flag = change.feature or ""
     return ("flag", flag, DESCRIPTION, "archived"), ("flag", flag, "in")
 
@@ -182,7 +171,6 @@ def _told(whole: Json | None, change: Change, related: Collection[str]) -> Side:
 
 
 def _is_bare(name: str, value: Any) -> bool:
-    """Return whether a member of a flag is as that of a new flag."""
     if name == "environments":
         return all(state == features.OFF for state in value.values())
     return name in ("createdBy", "createdById", "position") or not value

@@ -45,7 +45,6 @@ def read_parents(tx: Tx, change: Change) -> Side:
 
 
 def restore_parents(tx: Tx, change: Change) -> None:
-    """Give the flag the parents that it had."""
     wanted = (change.before or {})["dependencies"]
     dependencies.put_back(tx, owner_of(tx, change) or "", change.feature or "", wanted)
 
@@ -62,7 +61,6 @@ def read_links(tx: Tx, changes: Sequence[Change]) -> list[Side]:
 
 
 def restore_links(tx: Tx, changes: Sequence[Change]) -> None:
-    """Give the flags the links that they had."""
     projects = {place.feature: place.project for place in places_of(tx, changes)}
     links.set_links(tx, projects, {each.feature or "": (each.before or {})["links"] for each in changes})
 
@@ -223,7 +221,6 @@ def read_roles(tx: Tx, change: Change) -> Side:
 
 
 def restore_roles(tx: Tx, change: Change) -> None:
-    """Give the users the roles that they had."""
     before = change.before or {}
     for each in before.get("users", [before]):
         project_access.replace(tx, change.project or "", each["userId"], each["roles"])

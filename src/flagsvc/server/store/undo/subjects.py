@@ -76,12 +76,10 @@ def may_see(actor: Actor | None, change: Change) -> bool:
 
 
 def read_changes(rows: Iterable[Row[Any]]) -> list[Change]:
-    """Return the events of rows."""
     return [to_change(row) for row in rows]
 
 
 def to_change(row: Row[Any]) -> Change:
-    """Return the event of a row."""
     what = (row.id, row.type, row.project, row.environment, row.feature, row.before, row.data)
     return Change(*what, row.created_by, row.created_by_id, row.created_at, row.way, row.action)
 
@@ -93,7 +91,6 @@ Paths: TypeAlias = Callable[[Change], tuple[Path, ...]]
 
 
 def nowhere(change: Change) -> tuple[Path, ...]:
-    """Return no path."""
     return ()
 
 
