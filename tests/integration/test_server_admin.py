@@ -22,8 +22,8 @@ from flagsvc.server.api.admin import (
     search,
     strategies,
 )
+from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.api.routing import Router
 from support import admin_calls as some
 from support import processes
 from support.flagservers import ADMIN_SECRET, app_client

@@ -19,7 +19,7 @@ from flagsvc.http.reports import (
 )
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects.client import TOKENS
+from flagsvc.proxy.api.dialects import TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP

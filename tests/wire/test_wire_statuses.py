@@ -14,7 +14,7 @@ from flagsvc.http.reports import (
     REGISTRATION,
 )
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects.client import TOKENS
+from flagsvc.proxy.api.dialects import TOKENS
 from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, count
 from random import Random
 from types import FrameType
 
+from prometheus_client import Metric, ProcessCollector
+
+from flagsvc.core.clock import Clock
 from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
+from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.process import process
@@ -29,6 +34,10 @@ from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.samples import present, readings
+from flagsvc.proxy.configuration import Holder, Preparer
+from flagsvc.proxy.configuration.holder import ConfigurationDocument
+from flagsvc.proxy.configuration.lifecycle import Event
+from flagsvc.proxy.configuration.prepare import FeatureFilter, PreparedDocument
 from flagsvc.proxy.generations.admission import Admission, TokenDirectory
 from flagsvc.proxy.generations.environment import Environment, make_shown_counters
 from flagsvc.proxy.generations.feeds import UpstreamSync, make_feature_filter
@@ -36,11 +45,89 @@ from flagsvc.proxy.generations.generation import Generations
 from flagsvc.proxy.generations.lookups import TokenLookups
 from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
 from flagsvc.proxy.tokens.book import digest_of
+from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.messages import EnvironmentOptions
 from flagsvc.proxy.workers.pool import WorkerPool
-from flagsvc.proxy.workers.process_metrics import collect_process_metrics
-from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.settings.options import ProxyOptions
+
+
+class SharedHolder(Holder):
+    """A holder that passes replacements and confirmations on to all workers once it has a `distribution`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.distribution: DocumentDistribution | None = None
+
+    def replace(self, snapshot: Snapshot, document: ConfigurationDocument, problems: int, odd: int = 0) -> None:
+        """Replace the served configuration, here and in all workers."""
+        super().replace(snapshot, document, problems, odd)
+        if self.distribution is not None:
+            self.distribution.switch(document)
+
+    def record_check(self, event: Event, failures: int) -> None:
+        """Record the result of a check. Workers are told that the first one has failed, so that their readiness knows it."""
+        super().record_check(event, failures)
+        if self.distribution is not None and self.current is None and failures == 1:
+            self.distribution.report_failure()
+
+    def confirm(self, clock: Clock) -> None:
+        """Record that the configuration is current, here and in all workers."""
+        super().confirm(clock)
+        if self.distribution is not None and self.checked_at is not None:
+            self.distribution.confirm(self.checked_at)
+
+
+class SharedPreparer(Preparer):
+    """A preparer that waits until the workers have prepared the document as well."""
+
+    def __init__(self, compiler: Compiler, wanted: FeatureFilter | None, distribution: DocumentDistribution) -> None:
+        super().__init__(compiler, wanted)
+        self._rollout = distribution
+
+    async def __call__(self, body: bytes, previous: Snapshot | None) -> PreparedDocument:
+        """Return the configuration that can replace `previous`. Raises DocumentError, and sends the document to no worker then."""
+        prepared = await super().__call__(body, previous)
+        await self._rollout.prepare(prepared.document, prepared.raw)
+        return prepared
+
+
+CPU = "process_cpu_seconds"
+PARENT_ONLY = frozenset({"process_start_time_seconds"})
+"""Metrics of the parent that are not summed: the proxy started when the parent did."""
+
+
+def collect_process_metrics(workers: Sequence[int]) -> Iterable[Metric]:
+    """Return the summed metrics of this process and of the workers with these ids, with the CPU time of ended workers.
+
+    Memory that processes share is counted for each of them.
+    """
+    summed: dict[str, Metric] = {}
+    ended = -1.0
+    while ended != (now := ended_children_cpu()):  # a worker that ends meanwhile would be counted twice
+        ended = now
+        summed = {metric.name: metric for metric in measure_process("self")}
+        for metric in (metric for worker in workers for metric in measure_process(worker)):
+            if metric.name in summed and metric.name not in PARENT_ONLY:
+                add_value(summed[metric.name], metric.samples[0].value)
+    if CPU in summed:
+        add_value(summed[CPU], ended)
+    return summed.values()
+
+
+def ended_children_cpu() -> float:
+    """Return the CPU seconds of all child processes that have ended and were waited for."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
+def measure_process(process: int | str) -> Iterable[Metric]:
+    """Return the metrics of one process; none if it has ended or the system has no /proc."""
+    return ProcessCollector(pid=partial(str, process), registry=None).collect()
+
+
+def add_value(metric: Metric, value: float) -> None:
+    metric.samples[0] = metric.samples[0]._replace(value=metric.samples[0].value + value)
+
 
 TICK_S = 0.1
 """Seconds between two checks whether the process is told to end."""

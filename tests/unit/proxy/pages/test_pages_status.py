@@ -21,7 +21,7 @@ from flagsvc.pages.live import MAX_OF_ONE, MAX_STREAMS
 from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import KEPT, NAMED
-from flagsvc.proxy.pages import rows
+from flagsvc.proxy.pages import desk as pages_desk
 from flagsvc.proxy.pages.recorder import SECONDS, Recorder
 from flagsvc.proxy.pages.status import OBJECTIONS, STATES
 from flagsvc.proxy.pages.traffic import WHY
@@ -178,7 +178,7 @@ async def sign_in(desk: DeskScene) -> str:
 @asynchronous
 async def test_seconds_and_revisions(monkeypatch: Any) -> None:
     """Every second is told, and a revision or a state once; the events name no flag."""
-    monkeypatch.setattr(rows, "SECOND_S", 0.002)
+    monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
     desk = DeskScene()
     caller = await listen(desk)
     await until(lambda: caller.sent.count(b"event: second") == 3)
@@ -240,7 +240,7 @@ async def test_one_session_does_not_take_all() -> None:
 @asynchronous
 async def test_a_stream_ends_with_its_session(monkeypatch: Any) -> None:
     """After signing out the next second ends the stream."""
-    monkeypatch.setattr(rows, "SECOND_S", 0.002)
+    monkeypatch.setattr(pages_desk, "SECOND_S", 0.002)
     desk = DeskScene(ELSEWHERE, admin_page_keys=[KEY])
     cookie = await sign_in(desk)
     caller = await listen(desk, host=ELSEWHERE, cookie=cookie)

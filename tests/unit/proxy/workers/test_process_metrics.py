@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from flagsvc.proxy.workers.process_metrics import collect_process_metrics, measure_process
+from flagsvc.process.serve_workers import collect_process_metrics, measure_process
 from support.needs import missing
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.process.serve_workers import SharedHolder, SharedPreparer
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
 from support.polling import document, snapshot_of

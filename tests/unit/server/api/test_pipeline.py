@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.api import pipeline
-from flagsvc.server.api.routing import Router, plain_path
+from flagsvc.server.api.pipeline import Router, plain_path
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,

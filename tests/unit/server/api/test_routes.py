@@ -14,9 +14,9 @@ import pytest
 
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.pipeline import Router
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.api.routing import Router
 from support.flagservers import (
     ADMIN_SECRET,
     BACKEND_SECRET,

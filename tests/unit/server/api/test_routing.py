@@ -7,8 +7,8 @@ import pytest
 from flagsvc.http.answers import Answer
 from flagsvc.http.client_query import read_query
 from flagsvc.server.api.errors import ApiError
+from flagsvc.server.api.pipeline import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.routing import Match, Router, allowed, find_match, parameters, plain_path, refuse_method
 
 
 def route(path: str, method: str = "GET") -> Route:
