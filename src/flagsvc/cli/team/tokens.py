@@ -96,11 +96,11 @@ def create_personal(tx: Any, args: Namespace) -> dict[str, Any]:
 
 def create_for_client(tx: Any, args: Namespace) -> dict[str, Any]:
     """Create a token of a proxy or an SDK and return it with its secret."""
-    from flagsvc.server.store.resources import all_tokens, api_tokens
+    from flagsvc.server.store.resources import api_tokens
 
     wanted = {"tokenName": args.name, "type": args.type or TYPES[0], "environment": args.environment}
     made = api_tokens.create(tx, {**wanted, "projects": args.project or [ALL], "expiresAt": args.expires})
-    kept = all_tokens.list_all(tx)[-1]
+    kept = api_tokens.list_all(tx)[-1]
     members = ("id", "name", "type", "user", "environment", "projects", "expiresAt")
     return {key: kept[key] for key in members} | {"secret": made["secret"]}
 
@@ -127,9 +127,9 @@ def add_list_arguments(parser: ArgumentParser) -> None:
 def list_(args: Namespace) -> int:
     """Print every token and return 0."""
     with open_database(args) as store, store.reading() as tx:
-        from flagsvc.server.store.resources import all_tokens
+        from flagsvc.server.store.resources import api_tokens
 
-        found = all_tokens.list_all(tx)
+        found = api_tokens.list_all(tx)
     if args.json:
         print_json(found)
     else:
@@ -160,9 +160,9 @@ def parse_id(text: str) -> int:
 def revoke(args: Namespace) -> int:
     """Delete tokens in one transaction, say which, and return 0."""
     with open_database(args) as store, store.writing(command_actor(), "command") as tx:
-        from flagsvc.server.store.resources import all_tokens
+        from flagsvc.server.store.resources import api_tokens
 
-        gone = [all_tokens.revoke(tx, number) for number in dict.fromkeys(args.id)]
+        gone = [api_tokens.revoke(tx, number) for number in dict.fromkeys(args.id)]
     for each in gone:
         print(f"revoked {describe(each)}")
     return 0

@@ -9,8 +9,7 @@ from flagsvc.core.log import Logger, Throttle, locate_error
 from flagsvc.engine.context import Context
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
 from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
-from flagsvc.proxy.extensions import ContextEnricher, check_result
-from flagsvc.proxy.extensions.check import function_name
+from flagsvc.proxy.extensions import ContextEnricher, check_result, function_name
 
 CONTEXT = "context"
 """The value of `enricherFailure` with which a request continues with its original context."""

@@ -2,8 +2,6 @@
 
 Before an import stands what the validation finds and what changes. The text stays in the form between the steps, so that the page
 works without script and the server keeps nothing of it.
-
-The text stays in the form between the steps, so that the page works without script and the server keeps nothing of it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class ImportRequest(NamedTuple):
 
 
 class FlagChange(NamedTuple):
-    """What an import does to a flag: its name, one of KINDS, and its states (`flag_states`); None before a new flag."""
+    """What an import does to a flag: its name, one of KINDS, and its states (`read_flag_states`); None before a new flag."""
 
     name: str
     kind: str

@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.checks import INVALID
+from flagsvc.server.store.checks import INVALID, Json
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
-from flagsvc.server.store.keyring import OF_USERS, hash_secret, make_hint, new_secret
+from flagsvc.server.store.keyring import IS_TOKEN, OF_USERS, PERSONAL, hash_secret, make_hint, new_secret
+from flagsvc.server.store.resources import personal_tokens
 from flagsvc.server.store.resources.projects import find as find_project
-from flagsvc.server.store.schema import environments, projects, tokens
+from flagsvc.server.store.resources.users import SEED_NAME
+from flagsvc.server.store.schema import environments, projects, tokens, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time, parse_time
@@ -212,3 +214,38 @@ def _problems(wanted: Mapping[str, Any]) -> Iterable[Detail]:
         yield {"message": '"projects" must contain at least 1 items. You provided [].'}
     if wanted.get("environment") == "":
         yield {"message": '"environment" is not allowed to be empty.'}
+
+
+def list_all(tx: Tx) -> list[Json]:
+    """Return every token of clients and users without its secret, in order of creation, for commands on the database."""
+    query = select(tokens, SEED_NAME.label("user")).join(users, users.c.id == tokens.c.user_id, isouter=True)
+    return [_to_row(tx, row) for row in tx.db.execute(query.where(IS_TOKEN).order_by(tokens.c.id))]
+
+
+def _to_row(tx: Tx, row: Row[Any]) -> Json:
+    return {
+        "id": row.id,
+        "type": row.kind,
+        "name": row.name,
+        "user": row.user,
+        "environment": row.environment,
+        "projects": row.projects,
+        "beginsWith": row.hint,
+        "createdAt": format_time(row.created_at),
+        "expiresAt": format_time(row.expires_at),
+        "expired": row.expires_at is not None and row.expires_at <= tx.now,
+        "seenAt": format_time(row.seen_at),
+    }
+
+
+def revoke(tx: Tx, number: int) -> Json:
+    """Delete a token, and the sessions that it opened; return what it was. Raises CallerError (404)."""
+    found = next((each for each in list_all(tx) if each["id"] == number), None)
+    if found is None:
+        raise not_found(f"There is no token {number}")
+    if found["type"] == PERSONAL:
+        owner = tx.db.execute(select(tokens.c.user_id).where(tokens.c.id == number)).scalar_one()
+        personal_tokens.remove(tx, owner, number)
+    else:
+        remove(tx, mask_secret(found["beginsWith"], number))
+    return found

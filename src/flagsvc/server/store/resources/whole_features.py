@@ -99,18 +99,16 @@ def _placed(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> list[Placed]:
 def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool = True) -> Json:
     """Create a copy of an active feature in a project and return it.
 
-    With `replace_group`, the groupId of the copied strategies becomes the new name.
-
-        Raises CallerError (400, 403, 404, 409).
+    With `replace_group`, the groupId of the copied strategies becomes the new name. Raises CallerError (400, 403, 404, 409).
     """
     check_name(new_name)
     features.check_unused(tx, [new_name])
     row = features.find(tx, name)
     if row is None or row.archived_at is not None:
         raise not_found(f"Could not find feature flag with name {name}")
-    described = {"name": new_name, "type": row.type, "description": row.description, "stale": row.stale}
+    described = {member: row._mapping[column] for member, column in features.DESCRIBED.items()}
     tags = tx.db.execute(select(feature_tags.c.type, feature_tags.c.value).where(feature_tags.c.feature == name))
-    described |= {"impressionData": row.impression_data, "tags": [dict(each._mapping) for each in tags]}
+    described |= {"name": new_name, "tags": [dict(each._mapping) for each in tags]}
     created = features.create(tx, project, described)
     for state in states_of(tx, [name])[name]:
         place = StrategyPlace(project, new_name, state.environment)

@@ -27,7 +27,7 @@ from flagsvc.server.store.resources import (
     tag_types,
     users,
 )
-from flagsvc.server.store.resources.features import OFF
+from flagsvc.server.store.resources.features import DESCRIBED, OFF
 from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.resources.projects import environments_of
@@ -240,10 +240,7 @@ def _flags(tx: Tx, seed: Seed) -> list[Json]:
         {
             "name": each["name"],
             "project": each.get("project", "default"),
-            "type": each.get("type", "release"),
-            "description": each.get("description"),
-            "stale": each.get("stale", False),
-            "impressionData": each.get("impressionData", False),
+            **{member: each[member] for member in DESCRIBED if member in each},
             "createdBy": SEED,
             "createdById": None,
             "archived": each.get("archived", False),

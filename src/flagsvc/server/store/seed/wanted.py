@@ -135,7 +135,7 @@ def _change_entry(tx: Tx, section: str, index: int, entry: Entry) -> None:
     if section == "users" and "username" not in held and changed.get("email", "") is None:
         raise SeedError([f"users[{index}].email: the user has no user name, so the address cannot be cleared"])
     if changed:
-        with refused_at(f"{section}[{index}].project"):
+        with refused_at(f"{section}[{index}]{'.project' if 'project' in changed else ''}"):
             writer.put(tx, {writer.key: key} | changed, tell=dict)
 
 

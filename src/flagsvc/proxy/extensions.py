@@ -1,6 +1,6 @@
 """Custom activation strategies and context enrichers: their interfaces, and how they are loaded from Python files.
 
-This package checks extensions and explains what is wrong with an invalid one. It does not evaluate toggles or answer requests: the
+This module checks extensions and explains what is wrong with an invalid one. It does not evaluate toggles or answer requests: the
 engine calls strategies, and the api calls enrichers.
 
     strategies   FLAGSVC_CUSTOM_STRATEGIES_FILE, files that export a list named `strategies`
@@ -10,6 +10,7 @@ engine calls strategies, and the api calls enrichers.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import sys
 import uuid
 from abc import ABC, abstractmethod
@@ -26,8 +27,62 @@ from flagsvc.core.files import LARGEST_CODE, read_file
 from flagsvc.engine.context import Context
 from flagsvc.engine.strategies import CustomStrategy
 from flagsvc.engine.values import jsnumber
-from flagsvc.proxy.extensions import check
-from flagsvc.proxy.extensions.check import function_name, type_with_article
+
+
+def strategy_problem(item: object) -> str | None:
+    """Return why `item` is not a custom strategy, or None."""
+    if isinstance(item, type):
+        return f"is the class {item.__name__}, not an instance of it: write `{item.__name__}()`"
+    name, is_enabled = getattr(item, "name", None), getattr(item, "is_enabled", None)
+    if not isinstance(name, str) or not name:
+        return f"is {type_with_article(item)} without a `name`: a strategy has a name and a method is_enabled(parameters, context)"
+    if not callable(is_enabled):
+        return f"(`{name}`) has no method is_enabled(parameters, context)"
+    if inspect.iscoroutinefunction(is_enabled):
+        return f"(`{name}`) has an async is_enabled: it must be a plain method, it runs inside the evaluation"
+    return None if _takes(is_enabled, 2) else f"(`{name}`) has an is_enabled that does not take (parameters, context)"
+
+
+def enricher_problem(item: object) -> str | None:
+    """Return why `item` is not a context enricher, or None."""
+    if isinstance(item, type):
+        return f"is the class {item.__name__}, not a function or an instance of it"
+    if not callable(item):
+        return f"is {type_with_article(item)}: an enricher is a function, plain or async, from context to context"
+    return None if _takes(item, 1) else f"(`{function_name(item)}`) does not take exactly one argument, the context"
+
+
+def declaration_problem(item: object) -> str | None:
+    """Return what is wrong with the attributes `pure` and `reads` of `item`, or None."""
+    if not isinstance(getattr(item, "pure", False), bool):
+        return "has a `pure` that is neither True nor False"
+    reads = getattr(item, "reads", None)
+    if reads is None or (isinstance(reads, set | frozenset) and all(isinstance(field, str) for field in reads)):
+        return None
+    return "has a `reads` that is not a set of context field names, for example {'userId', 'region'}"
+
+
+def type_with_article(item: object) -> str:
+    """Return the type of `item` with its article: `an int`."""
+    kind = type(item).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def function_name(function: object) -> str:
+    """Return the name of a function or callable object, for messages."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _takes(function: Callable[..., object], arguments: int) -> bool:
+    """Return whether `function` can be called with this many positional arguments, as far as its signature is known."""
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # a function written in C that does not tell its signature
+        return True
+    return True
+
 
 ContextEnricher: TypeAlias = Callable[[Context], Context | Awaitable[Context]]
 """An enricher: a plain or async function that takes a context and returns the one to evaluate."""
@@ -182,8 +237,8 @@ class _Kind:
     wrong: Callable[[object], str | None]
 
 
-_STRATEGIES = _Kind("custom strategies", "strategies", "docs/how-to/custom-strategies.md", check.strategy)
-_ENRICHERS = _Kind("context enrichers", "enrichers", "docs/how-to/context-enrichers.md", check.enricher)
+_STRATEGIES = _Kind("custom strategies", "strategies", "docs/how-to/custom-strategies.md", strategy_problem)
+_ENRICHERS = _Kind("context enrichers", "enrichers", "docs/how-to/context-enrichers.md", enricher_problem)
 
 _Found: TypeAlias = tuple[str, object]
 """An exported object and its place for messages: `a.py: strategies[0]`."""
@@ -244,7 +299,7 @@ def _found(kind: _Kind, index: int, source: object, add: Callable[[bytes], None]
 def _checked(kind: _Kind, found: list[_Found]) -> list[_Found]:
     """Return `found`. Raises ExtensionError for the first invalid item."""
     for place, item in found:
-        problem = kind.wrong(item) or check.declaration(item)
+        problem = kind.wrong(item) or declaration_problem(item)
         if problem is not None:
             raise ExtensionError(f"{kind.title}: {place} {problem}")
     return found
@@ -267,7 +322,7 @@ def _from_file(kind: _Kind, path: Path, add: Callable[[bytes], None]) -> list[_F
         )
     if not isinstance(exported, list | tuple):
         raise ExtensionError(
-            f"{kind.title} file `{path}`: `{kind.exported}` is {check.type_with_article(exported)}, not a list"
+            f"{kind.title} file `{path}`: `{kind.exported}` is {type_with_article(exported)}, not a list"
         )
     return [(f"`{path}`: {kind.exported}[{index}]", item) for index, item in enumerate(exported)]
 
