@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import insert, select
 
 from flagsvc.core.errors import DatabaseError
+from flagsvc.server import application
 from flagsvc.server.application import Cleanup
-from flagsvc.server.store import cleanup
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags, whole_features
 from flagsvc.server.store.resources import events as event_list
@@ -267,7 +267,7 @@ def test_what_fails_is_done_the_next_time(cleaned: CleanedStore, monkeypatch: py
 
 def test_events_go_in_small_steps(cleaned: CleanedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run deletes at most one step of events, the oldest first; the next run goes on until no old one is left."""
-    monkeypatch.setattr(cleanup, "STEP", 2)
+    monkeypatch.setattr(application, "STEP", 2)
     for name, days in (("a", 95), ("b", 94), ("c", 93), ("d", 1)):
         cleaned.add(name, days * DAY)
     left = []
