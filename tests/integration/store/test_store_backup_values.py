@@ -220,7 +220,7 @@ def outcome(client: AppClient, lines: list[Any], paths: Sequence[str], case: Cas
     return ""
 
 
-EVERY = {"sqlite": 1, "postgresql": 3}
+EVERY = {"sqlite": 3, "postgresql": 12}
 """A usual run tries one odd value of each so many places, by kind of database."""
 PARTS = 8
 """A usual run asks so small a part of the routes after each restore."""
@@ -255,7 +255,7 @@ def test_one_odd_value(client: AppClient) -> None:
         reason = outcome(client, lines, paths[index % PARTS :: PARTS], case)
         assert not reason or REASON.search(reason), (case, reason)
         refused += bool(reason)
-    assert refused > 100 / every
+    assert refused > 80 / every
 
 
 @pytest.mark.long

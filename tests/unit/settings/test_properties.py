@@ -31,7 +31,7 @@ from flagsvc.settings.table import BY_NAME, OPTIONS
 from support.environment_samples import HOME, as_variable, by_variables, nested, required
 from support.option_samples import BAD, SAMPLES
 
-BOUNDED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BOUNDED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """Includes lone surrogates, which os.environ contains for bytes that are not UTF-8."""

@@ -183,4 +183,4 @@ class Outages(RuleBasedStateMachine):
 
 
 TestOutages = Outages.TestCase
-TestOutages.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)
+TestOutages.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
