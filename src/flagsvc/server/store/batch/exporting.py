@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from sqlalchemy import Row, Select, Table, select
 
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.resources.context_fields import to_json as field_to_json
 from flagsvc.server.store.resources.dependencies import parents_of_all
-from flagsvc.server.store.resources.features import metadata
+from flagsvc.server.store.resources.features import METADATA, metadata
 from flagsvc.server.store.resources.links import links_of
 from flagsvc.server.store.resources.strategies import segments_of, to_json
 from flagsvc.server.store.resources.tag_types import to_json as tag_type_to_json
@@ -30,7 +31,7 @@ from flagsvc.server.store.upsert import rows_in
 
 SORTED_BY = ("sort_order", "position", "environment", "value")
 """The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
-FEATURE: Final = ("name", "description", "type", "project", "stale", "impressionData", "archived")
+FEATURE: Final = tuple(name for name in METADATA if not name.endswith("At"))
 STRATEGY: Final = (
     *("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),
 )
@@ -110,13 +111,8 @@ def _pick(whole: Json, members: Iterable[str]) -> Json:
 
 
 def _feature_environment(row: Row[Any]) -> Json:
-    return {
-        "enabled": row.enabled,
-        "featureName": row.feature,
-        "environment": row.environment,
-        "variants": row.variants or [],
-        "name": row.feature,
-    }
+    place = {"featureName": row.feature, "environment": row.environment}
+    return {"enabled": row.enabled, **place, "variants": row.variants or [], "name": row.feature}
 
 
 def _context_field_names(used: Sequence[Row[Any]], states: Sequence[Row[Any]]) -> set[str]:
@@ -149,7 +145,6 @@ def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
 
 CONSTRAINT: Final[Json] = {"inverted": False, "caseInsensitive": False, "values": []}
 """What a constraint has where it says nothing."""
-METADATA: Final = ("type", "description", "stale", "impressionData", "archived")
 
 
 def read_flag_states(tx: Tx, names: Iterable[str], environment: str) -> dict[str, Json]:
@@ -172,7 +167,7 @@ def states_of(data: Mapping[str, Any]) -> dict[str, Json]:
         found[name] = state_of(
             None if place is None else place["enabled"], strategies[name], () if place is None else place["variants"]
         ) | {
-            **{part: each[part] for part in METADATA},
+            **{part: each[part] for part in (*DESCRIPTION, "archived")},
             "description": each["description"] or "",
             "tags": [f"{tag['tagType']}:{tag['tagValue']}" for tag in tags[name]],
             "links": [{"url": link["url"], "title": link["title"] or ""} for link in links.get(name, ())],

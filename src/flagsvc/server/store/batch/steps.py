@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Row, func, select
 
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import (
     DataSet,
@@ -26,18 +27,18 @@ from flagsvc.server.store.checks import (
     check_segment_count,
     default_strategy,
     fill_parameters,
-    invalid,
     make_link,
     prepare_imported_variants,
     prepare_variants,
+    raise_problems,
 )
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
 from flagsvc.server.store.errors import CallerError, bad_data, not_found, permission_refusal
+from flagsvc.server.store.members import column_of
 from flagsvc.server.store.resources import context_fields, tags
 from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all, replace
 from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
 from flagsvc.server.store.resources.features import (
-    DESCRIBED,
     NO_FLAG,
     describe,
     feature_columns,
@@ -191,7 +192,7 @@ def _changed_columns(work: ImportWork, values: Json) -> Json:
 
 
 def _new_feature(work: ImportWork, name: str, values: Json) -> Json:
-    described = {member: values[column] for member, column in DESCRIBED.items()}
+    described = {name: values[column_of(name)] for name in DESCRIPTION}
     return described | {"name": name, "project": work.data.project, "archived": values["archived"]}
 
 
@@ -432,8 +433,7 @@ def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]
-    if found := tag_problems(kind, value):
-        raise invalid(*found)
+    raise_problems(*tag_problems(kind, value))
     if kind not in types:
         raise bad_data(f"Tag type '{kind}' does not exist")
 
@@ -442,7 +442,7 @@ def write_context_fields(work: ImportWork) -> None:
     """Create the new context fields. Raises CallerError (400, 404, 409)."""
     new = [each for each in work.data.context_fields if each["name"] not in work.known.context_fields]
     for each in new:
-        _check_context_field(each)
+        raise_problems(next(context_field_problems(each), None))
     twice = find_repeated([each["name"] for each in new])
     if twice:
         raise CallerError("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
@@ -463,13 +463,6 @@ IMPORTED_FIELDS: Final = dataclasses.replace(
     context_fields.WRITER, place=lambda whole: {"project": whole.get("project")}
 )
 """The writer of context fields; its events name the project, because the import belongs to it."""
-
-
-def _check_context_field(field: Json) -> None:
-    """Raise CallerError (400) for the first problem of a new context field."""
-    found = next(context_field_problems(field), None)
-    if found is not None:
-        raise invalid(found)
 
 
 def write_links(work: ImportWork) -> None:

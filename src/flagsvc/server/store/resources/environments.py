@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select
 
-from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import OFF, find_all
 from flagsvc.server.store.resources.strategies import Placed, StrategyPlace, check_segments, insert_all
@@ -33,21 +34,14 @@ MAX_TYPE_LENGTH = 255
 """UTF-16 code units of a type; ours."""
 ASKS_FIRST = "production"
 """The type of the environments in which pages ask before a change."""
-COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order", "protected": "protected"}
-"""Member of an environment → its column."""
+MEMBERS = ("type", "enabled", "sortOrder", "protected")
+"""The members of an environment that a change sets."""
 CHANGEABLE = ("type", "enabled", "sortOrder")
 
 
 def to_json(row: Row[Any]) -> Json:
     """Return an environment as the API answers it."""
-    return {
-        "name": row.name,
-        "type": row.type,
-        "sortOrder": row.sort_order,
-        "enabled": row.enabled,
-        "protected": row.protected,
-        "requiredApprovals": None,
-    }
+    return shown(row, "name", "type", "sortOrder", "enabled", "protected") | {"requiredApprovals": None}
 
 
 def list_all(tx: Tx) -> list[Json]:
@@ -112,9 +106,8 @@ def check_new_name(tx: Tx, name: str) -> None:
 
 def _checked_members(wanted: Mapping[str, Any]) -> Json:
     """Return the members that a body sets. Raises CallerError (400) for an empty or too long type."""
-    problem = text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH) if "type" in wanted else None
-    if problem is not None:
-        raise invalid(problem)
+    if "type" in wanted:
+        raise_problems(text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH))
     return {name: wanted[name] for name in CHANGEABLE if name in wanted}
 
 
@@ -268,7 +261,7 @@ def remove_from_project(tx: Tx, project: str, name: str) -> None:
 WRITER = Writer(
     table=environments,
     show=lambda tx, rows: [to_json(row) for row in rows],
-    columns=lambda tx, whole: {column: whole[name] for name, column in COLUMNS.items()},
+    columns=lambda tx, whole: columns_of(whole, MEMBERS),
     created="environment-created",
     updated="environment-updated",
     deleted="environment-deleted",

@@ -26,7 +26,7 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import rows_in
+from flagsvc.server.store.upsert import count_rows, rows_in
 
 Condition: TypeAlias = ColumnElement[bool]
 DEFAULT_LIMIT = 50
@@ -70,7 +70,7 @@ class FeatureSearch:
 def search(tx: Tx, wanted: FeatureSearch) -> Json:
     """Return a page of features, and the number of features on all pages."""
     conditions = list(_conditions(tx, wanted))
-    total = tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one()
+    total = count_rows(tx, features, *conditions)
     query = select(features).where(*conditions).order_by(*_order(wanted))
     rows = tx.db.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
     return {"features": _to_json(tx, rows), "total": total}

@@ -13,6 +13,7 @@ from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.words import read_segments, words_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.dependencies import children_of, parents_of
 from flagsvc.server.store.resources.features import require
@@ -48,12 +49,7 @@ def get(tx: Tx, project: str, name: str, *, with_variants: bool) -> Json:
     return (
         {
             "environments": _environments(tx, name, states, with_variants=with_variants),
-            "name": row.name,
-            "impressionData": row.impression_data,
-            "description": row.description,
-            "project": row.project,
-            "stale": row.stale,
-            "createdAt": format_time(row.created_at),
+            **shown(row, "name", "impressionData", "description", "project", "stale", "createdAt"),
         }
         | creator
         | {
@@ -156,13 +152,9 @@ def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
     states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [
         {
-            "type": row.type,
-            "description": row.description,
+            **shown(row, "type", "description"),
             "favorite": False,
-            "name": row.name,
-            "createdAt": format_time(row.created_at),
-            "stale": row.stale,
-            "impressionData": row.impression_data,
+            **shown(row, "name", "createdAt", "stale", "impressionData"),
             "lastSeenAt": format_time(last_seen(states.get(row.name, []))),
             "environments": [state_to_json(state, active) for state in states.get(row.name, [])],
         }
@@ -176,9 +168,7 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
     found = active.get((state.feature, state.environment))
     return {
         "name": state.environment,
-        "enabled": state.enabled,
-        "type": state.type,
-        "sortOrder": state.sort_order,
+        **shown(state, "enabled", "type", "sortOrder"),
         "variantCount": len(state.variants or []),
         "lastSeenAt": format_time(state.last_seen_at),
         "hasStrategies": found is not None,

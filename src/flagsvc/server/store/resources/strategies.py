@@ -21,6 +21,7 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints, check_limits, limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources.features import find, find_all, no_feature, require
 from flagsvc.server.store.schema import (
@@ -39,6 +40,8 @@ from flagsvc.server.store.upsert import chunks, rows_in
 
 MAX_STRATEGIES = 30
 ORDER = (strategies.c.sort_order, strategies.c.position)
+MEMBERS = ("name", "title", "disabled", "constraints", "parameters", "variants", "position", "sortOrder")
+"""The members of a strategy that a change sets."""
 NOT_CHANGEABLE = "You can not change the {} for an activation strategy."
 
 
@@ -67,17 +70,9 @@ def as_integer_if_whole(number: float) -> float:
 
 def to_json(row: Row[Any], used: Sequence[int]) -> Json:
     """Return a strategy as the API answers it; `used` are its segments."""
-    return {
-        "id": row.id,
-        "name": row.name,
-        "constraints": row.constraints,
-        "parameters": row.parameters,
-        "variants": row.variants,
-        "segments": list(used),
-        "title": row.title,
-        "disabled": row.disabled,
-        "sortOrder": as_integer_if_whole(row.sort_order),
-    }
+    contents = shown(row, "id", "name", "constraints", "parameters", "variants")
+    place = {"sortOrder": as_integer_if_whole(row.sort_order)}
+    return contents | {"segments": list(used)} | shown(row, "title", "disabled") | place
 
 
 def whole_strategy(row: Row[Any], used: Sequence[int]) -> Json:
@@ -295,8 +290,7 @@ def check_segments(tx: Tx, wanted: Iterable[Placed]) -> None:
 
 
 def _strategy_columns(whole: Mapping[str, Any]) -> Json:
-    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
+    return columns_of(whole, MEMBERS)
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:

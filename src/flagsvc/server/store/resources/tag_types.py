@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.checks import Json, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG, url_problem
@@ -28,7 +29,7 @@ def list_types(tx: Tx) -> list[Json]:
 
 def to_json(row: Row[Any]) -> Json:
     """Return a tag type as the API answers it."""
-    return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
+    return shown(row, *FIELDS)
 
 
 def find(tx: Tx, name: str) -> Json:
@@ -56,9 +57,7 @@ def check_new_name(tx: Tx, name: str) -> None:
 
 def check_name(name: str) -> None:
     """Raise CallerError (400) for an invalid name of a tag type."""
-    problem = url_problem(name, "name", shortest=SHORTEST_TAG, longest=LONGEST_TAG)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(url_problem(name, "name", shortest=SHORTEST_TAG, longest=LONGEST_TAG))
 
 
 def check_types_exist(tx: Tx, names: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.checks import Json, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.features import add_tags, create_tags
 from flagsvc.server.store.resources.projects import project_of_feature
@@ -58,8 +58,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
 def _checked(tag: Mapping[str, Any]) -> Json:
     """Return type and value of a tag. Raises CallerError (400) with all their problems."""
-    if found := tag_problems(tag["type"], tag["value"]):
-        raise invalid(*found)
+    raise_problems(*tag_problems(tag["type"], tag["value"]))
     return _type_and_value(tag)
 
 

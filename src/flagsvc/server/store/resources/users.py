@@ -11,13 +11,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, or_, select, true
 
-from flagsvc.server.store.checks import Json, invalid, make_detail
+from flagsvc.server.store.checks import Json, invalid, make_detail, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.schema import events, project_roles, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import rows_in
+from flagsvc.server.store.upsert import count_rows, rows_in
 from flagsvc.server.store.writer import Writer
 from flagsvc.settings.kinds import printable
 
@@ -107,7 +107,7 @@ def list_names(tx: Tx) -> list[Json]:
 
 
 def count_administrators(tx: Tx) -> int:
-    return tx.db.execute(select(func.count()).select_from(users).where(users.c.root_role == ADMINISTRATOR)).scalar_one()
+    return count_rows(tx, users, users.c.root_role == ADMINISTRATOR)
 
 
 def _to_json(row: Row[Any]) -> Json:
@@ -189,8 +189,7 @@ def _checked_texts(wanted: Mapping[str, Any]) -> dict[str, str | None]:
     if names["email"] and not EMAIL.fullmatch(names["email"]):
         raise invalid(make_detail('"value" must be a valid email', names["email"]))
     problems = [text_problem(text, key, longest=MAX_LENGTH) for key, text in names.items() if text]
-    if found := next(filter(None, problems), None):
-        raise invalid(found)
+    raise_problems(next(filter(None, problems), None))
     return names | {"email": names["email"] and names["email"].lower()}
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import select
 
 from flagsvc.core.errors import SeedError
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store import schema
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -27,7 +28,7 @@ from flagsvc.server.store.resources import (
     tag_types,
     users,
 )
-from flagsvc.server.store.resources.features import DESCRIBED, OFF
+from flagsvc.server.store.resources.features import OFF
 from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.resources.projects import environments_of
@@ -240,7 +241,7 @@ def _flags(tx: Tx, seed: Seed) -> list[Json]:
         {
             "name": each["name"],
             "project": each.get("project", "default"),
-            **{member: each[member] for member in DESCRIBED if member in each},
+            **{member: each[member] for member in DESCRIPTION if member in each},
             "createdBy": SEED,
             "createdById": None,
             "archived": each.get("archived", False),

@@ -14,6 +14,7 @@ from uuid import uuid4
 from sqlalchemy import select
 
 from flagsvc.core.errors import SeedError
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json, fill_parameters
@@ -187,7 +188,6 @@ def _keep_an_administrator(tx: Tx, seed: Seed, before: Set[str]) -> None:
         raise SeedError([f"users[{index}].rootRole: {LAST_ADMINISTRATOR}" for index in lost])
 
 
-METADATA = ("type", "description", "impressionData")
 COMPARED = ("name", "title", "disabled", "segments", "variants")
 
 
@@ -232,7 +232,7 @@ def _check(place: str, entry: Entry, held: Json) -> None:
 def _change(tx: Tx, entry: Entry, held: Json) -> None:
     """Change what an entry names of a flag, but for its states."""
     name, project = entry["name"], held["project"]
-    named = {key: entry[key] for key in METADATA if key in entry}
+    named = {key: entry[key] for key in DESCRIPTION.keys() & entry.keys() - {"stale"}}
     if any((value or None) != (held[key] or None) for key, value in named.items()):
         features.change(tx, project, name, held | named)
     if "stale" in entry:
