@@ -1,7 +1,7 @@
 """The kinds of events: a row each, with its words, what the real server shows of it, and how it is undone (decision 0054).
 
 An event holds all that its change needs to be undone. A new kind is a row here, and the call of its writer; if an undo sets back
-something that no row has yet, also a `Subject` in `undo/of_*.py`.
+something that no row has yet, also a `Subject` in `undo/of_resources.py`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,30 @@ from flagsvc.server.store.event_views import (
     whole,
     without,
 )
+from flagsvc.server.store.resources.features import METADATA
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.of_flags import ARCHIVING, DESCRIBED, FLAG, ORDER, STALE, STATE, STRATEGY, VARIANTS
 from flagsvc.server.store.undo.of_resources import (
+    ARCHIVING,
+    DESCRIBED,
     ENVIRONMENT,
     FIELD,
+    FLAG,
     LINK,
     LINKS,
+    ORDER,
     PARENTS,
     PROJECT,
     ROLE,
     ROLES,
     SEGMENT,
+    STALE,
+    STATE,
+    STRATEGY,
     STRATEGY_TYPE,
     TAG,
     TAG_TYPE,
     TAGGING,
+    VARIANTS,
     tag_scope,
 )
 from flagsvc.server.store.undo.subjects import Change, Scope, Subject, no_project, owner_of, same_project
@@ -73,10 +81,7 @@ class EventKind(NamedTuple):
         return self.undo.subject if isinstance(self.undo, Undo) else None
 
 
-SHOWN_FLAG = only(
-    *("name", "description", "type", "project", "stale", "createdAt", "lastSeenAt"),
-    *("impressionData", "archivedAt", "archived"),
-)
+SHOWN_FLAG = only(*METADATA)
 SHOWN_STRATEGY = without("position")
 SHOWN_PROJECT = without("roles", "createdAt", "archivedAt")
 SHOWN_ENVIRONMENT = without("strategies")

@@ -14,7 +14,7 @@ from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import features
 from flagsvc.server.store.schema import events, feature_environments, strategies
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.of_flags import ARCHIVING, FLAG, STATE, STRATEGY
+from flagsvc.server.store.undo.of_resources import ARCHIVING, FLAG, STATE, STRATEGY
 from flagsvc.server.store.undo.subjects import Change, Subject, held_of, read_changes
 from flagsvc.server.store.upsert import chunks
 
