@@ -136,12 +136,10 @@ def test_secrets_stand_for_whom_they_were_made(keyring: Keyring) -> None:
     assert frontend.covers("other") and frontend.covers("default") and not frontend.covers("third")
 
 
-@pytest.mark.parametrize(
-    "secret", ["", "nosuch", "*:*.admin-secre", "*:*.ADMIN-SECRET", " *:*.admin-secret", "\ud800", "ü" * 9]
-)
-def test_an_unknown_secret_is_refused(keyring: Keyring, secret: str) -> None:
+def test_an_unknown_secret_is_refused(keyring: Keyring) -> None:
     """Only a complete, known secret authenticates."""
-    assert keyring.find(secret) is None
+    for secret in ("", "nosuch", "*:*.admin-secre", "*:*.ADMIN-SECRET", " *:*.admin-secret", "\ud800", "ü" * 9):
+        assert keyring.find(secret) is None
 
 
 def test_a_stored_hash_is_no_secret(keyring: Keyring, store: Store) -> None:
