@@ -6,7 +6,7 @@ something that no row has yet, also a `Subject` in `undo/of_resources.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flagsvc.server.store.event_views import (
@@ -22,7 +22,6 @@ from flagsvc.server.store.event_views import (
     without,
 )
 from flagsvc.server.store.resources.features import METADATA
-from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.of_resources import (
     ARCHIVING,
     DESCRIBED,
@@ -90,15 +89,7 @@ SHOWN_TAG_TYPE = without("tags", "createdAt")
 LINK_MEMBERS = ("url", "title")
 
 
-def _read_as_left(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    return [change.after for change in changes]
-
-
-def _restore_nothing(tx: Tx, changes: Sequence[Change]) -> None:
-    """Change nothing."""
-
-
-WHOLE_ACTION = Subject("import", _read_as_left, _restore_nothing)
+WHOLE_ACTION = Subject("import", lambda tx, changes: [change.after for change in changes], lambda tx, changes: None)
 """The subject of an event that only tells that others were done together: its undo undoes all of them."""
 OF_CLIENTS = "A token may be in use, and its secret is shown only once: make or delete one on the page Tokens"
 EXPIRY = (

@@ -25,21 +25,8 @@ KindOfChange: TypeAlias = Callable[[Json, Json], str]
 """What is before and after a change → the type of its event."""
 
 
-def no_place(whole: Whole) -> Mapping[str, str | None]:
-    """Return no project and no environment."""
-    return {}
-
-
 def nothing_more(tx: Tx, keys: Iterable[Any]) -> Mapping[Any, Json]:
     return {}
-
-
-def bring_nothing(tx: Tx, which: Sequence[Any]) -> None:
-    """Change nothing."""
-
-
-def allow_all(tx: Tx, before: Mapping[Any, Json], wholes: Sequence[Whole]) -> None:
-    """Allow any change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +48,11 @@ class Writer:
     updated: str | KindOfChange
     deleted: str
     unknown: str
-    place: Callable[[Whole], Mapping[str, str | None]] = no_place
-    check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = allow_all
+    place: Callable[[Whole], Mapping[str, str | None]] = lambda whole: {}
+    check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = lambda tx, before, wholes: None
     more: Callable[[Tx, Sequence[Any]], Mapping[Any, Json]] = nothing_more
-    bring: Callable[[Tx, Sequence[Whole]], object] = bring_nothing
-    release: Callable[[Tx, Sequence[Any]], object] = bring_nothing
+    bring: Callable[[Tx, Sequence[Whole]], object] = lambda tx, wholes: None
+    release: Callable[[Tx, Sequence[Any]], object] = lambda tx, keys: None
     optional: tuple[str, ...] = ()
     new: Whole = field(default_factory=dict)
     tell: Callable[[Json], Any] = dict

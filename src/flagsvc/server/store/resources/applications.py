@@ -162,24 +162,19 @@ def get(tx: Tx, app_name: str) -> dict[str, Any]:
     row = tx.db.execute(select(applications).where(applications.c.app_name == app_name)).one_or_none()
     if row is None:
         raise not_found(f"Could not find appName={app_name}")
+    seen = list_seen(tx, "feature", app_name=app_name)
+    active = [each for each in find_all(tx, seen) if each.archived_at is None]
     return {
         **shown(row, "appName", "createdAt", "description", "url", "color", "icon"),
-        "strategies": list_strategy_types(tx, row.strategies),
+        "strategies": list_found(strategy_types.WRITER.read(tx, row.strategies), row.strategies),
         "instances": instances_of(tx, app_name),
-        "seenToggles": list_features(tx, list_seen(tx, "feature", app_name=app_name)),
+        "seenToggles": list_found({each.name: metadata(each) for each in active}, seen),
         "links": {"self": f"/api/applications/{row.app_name}"},
     }
 
 
-def list_strategy_types(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the strategy types with these names; an unknown one is marked as not found."""
-    found = strategy_types.WRITER.read(tx, names)
-    return [found.get(name, {"name": name, "notFound": True}) for name in names]
-
-
-def list_features(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the features with these names; an unknown or archived one is marked as not found."""
-    found = {row.name: metadata(row) for row in find_all(tx, names) if row.archived_at is None}
+def list_found(found: Mapping[str, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what was found of these names; any other name is marked as not found."""
     return [found.get(name, {"name": name, "notFound": True}) for name in names]
 
 

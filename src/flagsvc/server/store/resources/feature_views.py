@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Row, func, select
 
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.words import read_segments, words_of
@@ -119,17 +119,12 @@ def _links(tx: Tx, name: str, *, with_feature: bool) -> list[Json]:
     return [dict(row._mapping) for row in tx.db.execute(query)]
 
 
-def active_features_query(project: str) -> Select[Any]:
-    """Return the query for the active features of a project, in order of creation."""
-    here = features.c.project == project, features.c.archived_at.is_(None)
-    return select(features).where(*here).order_by(features.c.position)
-
-
 def list_in_project(
     tx: Tx, project: str, *, tags: Sequence[tuple[str, str]] | None = None, prefix: str | None = None
 ) -> list[Json]:
     """Return the active features of a project: with `tags` those with one of them, with `prefix` those whose names begin so."""
-    query = active_features_query(project)
+    here = features.c.project == project, features.c.archived_at.is_(None)
+    query = select(features).where(*here).order_by(features.c.position)
     if prefix and prefix.strip():
         query = query.where(features.c.name.istartswith(prefix.removesuffix("%"), autoescape=True))
     rows = tx.db.execute(query).all()

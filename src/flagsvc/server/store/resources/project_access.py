@@ -34,16 +34,13 @@ OWNER = "owner"
 def list_access(tx: Tx, project: str) -> Json:
     """Return the users with a role in a project, by id, and the roles that there are. Raises CallerError (404)."""
     projects.find(tx, project)
-    query = select(users_table).where(users_table.c.id.in_(_holders(project))).order_by(users_table.c.id)
+    holders = select(project_roles.c.user_id).where(project_roles.c.project == project)
+    query = select(users_table).where(users_table.c.id.in_(holders)).order_by(users_table.c.id)
     return {
         "users": [_to_json(tx, project, row) for row in tx.db.execute(query).all()],
         "groups": [],
         "roles": list(ROLES),
     }
-
-
-def _holders(project: str) -> Any:
-    return select(project_roles.c.user_id).where(project_roles.c.project == project)
 
 
 def _to_json(tx: Tx, project: str, row: Any) -> Json:

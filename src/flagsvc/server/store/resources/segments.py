@@ -41,13 +41,11 @@ def list_segments(tx: Tx) -> list[Json]:
         .where(features.c.archived_at.is_(None))
         .group_by(strategy_segments.c.segment_id)
     )
-    uses = {row.segment_id: (row.projects, row.features) for row in tx.db.execute(query)}
+    uses = {
+        row.segment_id: {"usedInProjects": row.projects, "usedInFeatures": row.features} for row in tx.db.execute(query)
+    }
     rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
-    return [to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
-
-
-def _usage_to_json(of_projects: int, of_features: int) -> Json:
-    return {"usedInProjects": of_projects, "usedInFeatures": of_features}
+    return [to_json(row) | uses.get(row.id, {"usedInProjects": 0, "usedInFeatures": 0}) for row in rows]
 
 
 def to_json(row: Row[Any]) -> Json:
@@ -251,11 +249,6 @@ def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
         raise unknown_segment(missing)
 
 
-def _release(tx: Tx, numbers: Sequence[int]) -> None:
-    """Take segments from the strategies that use them."""
-    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers)))
-
-
 WRITER = Writer(
     table=segments,
     show=lambda tx, rows: [to_json(row) for row in rows],
@@ -273,7 +266,9 @@ WRITER = Writer(
     place=lambda whole: {"project": whole.get("project")},
     check=_check,
     more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},
-    release=_release,
+    release=lambda tx, numbers: tx.db.execute(
+        delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers))
+    ),
     bring=_bring_uses,
     optional=("project",),
     new={"description": None, "constraints": []},

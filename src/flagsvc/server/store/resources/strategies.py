@@ -151,7 +151,7 @@ def list_all(tx: Tx, feature: str, environment: str, project: str | None = None)
 
 def get(tx: Tx, strategy: str) -> Json:
     """Return a strategy. Raises CallerError (404)."""
-    return _to_json(tx, _find(tx, strategy, ": "))
+    return to_json(_find(tx, strategy, ": "), segments_of(tx, [strategy]).get(strategy, ()))
 
 
 def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
@@ -176,10 +176,6 @@ def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
     if row.environment != place.environment:
         raise not_found(f"Could not find strategy with id={strategy}")
     return row
-
-
-def _to_json(tx: Tx, row: Row[Any]) -> Json:
-    return to_json(row, segments_of(tx, [row.id]).get(row.id, ()))
 
 
 def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
@@ -224,9 +220,8 @@ def add(tx: Tx, wanted: Sequence[Placed]) -> None:
 def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
     """Insert strategies as events hold them, and record nothing."""
     rows = [
-        _strategy_columns(whole)
-        | {"id": whole["id"], "created_at": tx.now}
-        | {"feature": place.feature, "environment": place.environment}
+        columns_of(whole, ("id", *MEMBERS))
+        | {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
         for place, whole in wanted
     ]
     if rows:
@@ -276,7 +271,7 @@ def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
 
 def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
     """Change strategies to what events hold."""
-    rows = [_strategy_columns(whole) | {"which": whole["id"]} for _, whole in wanted]
+    rows = [columns_of(whole, MEMBERS) | {"which": whole["id"]} for _, whole in wanted]
     if rows:
         names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
         tx.db.execute(update(strategies).where(strategies.c.id == bindparam("which")).values(names), rows)
@@ -287,10 +282,6 @@ def check_segments(tx: Tx, wanted: Iterable[Placed]) -> None:
     """Raise CallerError for segments that strategies cannot use (400, 404). Those that several strategies use are read once."""
     for project, numbers in dict.fromkeys((place.project, tuple(whole["segments"])) for place, whole in wanted):
         checked_segments(tx, project, numbers)
-
-
-def _strategy_columns(whole: Mapping[str, Any]) -> Json:
-    return columns_of(whole, MEMBERS)
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:

@@ -70,7 +70,8 @@ def list_with_roles(tx: Tx) -> list[Json]:
 
 def get(tx: Tx, number: int) -> Json:
     """Return a user. Raises CallerError (404)."""
-    return _without_link(find(tx, number))
+    found = _to_json(find(tx, number))
+    return {key: each for key, each in found.items() if key != "inviteLink"} | {"seatType": None}
 
 
 def find(tx: Tx, number: int) -> Row[Any]:
@@ -91,11 +92,6 @@ def find_by_name(tx: Tx, name: str) -> Row[Any]:
     if found is None:
         raise not_found(f"There is no user `{printable(name)}`")
     return found
-
-
-def _without_link(row: Row[Any]) -> Json:
-    """Return a user as the API answers a single one."""
-    return {key: each for key, each in _to_json(row).items() if key != "inviteLink"} | {"seatType": None}
 
 
 def list_names(tx: Tx) -> list[Json]:

@@ -15,7 +15,7 @@ from flagsvc.server.store.resources import features
 from flagsvc.server.store.schema import events, feature_environments, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.undo.of_resources import ARCHIVING, FLAG, STATE, STRATEGY
-from flagsvc.server.store.undo.subjects import Change, Subject, held_of, read_changes
+from flagsvc.server.store.undo.subjects import Change, Subject, held_of, to_change
 from flagsvc.server.store.upsert import chunks
 
 Place: TypeAlias = tuple[str, str]
@@ -132,7 +132,7 @@ def _find_loss(tx: Tx, place: Place, changes: Sequence[Change]) -> Change | None
     if changes[0].action is not None:
         since = or_(since, event.action == changes[0].action)
     query = select(events).where(or_(here, whole, around), since, event.id.not_in(numbers)).order_by(event.id.desc())
-    return next((each for each in read_changes(tx.db.execute(query)) if _takes(each)), None)
+    return next((change for row in tx.db.execute(query) if _takes(change := to_change(row))), None)
 
 
 def _takes(change: Change) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -51,7 +51,8 @@ def unknown_event(number: int) -> CallerError:
 
 def find_action(tx: Tx, action: str) -> list[Change]:
     """Return the events that were done together, in their order; none for an unknown id."""
-    return read_changes(tx.db.execute(select(events).where(events.c.action == action).order_by(events.c.id)))
+    rows = tx.db.execute(select(events).where(events.c.action == action).order_by(events.c.id))
+    return [to_change(row) for row in rows]
 
 
 def require_action(tx: Tx, action: str) -> list[Change]:
@@ -73,10 +74,6 @@ def may_see(actor: Actor | None, change: Change) -> bool:
     A caller also sees what they did themselves. None is the server itself.
     """
     return actor is None or change.project is not None or change.by_id == actor.id or actor.may("ADMIN")
-
-
-def read_changes(rows: Iterable[Row[Any]]) -> list[Change]:
-    return [to_change(row) for row in rows]
 
 
 def to_change(row: Row[Any]) -> Change:
