@@ -94,7 +94,7 @@ def test_registering_again_changes_what_is_told(store: Store) -> None:
 
 
 def test_an_application_in_full(store: Store) -> None:
-    """The answer has its strategy types and the features it evaluated, and marks those that do not exist."""
+    """The answer has its strategy types and the features it evaluated. It marks what does not exist."""
     flags = Flags()
     flags.feature("known", description="d")
     flags.feature("archived", archived_at=NOW)

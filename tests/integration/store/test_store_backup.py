@@ -108,7 +108,7 @@ def test_an_empty_database_takes_a_backup(sqlite_url: str, empty_url: str, opene
 
 
 def test_what_a_backup_has(store: Store) -> None:
-    """Every table is in it but those that are kept, and no session, no link and no secret."""
+    """It has every table except KEPT, and no session, no link and no secret."""
     made = backup_of(store)
     rows = rows_of(made)
     assert {each["table"] for each in rows} == set(METADATA.tables) - KEPT
@@ -279,7 +279,7 @@ def test_a_time_without_a_zone_is_in_utc(store: Store, monkeypatch: pytest.Monke
 
 
 def test_a_row_that_no_restore_takes_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of the longest length is written and read; a longer one is refused when it is written, and when it is read."""
+    """A line of the longest length is written and read; a longer line is refused by both."""
     whole = gzip.decompress(backup_of(store).getvalue()).splitlines(keepends=True)
     longest = max(map(len, whole))
     monkeypatch.setattr(lines, "LONGEST", longest)

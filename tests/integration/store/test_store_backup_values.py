@@ -239,7 +239,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_every_json_column_has_a_shape() -> None:
-    """The type of a column says nothing of its JSON, so a table of shapes does; and it names no column that is not there."""
+    """The type of a column says nothing of its JSON, so a table of shapes does; and it names only columns that exist."""
     names = {f"{table.name}.{column.name}": column for table in METADATA.sorted_tables for column in table.c}
     json_columns = {name for name, column in names.items() if "JSON" in str(column.type)}
     assert json_columns - {"deliveries.sample", "state.value"} <= SHAPES.keys() <= names.keys()

@@ -85,7 +85,7 @@ def test_another_text_is_no_difference(scene: Scene) -> None:
 
 
 def test_a_flag_in_one_environment_only(scene: Scene) -> None:
-    """It differs, and is told from those that are in both."""
+    """It differs, and differs otherwise than a flag of both environments."""
     with scene.store.writing(None) as tx:
         tx.db.execute(feature_environments.delete().where(feature_environments.c.environment == "production"))
         assert find_differing(tx, *ENVIRONMENTS) == {"a": False}

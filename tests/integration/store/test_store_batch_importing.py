@@ -111,7 +111,7 @@ def test_the_first_check_answers(scene: Scene) -> None:
 
 
 def test_missing_permissions_are_named(scene: Scene) -> None:
-    """The error names one missing permission; of several it reads as if one of them were enough."""
+    """The error names one missing permission; of several, it says that one permission is enough."""
     start = "You don't have the required permissions to perform this operation. To perform this action, you need "
     one = scene.refusal(body(features=[feature("here")]), VIEWER)
     assert (one.name, one.status) == ("PermissionError", 403)

@@ -117,7 +117,7 @@ def test_strategies_without_a_sort_order_stand_behind_those_before(scene: Scene)
 
 
 def test_sort_orders_decide(scene: Scene) -> None:
-    """Strategies with a sort order have it; one without comes behind those before it in the data set."""
+    """Strategies with a sort order have it; a strategy without a sort order comes behind earlier strategies of the data set."""
     wanted = [
         strategy("here", title="c", sortOrder=9),
         strategy("here", title="a"),
@@ -284,7 +284,7 @@ def test_switching_off_and_on(scene: Scene) -> None:
 
 
 def test_states_that_cannot_be(scene: Scene) -> None:
-    """Unknown features, archived ones and those of other projects are not switched; a missing permission is an error."""
+    """Unknown and archived features, and features of other projects, are not switched; a missing permission is an error."""
     assert scene.refusal(body(featureEnvironments=[place("nobody")])).status == 404
     assert 'in project "other"' in scene.refusal(body(featureEnvironments=[place("there", enabled=True)])).message
     found = scene.refusal(body(features=[feature("here", archived=True)], featureEnvironments=[place("here")]))

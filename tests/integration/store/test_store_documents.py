@@ -379,7 +379,7 @@ def write_at(store: Store, place: int, name: str) -> None:
 def test_the_shelf_keeps_within_its_bound() -> None:
     """The least recently used document goes first; the sum of bytes stays bounded; an older revision replaces nothing.
 
-    Each counts with what it takes beside its bytes: a bound of bytes bounds small documents, too.
+    Each document counts with an overhead, so that a bound of bytes bounds small documents, too.
     """
     record_store = DocumentCache(max_bytes=2 * (100 + DOCUMENT_OVERHEAD) + 50)
     made = {name: ClientDocument(name.encode() * 90, b"p" * 10, name, b"", 1) for name in "abc"}

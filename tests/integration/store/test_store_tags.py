@@ -27,7 +27,7 @@ def values(seeded: SeededStore, feature: str = "web") -> list[str]:
 
 
 def test_only_changes_have_events(seeded: SeededStore) -> None:
-    """Tags are added, then removed. A tag that is there or not there has no event. The author of a tag is stored."""
+    """Tags are added, then removed. What changes nothing has no event. The author of a tag is stored."""
     change = tags.change_tags_of_feature
     seeded.write(tags.add_to_feature, "web", tag("first", color="#000000"))
     with seeded.store.reading() as tx:

@@ -237,7 +237,7 @@ def prepare_variants(variants: object) -> list[Json]:
 
 
 def prepare_imported_variants(variants: Sequence[Json]) -> list[Json]:
-    """Return variants of an environment as they are stored: as sent, with their weights, without those that have no weightType.
+    """Return variants of an environment as they are stored: as sent, with weights. Variants without a weightType are left out.
 
     Raises CallerError (400).
     """

@@ -1,6 +1,6 @@
 """Reads the features of one environment from the database, in the form for server-side SDKs and proxies.
 
-Each feature is encoded once, when it is read; a document joins these pieces. Archived features and disabled strategies are left
+A read encodes each feature once; a document joins these pieces. Archived features and disabled strategies are left
 out. Parameters are text. A strategy names its segments by id; for SDKs without segments it contains their constraints.
 """
 

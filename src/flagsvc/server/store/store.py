@@ -77,8 +77,8 @@ class Tx:
     ) -> None:
         """Record a change of a kind of `event_kinds.py`; it is stored when the transaction commits.
 
-        `before` is what was there, read in this transaction, and `data` what is there now; None for nothing. Where both are the
-        same nothing changed, and nothing is recorded.
+        `before` is the state before the change, read in this transaction, and `data` the present state; None for nothing. Without a
+        difference nothing is recorded.
         """
         if before is not None and before == data:
             return

@@ -34,7 +34,7 @@ class Writer:
     """The writer of a resource. Its rows have one column as their key, and a whole has a member of that name.
 
     `show` makes wholes of rows, and `columns` the columns that a change sets. `check` raises CallerError for what no change may do;
-    it gets what is there, by key, and what is to be there.
+    it gets the present resources, by key, and the new ones.
     `more` returns what belongs to resources and ends with them, by key; `release` ends it where the database does not, and `bring`
     gives it to new resources. `unknown` is the message for one that does not exist, with a place for its key. `place` says which
     project and environment an event names, and `tell` makes what it holds. A whole has the `optional` members only where they are
@@ -62,7 +62,7 @@ class Writer:
         return str(next(iter(self.table.primary_key)).name)
 
     def read(self, tx: Tx, keys: Iterable[Any]) -> dict[Any, Json]:
-        """Return those of the resources that exist, by key."""
+        """Return the resources that exist, by key."""
         found: dict[Any, Json] = {}
         column = self.table.c[self.key]
         for chunk in chunks(dict.fromkeys(keys)):
@@ -82,7 +82,7 @@ class Writer:
         return found
 
     def read_whole(self, tx: Tx, keys: Sequence[Any]) -> dict[Any, Json]:
-        """Return those of the resources that exist, with what belongs to them, by key."""
+        """Return the resources that exist, with their belongings, by key."""
         found: dict[Any, Json] = {}
         for chunk in chunks(dict.fromkeys(keys)):
             more = self.more(tx, chunk)
@@ -90,10 +90,10 @@ class Writer:
         return found
 
     def put(self, tx: Tx, *wanted: Whole, back: bool = False, tell: Callable[[Json], Any] | None = None) -> list[Json]:
-        """Create resources, or change those that exist, and return them. A resource without a key gets one.
+        """Create or change resources, and return them. A new resource gets a key.
 
-        Members that are not given stay, or are those of `new`. The event of a resource that comes `back` holds the whole, and of a
-        new resource what belongs to it, too; `tell` makes what other events hold. Raises CallerError.
+        Other members stay, and a new resource has the members of `new`. The event of a resource that comes `back` holds the whole,
+        and the belongings of a new resource. `tell` makes what other events hold. Raises CallerError.
         """
         before = self.read(tx, [each[self.key] for each in wanted if self.key in each])
         wholes = [{**before.get(each.get(self.key), self.new), **each} for each in wanted]
@@ -141,7 +141,7 @@ class Writer:
         return key | ({CREATED_AT: made} if CREATED_AT in self.table.c else {})
 
     def remove(self, tx: Tx, *keys: Any) -> None:
-        """Delete those of the resources that exist, with what belongs to them."""
+        """Delete the resources that exist, with their belongings."""
         before = self.read_whole(tx, keys)
         self.release(tx, list(before))
         for chunk in chunks(before):

@@ -30,7 +30,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import rows_in
 
 SORTED_BY = ("sort_order", "position", "environment", "value")
-"""The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
+"""The columns by which rows of a feature are sorted, as far as a table has them: strategies by their order, others by place."""
 FEATURE: Final = tuple(name for name in METADATA if not name.endswith("At"))
 STRATEGY: Final = (
     *("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),

@@ -80,7 +80,7 @@ def _save_strategies(tx: Tx, known: Mapping[str, Sequence[str]]) -> None:
 
 
 def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
-    """Return which names of applications may be stored: those that are, and new ones until `most` have never registered."""
+    """Return which applications may be stored: stored ones, and new ones until `most` applications have never registered."""
     column = applications.c.app_name
     stored = {name for (name,) in rows_in(tx, select(column), column, names)}
     if stored == names:

@@ -168,7 +168,7 @@ def _check_unused(tx: Tx, name: str) -> None:
 
 
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
-    """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
+    """Switch an environment on or off. A new project does not get an environment that is off. Raises CallerError (404)."""
     if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
     WRITER.put(tx, {"name": name, "enabled": enabled})
@@ -208,7 +208,7 @@ def _token_counts(tx: Tx, project: str) -> dict[str, int]:
 
 
 def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | None = None) -> None:
-    """Add an environment to a project; its features are off there, except those of which an event holds the state.
+    """Add an environment to a project; its features are off there, or have the states of `held`.
 
     Raises CallerError (400, 404, 409).
     """

@@ -122,7 +122,7 @@ def _links(tx: Tx, name: str, *, with_feature: bool) -> list[Json]:
 def list_in_project(
     tx: Tx, project: str, *, tags: Sequence[tuple[str, str]] | None = None, prefix: str | None = None
 ) -> list[Json]:
-    """Return the active features of a project: with `tags` those with one of them, with `prefix` those whose names begin so."""
+    """Return the active features of a project that have one of the `tags`, and whose names begin with `prefix`, if given."""
     here = features.c.project == project, features.c.archived_at.is_(None)
     query = select(features).where(*here).order_by(features.c.position)
     if prefix and prefix.strip():

@@ -66,7 +66,7 @@ def require(tx: Tx, project: str, name: str) -> Row[Any]:
 
 
 def no_feature(name: str, project: str, elsewhere: str | None) -> CallerError:
-    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it, if any."""
+    """Return the 404 for a feature that a project does not have. `elsewhere` is the project that has the feature."""
     end = "." if elsewhere is None else f', but there\'s a feature with that name in project "{elsewhere}"'
     return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
 
@@ -163,7 +163,7 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
 def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     """Insert features, each in every environment of its project, and record nothing.
 
-    Each has a name and a project, and may have what events hold of a feature. Else it is a new one of the actor, off everywhere.
+    Each has a name and a project, and may have other members as events hold them. Without them it is new, of the actor, and off.
     """
     if not wanted:
         return

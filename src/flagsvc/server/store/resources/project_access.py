@@ -58,7 +58,7 @@ def roles_of(tx: Tx, project: str, user: int) -> list[int]:
 def add(
     tx: Tx, project: str, roles: Sequence[int], numbers: Sequence[int], groups: Sequence[Any] | None = None
 ) -> None:
-    """Give roles to users, who keep those that they have. Raises CallerError (400, also for groups; 403, 404)."""
+    """Give roles to users, who keep their other roles. Raises CallerError (400, also for groups; 403, 404)."""
     if groups:
         raise bad_data("This server has no groups: give the roles to users")
     _check(tx, project, roles)

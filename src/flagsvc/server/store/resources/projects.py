@@ -93,7 +93,7 @@ def _read_last_changes(tx: Tx) -> dict[str, Any]:
 
 
 def _read_last_usage(tx: Tx) -> dict[str, Any]:
-    """Return when a feature was last evaluated, by project. There is one time for each environment, and usage for each hour."""
+    """Return when a feature was last evaluated, by project. The times of environments are fewer rows than hours of usage."""
     joined = feature_environments.join(features, features.c.name == feature_environments.c.feature)
     query = select(features.c.project, func.max(feature_environments.c.last_seen_at)).select_from(joined)
     return {row[0]: row[1] for row in tx.db.execute(query.group_by(features.c.project))}

@@ -179,7 +179,7 @@ def give(tx: Tx, projects: Mapping[str, str], new: Sequence[tuple[str, str, str]
 
 
 def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:
-    """Remove a tag from a feature; one that it does not have is not an error. Raises CallerError (404)."""
+    """Remove a tag from a feature. A tag that the feature does not have is no error. Raises CallerError (404)."""
     _remove_tags(tx, {feature: _project(tx, feature)}, [{"type": kind, "value": value}])
 
 

@@ -124,7 +124,7 @@ def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def delete_old(tx: Tx) -> None:
-    """Delete the counts that are older than two days, with those of their variants."""
+    """Delete counts older than two days, with the counts of their variants."""
     last = start_of_hour(tx.now) - timedelta(hours=KEEP_HOURS)
     tx.db.execute(delete(usage).where(usage.c.hour <= last))
 

@@ -89,13 +89,13 @@ def parse_seed(data: object) -> Seed:
 
 
 def _entry(section: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry without members that are null, but for those that null clears."""
+    """Return an entry without null in members that null does not clear."""
     cleared = {key: None for key in CLEARED_BY_NULL.get(section, ()) if entry.get(key, key) is None}
     return cast("dict[str, Any]", without_nulls(SECTIONS[section], entry)) | cleared
 
 
 def _digest_of(data: Mapping[str, Any]) -> str:
-    """Return the digest that identifies a seed. Databases hold it, so members that are null stay part of it."""
+    """Return the digest that identifies a seed. Databases hold the digest, so null stays part of it."""
     sections = {name: data.get(name) or [] for name in SECTIONS}
     text = json.dumps({MAINTENANCE: bool(data.get(MAINTENANCE)), **sections}, sort_keys=True, default=str)
     return sha256(text.encode()).hexdigest()

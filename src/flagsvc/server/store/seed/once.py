@@ -196,7 +196,7 @@ class FirstSecrets(NamedTuple):
 def create_first_token(store: Store) -> FirstSecrets | None:
     """Create a token and a sign-in link of an administrator where no token exists, and return their secrets; else return None.
 
-    The secrets cannot be read again. The administrator is created too, unless there is one. Of several servers that start at the
+    The secrets cannot be read again. The administrator is created too, unless one exists. Of several servers that start at the
     same time, only one creates the token.
     """
     with store.reading() as tx:

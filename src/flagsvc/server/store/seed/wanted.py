@@ -269,7 +269,7 @@ def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: 
 
 
 def _matches(place: StrategyPlace, wanted: Sequence[Json], held: Sequence[Json]) -> Iterator[Json | None]:
-    """Yield for each wanted strategy the one that it is or becomes: an equal one, else one of the same type, else None."""
+    """Yield for each wanted strategy the strategy to change: an equal one, else one of the same type, else None."""
     left = list(held)
     found: list[Json | None] = []
     for each in wanted:
@@ -295,7 +295,7 @@ def without_defaults(values: Any) -> Any:
 
 
 def _put(tx: Tx, place: StrategyPlace, index: int, wanted: Json, held: Json | None) -> str:
-    """Add a strategy, or change one that is different, and return its id."""
+    """Add a strategy, or change a different one, and return its id."""
     if held is None:
         order = index if wanted["sortOrder"] is None else wanted["sortOrder"]
         held = {"id": str(uuid4()), "position": tx.positions(schema.strategies)[0], "sortOrder": order}

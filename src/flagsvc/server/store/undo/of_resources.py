@@ -164,7 +164,7 @@ def read_archiving(tx: Tx, changes: Sequence[Change]) -> list[Side]:
 
 
 def restore_archiving(tx: Tx, changes: Sequence[Change]) -> None:
-    """Archive or revive the flags, as they were; a revived one is on where it was on."""
+    """Archive or revive the flags. A revived flag is on where it was on."""
     feature_archive.put_back_states(tx, {each.feature or "": each.before or {} for each in changes})
 
 
@@ -210,7 +210,7 @@ FLAG = Subject("flag", read_flags, restore_flags, of_flag())
 
 
 def read_parents(tx: Tx, change: Change) -> Side:
-    """Return the event with the parents that the flag has now; None where the event left none and there is none."""
+    """Return the event with the present parents of the flag; None if the event left no parent and the flag has none."""
     parents = dependencies.parents_of(tx, change.feature or "")
     return None if not parents and change.after is None else {**(change.after or {}), "dependencies": parents}
 
@@ -381,7 +381,7 @@ def owners_of(tx: Tx, names: Iterable[str]) -> dict[str, Json]:
 
 
 def read_roles(tx: Tx, change: Change) -> Side:
-    """Return the event with the roles that its users have now; None where the event left none and there are none."""
+    """Return the event with the present roles of its users; None if the event left no role and the user has none."""
     held = [
         {"userId": user, "roles": project_access.roles_of(tx, change.project or "", user)} for user in _users_of(change)
     ]

@@ -53,7 +53,7 @@ class State:
 
 
 def find_openings(tx: Tx, changes: Sequence[Change]) -> list[Opening]:
-    """Return the flags that the undo of changes opens to everyone. One that is open now is not among them."""
+    """Return the flags that the undo of changes opens to everyone. A flag that is open now is left out."""
     going = {each.feature for each in changes if _subject_of(each) is FLAG and each.before is None}
     states = _read_states(tx, {each.feature or "" for each in changes if _may_open(each)} - going)
     found = (_find_opening(tx, place, states[place], undone) for place, undone in _by_place(changes, states).items())
@@ -67,7 +67,7 @@ def _may_open(change: Change) -> bool:
 
 
 def _read_states(tx: Tx, flags: set[str]) -> dict[Place, State]:
-    """Return what flags are now, in each environment that they have."""
+    """Return the present states of flags, in each of their environments."""
     found: dict[Place, State] = {}
     for names in chunks(sorted(flags)):
         archived = {row.name: row.archived_at is not None for row in features.find_all(tx, names)}
@@ -89,7 +89,7 @@ def _read_active(tx: Tx, flags: Sequence[str]) -> defaultdict[Place, set[str]]:
 
 
 def _by_place(changes: Iterable[Change], states: Iterable[Place]) -> dict[Place, list[Change]]:
-    """Return the changes that may open a flag, by the places that there are. One that revives a flag is in each of them."""
+    """Return the changes that may open a flag, by place. A change that revives a flag is at each place."""
     of_flag: defaultdict[str, list[Change]] = defaultdict(list)
     for change in filter(_may_open, changes):
         of_flag[change.feature or ""].append(change)

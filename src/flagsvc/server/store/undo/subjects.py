@@ -96,7 +96,7 @@ class Subject(NamedTuple):
 
     `read` returns for each event what is there now, in the form of its `after`. `restore` makes it what the `before` of each event
     is, and records that; it raises CallerError. `word` is what people call it. `paths` are the parts of the database that an event
-    changes, and `uses` those that must be there for what it adds: they tell which later event stands in the way of an undo.
+    changes, and `uses` the parts that its addition needs. Both tell which later event stands in the way of an undo.
     `together` says that an event of a flag touches only that flag, and that events of different paths are undone together.
     """
 

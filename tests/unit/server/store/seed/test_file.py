@@ -172,7 +172,7 @@ def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
 
 
 def test_members_that_are_null_count_as_missing() -> None:
-    """They are left out wherever entries nest, but for those that null clears. Objects of users, such as a payload, stay."""
+    """They are left out wherever entries nest, unless null clears the member. Objects of users, such as a payload, stay."""
     project = {"id": "p", "mode": None, "featureNaming": {"pattern": "a", "example": None}, "featureLimit": None}
     field = {"name": "c", "stickiness": None, "legalValues": [{"value": "x", "description": None}]}
     kind = {"name": "k", "parameters": [{"name": "n", "type": None}]}
