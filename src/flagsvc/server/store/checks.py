@@ -186,7 +186,6 @@ def _check_overrides(overrides: object, label: str) -> None:
 
 
 def _check_known_fields(values: Json, known: Sequence[str], label: str) -> None:
-    """Raise CallerError for the first unknown field."""
     extra = next((name for name in values if name not in known), None)
     if extra is not None:
         raise invalid(make_detail(f'"{label}.{extra}" is not allowed', values[extra]))

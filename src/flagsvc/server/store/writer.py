@@ -124,7 +124,6 @@ class Writer:
             tx.db.execute(update(self.table).where(here).values(given), rows)
 
     def _insert(self, tx: Tx, wholes: Sequence[Json]) -> list[Any]:
-        """Insert new rows, and return their keys."""
         rows = [self.columns(tx, each) | self._first_columns(tx, each) for each in wholes]
         if all(self.key in row for row in rows):
             if rows:

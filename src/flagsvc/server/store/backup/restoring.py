@@ -154,7 +154,6 @@ def _drop_tables(db: Connection) -> None:
 
 
 def _insert_rows(db: Connection, reader: LineReader, webhook_problem: WebhookProblem) -> Restored:
-    """Insert every row of a backup."""
     tables = {table.name: table for table in read_tables(db)}
     done = Restored(Counter(), [])
     for name, rows in groupby(reader.rows(), key=lambda row: row.table):
@@ -206,7 +205,6 @@ def _insert(db: Connection, table: TableClause, rows: Sequence[tuple[Row, Values
 
 
 def _not_taken(db: Connection, table: TableClause, row: Row, values: Values, error: DBAPIError) -> BackupError:
-    """Return the error for a row that the database does not take."""
     for key in METADATA.tables[table.name].foreign_key_constraints:
         held = {each: values.get(each.parent.name) for each in key.elements}
         found = select(key.referred_table).where(*(each.column == value for each, value in held.items()))

@@ -59,7 +59,6 @@ def read_tables(db: Connection) -> list[TableClause]:
 
 
 def _own_type(type_: TypeEngine[Any]) -> TypeEngine[Any]:
-    """Return the type of the schema for one that a database tells."""
     return next((own for kind, own in OURS if isinstance(type_, kind)), type_)
 
 

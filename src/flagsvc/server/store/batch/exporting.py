@@ -102,7 +102,6 @@ def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environmen
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
-    """Return the rows with these names, sorted by name."""
     return sorted(rows_in(tx, select(table), table.c.name, names), key=lambda row: str(row.name))
 
 
@@ -138,7 +137,6 @@ def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
 
 
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
-    """Return the dependencies of features, sorted by child."""
     found = parents_of_all(tx, sorted(names))
     return [{"feature": name, "dependencies": parents} for name, parents in found.items() if parents]
 

@@ -186,7 +186,6 @@ def _differs(row: Row[Any], values: Json) -> bool:
 
 
 def _changed_columns(work: ImportWork, values: Json) -> Json:
-    """Return the columns that describe a feature."""
     kept = {name: value for name, value in values.items() if name != "archived"}
     return kept | {"archived_at": None if _is_active(values) else work.tx.now}
 
@@ -429,7 +428,6 @@ def write_tags(work: ImportWork) -> None:
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
-    """Raise CallerError for a tag that a feature cannot have."""
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]

@@ -231,7 +231,6 @@ class PatternParser:
         return found
 
     def _next(self) -> str:
-        """Return the next character and skip it."""
         if self._at >= len(self._source):
             raise InvalidPattern
         self._at += 1
@@ -295,7 +294,6 @@ class PatternParser:
         return least, None if most == MAX_COUNT else most
 
     def _group(self) -> Node:
-        """Parse a group in parentheses."""
         start = self._at
         self._depth += 1
         if self._depth > MAX_DEPTH:

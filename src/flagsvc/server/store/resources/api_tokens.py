@@ -184,7 +184,6 @@ def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requested_scope(wanted: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the environment and the projects of a new token."""
     named = list(dict.fromkeys(wanted.get("projects", [ALL])))
     return wanted.get("environment", DEFAULT_ENVIRONMENT), [ALL] if ALL in named else named
 

@@ -163,7 +163,6 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _check_projects(tx: Tx, before: Mapping[str, Json], wholes: Sequence[Whole]) -> None:
-    """Raise CallerError (400) for a project that does not exist."""
     for project in dict.fromkeys(each.get("project") for each in wholes):
         check_project_exists(tx, project)
 

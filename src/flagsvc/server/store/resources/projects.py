@@ -78,7 +78,6 @@ def _count_features(tx: Tx) -> dict[str, tuple[int, int]]:
 
 
 def _count_members(tx: Tx) -> dict[str, int]:
-    """Return how many users have a role, by project."""
     count = func.count(project_roles.c.user_id.distinct())
     return {
         row[0]: row[1]
@@ -87,7 +86,6 @@ def _count_members(tx: Tx) -> dict[str, int]:
 
 
 def _read_last_changes(tx: Tx) -> dict[str, Any]:
-    """Return the time of the last event, by project."""
     query = select(events.c.project, func.max(events.c.created_at)).where(events.c.project.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query.group_by(events.c.project))}
 

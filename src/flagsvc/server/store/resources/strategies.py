@@ -270,7 +270,6 @@ def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
 
 
 def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
-    """Change strategies to what events hold."""
     rows = [columns_of(whole, MEMBERS) | {"which": whole["id"]} for _, whole in wanted]
     if rows:
         names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
@@ -311,7 +310,6 @@ def check_type(tx: Tx, name: str) -> None:
 def _checked_columns(
     tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]
 ) -> dict[str, Any]:
-    """Return the checked columns for constraints, parameters and variants."""
     constraints = wanted.get("constraints") or []
     check_limits(constraints, before)
     checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))

@@ -65,7 +65,6 @@ def _check(name: str, wanted: Mapping[str, Any]) -> None:
 
 
 def _members(wanted: Mapping[str, Any]) -> Json:
-    """Return the members of a strategy type that the request sets."""
     kept = {key: wanted[key] for key in TEXT_FIELDS if key in wanted}
     parameters = [{key: each[key] for key in PARAMETER_FIELDS if key in each} for each in wanted["parameters"]]
     return kept | {"parameters": parameters}
@@ -105,7 +104,6 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _places(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return the places of strategy types in the list, and when they were created."""
     rows = tx.db.execute(select(strategy_types).where(strategy_types.c.name.in_(names)))
     return {row.name: shown(row, "sortOrder", "createdAt") for row in rows}
 

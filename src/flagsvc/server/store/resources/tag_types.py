@@ -87,7 +87,6 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _belongings(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return when tag types were created, and their tags."""
     rows = tx.db.execute(select(tag_types).where(tag_types.c.name.in_(names)))
     return {row.name: {"createdAt": format_time(row.created_at), "tags": tags_of(tx, row.name)} for row in rows}
 

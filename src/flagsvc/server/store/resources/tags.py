@@ -144,7 +144,6 @@ def find_held(tx: Tx, names: Iterable[str], wanted: Sequence[Mapping[str, Any]])
 
 
 def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Return tags without repeats, as type and value."""
     return list({(tag["type"], tag["value"]): _type_and_value(tag) for tag in several}.values())
 
 

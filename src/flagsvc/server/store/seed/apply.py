@@ -224,7 +224,6 @@ def _parse_time(value: str | date | None) -> datetime | None:
 
 
 def _flags(tx: Tx, seed: Seed) -> list[Json]:
-    """Return the flags of a seed with their strategies, as events hold them."""
     positions = tx.positions(schema.features, len(seed["features"]))
     rules = _strategies(tx, seed)
     return [

@@ -252,7 +252,6 @@ def _set_states(tx: Tx, entry: Entry, held: Json) -> None:
 
 
 def _by_place(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    """Return the strategies of a seed by feature and environment."""
     found: dict[tuple[str, str], list[Entry]] = {}
     for each in entries:
         found.setdefault((each["feature"], each["environment"]), []).append(each)

@@ -79,7 +79,6 @@ def _read_states(tx: Tx, flags: set[str]) -> dict[Place, State]:
 
 
 def _read_active(tx: Tx, flags: Sequence[str]) -> defaultdict[Place, set[str]]:
-    """Return the ids of the active strategies of flags, by their places."""
     found: defaultdict[Place, set[str]] = defaultdict(set)
     column = strategies.c
     query = select(column.feature, column.environment, column.id).where(column.feature.in_(flags), ~column.disabled)
@@ -111,7 +110,6 @@ def _find_opening(tx: Tx, place: Place, now: State, changes: Sequence[Change]) -
 
 
 def _undone(state: State, change: Change, environment: str) -> State:
-    """Return a state after the undo of a change."""
     before, subject = change.before or {}, _subject_of(change)
     if subject is STATE:
         return replace(state, enabled=bool(before.get("enabled")))
@@ -141,7 +139,6 @@ def _takes(change: Change) -> bool:
 
 
 def _is_active(side: Side) -> bool:
-    """Return whether a side of an event is an active strategy."""
     return side is not None and not side.get("disabled")
 
 
