@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
-from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.applications import (
     Registration,
     create,
     get,
-    instances_of,
     list_applications,
     register,
     remove,
@@ -120,13 +118,6 @@ def test_an_application_in_full(store: Store) -> None:
     assert found["links"] == {"self": "/api/applications/app"}
 
 
-def test_an_unknown_application(store: Store) -> None:
-    """It is a 404 with the real server's text."""
-    with pytest.raises(CallerError, match=r"^Could not find appName=nosuch$") as caught:
-        one(store, "nosuch")
-    assert caught.value.status == 404
-
-
 def test_an_application_by_hand(store: Store) -> None:
     """An application is made with the given members, changed by later ones, and removed; removing an unknown one is no error."""
     for values in ({"url": "u", "strategies": ["x"]}, {"url": "v"}):
@@ -172,15 +163,6 @@ def test_who_is_not_heard_of_is_forgotten(store: Store) -> None:
     assert [row["instanceId"] for row in one(after(store, days=1), "app")["instances"]] == ["new"]
     tell(after(store, days=31.5), Registration("app", "development"))
     assert [row["appName"] for row in all_of(store)["applications"]] == ["app"]
-
-
-def test_instances_of_an_environment(store: Store) -> None:
-    """The list of one environment has the instances of the last day."""
-    tell(store, Registration("app", "development", "d"), Registration("app", "production", "p"))
-    with store.reading() as tx:
-        assert [row["instanceId"] for row in instances_of(tx, "app", "production")] == ["p"]
-    with after(store, days=2).reading() as tx:
-        assert instances_of(tx, "app", "production") == []
 
 
 def test_many_registrations_take_few_statements(store: Store) -> None:

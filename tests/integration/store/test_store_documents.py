@@ -197,13 +197,6 @@ def test_filters(store: Store, documents: Documents) -> None:
         assert names(documents.get(query)) == expected, query
 
 
-def test_the_query_is_shown(store: Store, documents: Documents) -> None:
-    """A document contains the filters of its query that are set."""
-    query = DocumentQuery("development", projects=("default",), prefix="a", tags=(("simple", "red"),))
-    shown = {"tag": [["simple", "red"]], "project": ["default"], "namePrefix": "a", "environment": "development"}
-    assert read(documents.get(query))["query"] == {**shown, "inlineSegmentConstraints": False}
-
-
 def test_a_feature_alone(store: Store, documents: Documents) -> None:
     """A single feature is the same as in the document; a feature that is not in the document is None."""
     write(store, put=many)
