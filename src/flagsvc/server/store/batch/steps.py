@@ -36,7 +36,13 @@ from flagsvc.server.store.constraints import check_legal_values, check_limits, c
 from flagsvc.server.store.errors import CallerError, bad_data, not_found, permission_refusal
 from flagsvc.server.store.members import column_of
 from flagsvc.server.store.resources import context_fields, tags
-from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all, replace
+from flagsvc.server.store.resources.dependencies import (
+    TRANSITIVE,
+    invalid_operation,
+    parents_of_all,
+    replace,
+    stored_parent,
+)
 from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
 from flagsvc.server.store.resources.features import (
     NO_FLAG,
@@ -214,43 +220,32 @@ def write_dependencies(work: ImportWork) -> None:
     _check_dependencies(work, requested)
     children: dict[str, list[Json]] = {}
     for child, _, requirement in requested:
-        children.setdefault(child, []).append(_stored_parent(requirement))
+        children.setdefault(child, []).append(stored_parent(requirement))
     before = parents_of_all(work.tx, children)
     replace(work.tx, children)
     after = parents_of_all(work.tx, children)
     for child, _, requirement in requested:
-        if _stored_parent(requirement) not in before[child]:
+        if stored_parent(requirement) not in before[child]:
             data = requirement | {"dependencies": after[child]}
             work.record_event("feature-dependency-added", child, before={"dependencies": before[child]}, data=data)
-
-
-def _stored_parent(requirement: Json) -> Json:
-    """Return a parent as it is stored; one that must be off has no variants."""
-    enabled = requirement.get("enabled", True)
-    variants = (requirement.get("variants") or []) if enabled else []
-    return {"feature": requirement["feature"], "enabled": enabled, "variants": variants}
 
 
 def _check_dependencies(work: ImportWork, requested: list[RequestedDependency]) -> None:
     """Raise CallerError (403, 404) for the first dependency that cannot be created."""
     if any(each.child == each.requirement["feature"] for each in requested):
-        raise _invalid_operation("A feature flag cannot depend on itself.")
+        raise invalid_operation("A feature flag cannot depend on itself.")
     depended_on = _find_in_column(work, "parent", [each.child for each in requested])
     depending = _find_in_column(work, "child", [each.requirement["feature"] for each in requested])
     for each in requested:
         parent = work.features.get(each.requirement["feature"])
         if each.child in depended_on:
-            raise _invalid_operation(f"{TRANSITIVE}other features depend on.")
+            raise invalid_operation(f"{TRANSITIVE}other features depend on.")
         if each.requirement["feature"] in depending:
-            raise _invalid_operation(f"{TRANSITIVE}has parent dependency.")
+            raise invalid_operation(f"{TRANSITIVE}has parent dependency.")
         if parent is None or parent.archived:
-            raise _invalid_operation(f"No active feature {each.requirement['feature']} exists")
+            raise invalid_operation(f"No active feature {each.requirement['feature']} exists")
         if parent.project != work.features[each.child].project:
             raise not_found(OTHER_PROJECT.format(work.data.project))
-
-
-def _invalid_operation(message: str) -> CallerError:
-    return CallerError("InvalidOperationError", message)
 
 
 def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]:

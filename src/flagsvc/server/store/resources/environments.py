@@ -131,12 +131,10 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _left_strategies(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    query = select(strategies_table).where(strategies_table.c.environment.in_(names))
-    rows = tx.db.execute(query.order_by(strategies_table.c.feature, *strategies.ORDER)).all()
-    used = strategies.segments_of(tx, (row.id for row in rows))
     left: dict[str, dict[str, list[Json]]] = {name: defaultdict(list) for name in names}
-    for row in rows:
-        left[row.environment][row.feature].append(strategies.whole_strategy(row, used.get(row.id, ())))
+    there = strategies.wholes_in(tx, strategies_table.c.environment, names)
+    for row, whole in sorted(there, key=lambda pair: str(pair[0].feature)):
+        left[row.environment][row.feature].append(whole)
     return {name: {"strategies": dict(each)} for name, each in left.items()}
 
 

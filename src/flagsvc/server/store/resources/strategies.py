@@ -87,17 +87,20 @@ def read_whole(tx: Tx, strategy: str) -> Json:
 
 def read_all_whole(tx: Tx, ids: Iterable[str]) -> dict[str, Json]:
     """Return the strategies of these ids that there are as events hold them, by id."""
-    found: dict[str, Json] = {}
-    for chunk in chunks(dict.fromkeys(ids)):
-        rows, used = tx.db.execute(select(strategies).where(strategies.c.id.in_(chunk))), segments_of(tx, chunk)
-        found |= {row.id: whole_strategy(row, used.get(row.id, ())) for row in rows}
-    return found
+    return {row.id: whole for row, whole in wholes_in(tx, strategies.c.id, ids)}
 
 
 def wholes_of(tx: Tx, names: Iterable[str], *conditions: ColumnElement[bool]) -> Iterator[tuple[Row[Any], Json]]:
-    """Yield the strategies of features, as rows and as events hold them, those of a feature and an environment in order."""
-    for chunk in chunks(dict.fromkeys(names)):
-        query = select(strategies).where(strategies.c.feature.in_(chunk), *conditions).order_by(*ORDER)
+    """Yield the strategies of features, as rows and as events hold them, in order within a feature and an environment."""
+    yield from wholes_in(tx, strategies.c.feature, names, *conditions)
+
+
+def wholes_in(
+    tx: Tx, column: ColumnElement[Any], values: Iterable[str], *conditions: ColumnElement[bool]
+) -> Iterator[tuple[Row[Any], Json]]:
+    """Yield the strategies in which a column has one of these values, as rows and as events hold them, in ORDER."""
+    for chunk in chunks(dict.fromkeys(values)):
+        query = select(strategies).where(column.in_(chunk), *conditions).order_by(*ORDER)
         rows = tx.db.execute(query).all()
         used = segments_of(tx, (row.id for row in rows))
         yield from ((row, whole_strategy(row, used.get(row.id, ()))) for row in rows)
