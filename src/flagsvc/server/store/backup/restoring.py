@@ -117,7 +117,9 @@ def _empty(tx: Tx, version: str, *, replace: bool) -> Emptied:
     if found is not None:
         revision = read_revision(db)
         _lock_tables(db, "EXCLUSIVE" if found == version else "ACCESS EXCLUSIVE")
-        _require_new(tx, found, replace=replace)
+        held = "" if replace else describe_use(tx, found)
+        if held:
+            raise BackupError(f"the database is in use, it has {held}: --replace deletes all that is in it")
         kept = Emptied(revision, _read_used_answers(db))
     if found != version:
         _drop_tables(db)
@@ -138,12 +140,6 @@ def _read_used_answers(db: Connection) -> Sequence[Mapping[str, Any]]:
     """Return the used answers; none where the schema is older than their table."""
     there = inspect(db).has_table(schema.used_answers.name)
     return [dict(row) for row in db.execute(select(schema.used_answers)).mappings()] if there else []
-
-
-def _require_new(tx: Tx, version: str, *, replace: bool) -> None:
-    held = "" if replace else describe_use(tx, version)
-    if held:
-        raise BackupError(f"the database is in use, it has {held}: --replace deletes all that is in it")
 
 
 def _drop_tables(db: Connection) -> None:

@@ -214,11 +214,9 @@ def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | N
         raise not_found("No project found")
     if not environment_exists(tx, name):
         raise bad_data(f"Environment {name} does not exist")
-    link = {"project": project, "environment": name}
-    here = project_environments.c.project == project, project_environments.c.environment == name
-    if tx.db.execute(select(project_environments).where(*here)).first() is not None:
+    if _has_environment(tx, project, name):
         raise CallerError("NameExistsError", f"{project} already has the environment {name} enabled")
-    tx.db.execute(insert(project_environments).values(link))
+    tx.db.execute(insert(project_environments).values(project=project, environment=name))
     names = tx.db.execute(select(features.c.name).where(features.c.project == project)).scalars()
     rows = [{"feature": each, "environment": name, **(held or {}).get(each, OFF)} for each in names]
     upsert(tx, feature_environments, rows, [])
@@ -227,11 +225,18 @@ def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | N
 
 def states_in(tx: Tx, project: str, name: str) -> Json | None:
     """Return the states of a project's features in an environment that are on or have variants; None if it is not the project's."""
-    here = project_environments.c.project == project, project_environments.c.environment == name
-    if tx.db.execute(select(project_environments).where(*here)).first() is None:
+    if not _has_environment(tx, project, name):
         return None
     states = _states(tx, project, name).items()
     return {"features": {feature: held for feature, held in states if held["enabled"] or held["variants"]}}
+
+
+def _link(project: str, name: str) -> ColumnElement[bool]:
+    return and_(project_environments.c.project == project, project_environments.c.environment == name)
+
+
+def _has_environment(tx: Tx, project: str, name: str) -> bool:
+    return tx.db.execute(select(project_environments).where(_link(project, name))).first() is not None
 
 
 def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
@@ -245,9 +250,8 @@ def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
 
 def remove_from_project(tx: Tx, project: str, name: str) -> None:
     """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
-    here = and_(project_environments.c.project == project, project_environments.c.environment == name)
-    had = tx.db.execute(select(project_environments).where(here)).first() is not None
-    tx.db.execute(delete(project_environments).where(here))
+    had = _has_environment(tx, project, name)
+    tx.db.execute(delete(project_environments).where(_link(project, name)))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
     used = _states(tx, project, name)

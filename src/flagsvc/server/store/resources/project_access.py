@@ -45,8 +45,7 @@ def list_access(tx: Tx, project: str) -> Json:
 
 def _to_json(tx: Tx, project: str, row: Any) -> Json:
     found = roles_of(tx, project, row.id)
-    names = {"name": row.name, "username": row.username, "email": row.email}
-    return {"id": row.id} | {key: text for key, text in names.items() if text} | {"roleId": found[0], "roles": found}
+    return {"id": row.id} | users.given_names(row) | {"roleId": found[0], "roles": found}
 
 
 def roles_of(tx: Tx, project: str, user: int) -> list[int]:

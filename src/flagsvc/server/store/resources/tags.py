@@ -48,12 +48,17 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     Raises CallerError (400, 409). Ours: the real server answers 500 for a type that does not exist.
     """
     tag = _checked({**wanted, "value": strip_whitespace(wanted["value"])})
-    if _exists(tx, tag["type"], tag["value"]):
-        raise CallerError("NameExistsError", f"A tag of {tag['type']}:{tag['value']} already exists")
-    check_types_exist(tx, [tag["type"]])
+    _check_new(tx, tag["type"], tag["value"])
     tx.db.execute(insert(tags).values(created_at=tx.now, **tag))
     tx.record_event("tag-created", data=tag)
     return tag
+
+
+def _check_new(tx: Tx, kind: str, value: str) -> None:
+    """Raise CallerError for a tag that exists (409), and for an unknown type (400)."""
+    if _exists(tx, kind, value):
+        raise CallerError("NameExistsError", f"A tag of {kind}:{value} already exists")
+    check_types_exist(tx, [kind])
 
 
 def _checked(tag: Mapping[str, Any]) -> Json:
@@ -68,10 +73,9 @@ def _type_and_value(tag: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, kind: str, value: str) -> None:
     """Delete a tag, also from every feature; a missing tag is not an error."""
-    found = tx.db.execute(select(tags).where(tags.c.type == kind, tags.c.value == value)).first()
-    if found is None:
+    before = find_whole(tx, kind, value)
+    if before is None:
         return
-    before = whole_tags(tx, [found])[0]
     tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
     tx.record_event("tag-deleted", before=before)
 
@@ -84,9 +88,7 @@ def find_whole(tx: Tx, kind: str, value: str) -> Json | None:
 
 def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
     """Create a tag as an event holds it, for the features that had it and exist. Raises CallerError (400, 409)."""
-    if _exists(tx, whole["type"], whole["value"]):
-        raise CallerError("NameExistsError", f"A tag of {whole['type']}:{whole['value']} already exists")
-    check_types_exist(tx, [whole["type"]])
+    _check_new(tx, whole["type"], whole["value"])
     put_back_tags(tx, [whole])
     tx.record_event("tag-created", data=find_whole(tx, whole["type"], whole["value"]))
 

@@ -97,9 +97,7 @@ def find_by_name(tx: Tx, name: str) -> Row[Any]:
 def list_names(tx: Tx) -> list[Json]:
     """Return the names of every user, in order of creation, for those who give roles in a project."""
     rows = tx.db.execute(select(users).order_by(users.c.id))
-    return [
-        {"id": row.id, "accountType": "User"} | {key: text for key, text in _names(row).items() if text} for row in rows
-    ]
+    return [{"id": row.id, "accountType": "User"} | given_names(row) for row in rows]
 
 
 def count_administrators(tx: Tx) -> int:
@@ -108,21 +106,20 @@ def count_administrators(tx: Tx) -> int:
 
 def _to_json(row: Row[Any]) -> Json:
     """Return a user as the API answers it, without unset names."""
-    names = {key: text for key, text in _names(row).items() if text}
     times = {"seenAt": format_time(row.seen_at), "loginAttempts": 0, "createdAt": format_time(row.created_at)}
     unknown = dict.fromkeys(("scimId", "companyRole", "productUpdatesEmailConsent"))
     role = {"rootRole": ROLE_NUMBERS[row.root_role], "inviteLink": NO_INVITATION}
-    return {"accountType": "User", "id": row.id, **names, "imageUrl": NO_PICTURE, **times, **unknown, **role}
+    return {"accountType": "User", "id": row.id, **given_names(row), "imageUrl": NO_PICTURE, **times, **unknown, **role}
 
 
 def shown(row: Row[Any]) -> Json:
     """Return a user as events hold it."""
-    names = {key: text for key, text in _names(row).items() if text}
-    return {"id": row.id, **names, "rootRole": ROLE_NUMBERS[row.root_role]}
+    return {"id": row.id, **given_names(row), "rootRole": ROLE_NUMBERS[row.root_role]}
 
 
-def _names(row: Row[Any]) -> Json:
-    return {"name": row.name, "username": row.username, "email": row.email}
+def given_names(row: Row[Any]) -> Json:
+    """Return the names of a user that are set."""
+    return {key: text for key in ("name", "username", "email") if (text := getattr(row, key))}
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:

@@ -214,15 +214,8 @@ def in_environment(*rest: str) -> Paths:
     """Return what gives the paths of a part of the event's flag in its environment."""
 
     def paths(change: Change) -> tuple[Path, ...]:
-        flag, environment = change.feature or "", change.environment or ""
-        return ("flag", flag, "in", environment, *rest), (
-            "project",
-            change.project or "",
-            "in",
-            environment,
-            flag,
-            *rest,
-        )
+        project, environment, flag = change.project or "", change.environment or "", change.feature or ""
+        return ("flag", flag, "in", environment, *rest), ("project", project, "in", environment, flag, *rest)
 
     return paths
 

@@ -311,10 +311,3 @@ def test_deep_nesting(content: bytes) -> None:
     """Deep nesting raises ValueError that says so."""
     with pytest.raises(ValueError, match="nested too deeply"):
         read_text(content, Anything())
-
-
-@pytest.mark.parametrize("indent", [None, 2, "\t"])
-def test_json_in_any_indentation(indent: int | str | None) -> None:
-    """JSON is read with any indentation."""
-    content = {"a": [1, {"b": None}]}
-    assert read_text(json.dumps(content, indent=indent).encode(), Anything()) == content
