@@ -99,13 +99,13 @@ class Writer:
         wholes = [{**before.get(each.get(self.key), self.new), **each} for each in wanted]
         self.check(tx, before, wholes)
         self._change(tx, [each for each in wholes if each.get(self.key) in before])
-        made = [each for each in wholes if each.get(self.key) not in before]
-        for each, key in zip(made, self._insert(tx, made), strict=True):
+        new_wholes = [each for each in wholes if each.get(self.key) not in before]
+        for each, key in zip(new_wholes, self._insert(tx, new_wholes), strict=True):
             each[self.key] = key
-        if made:
-            self.bring(tx, made)
+        if new_wholes:
+            self.bring(tx, new_wholes)
         after = self.read(tx, [each[self.key] for each in wholes])
-        there = self.read_whole(tx, [each[self.key] for each in made]) if back else {}
+        there = self.read_whole(tx, [each[self.key] for each in new_wholes]) if back else {}
         tell = dict if back else tell or self.tell
         for key in (each[self.key] for each in wholes):
             place = self.place(after[key])
@@ -136,8 +136,8 @@ class Writer:
     def _first_columns(self, tx: Tx, whole: Whole) -> Json:
         """Return the columns that no change sets: the key, and the time of the creation."""
         key = {self.key: whole[self.key]} if self.key in whole else {}
-        made = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
-        return key | ({CREATED_AT: made} if CREATED_AT in self.table.c else {})
+        created_at = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
+        return key | ({CREATED_AT: created_at} if CREATED_AT in self.table.c else {})
 
     def remove(self, tx: Tx, *keys: Any) -> None:
         """Delete the resources that exist, with their belongings."""

@@ -92,12 +92,12 @@ def restore_backup(
         upsert(tx, schema.used_answers, emptied.used_answers, {})
         tx.db.execute(update(schema.revision).values(number=revision))
         header = reader.header
-        told = {
+        summary = {
             "createdAt": printable(header.created),
             "version": printable(header.program),
             "rows": done.counts.total(),
         }
-        tx.record_event("backup-restored", data=told)
+        tx.record_event("backup-restored", data=summary)
     return done
 
 

@@ -80,10 +80,10 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return created
 
 
-def add(tx: Tx, row: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> None:
-    """Store a token. Its event holds the token without its secret, or what is `told`."""
+def add(tx: Tx, row: Mapping[str, Any], event: Mapping[str, Any] | None = None) -> None:
+    """Store a token. Its event holds the token without its secret, or what is `event`."""
     stored = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    _record(tx, "api-token-created", stored, data=told or shown(stored))
+    _record(tx, "api-token-created", stored, data=event or shown(stored))
 
 
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:

@@ -255,9 +255,9 @@ def use_answer(tx: Tx, digest: str, seconds: float) -> bool:
 def create_user(tx: Tx, person: Person, role: str) -> int:
     """Create the user of a person with a root role, link it, and return its id. Raises CallerError (400) for a taken address."""
     names = {"email": person.email} if is_address(person.email) else {"username": username_of(tx, person)}
-    made = users.create(tx, {**names, "name": shorten(person.name, MAX_LENGTH) or None, "rootRole": role.title()})
-    link(tx, users.find(tx, made["id"]), person.issuer, person.subject)
-    return int(made["id"])
+    created = users.create(tx, {**names, "name": shorten(person.name, MAX_LENGTH) or None, "rootRole": role.title()})
+    link(tx, users.find(tx, created["id"]), person.issuer, person.subject)
+    return int(created["id"])
 
 
 def is_address(email: str) -> bool:

@@ -43,10 +43,10 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     number = wanted.get("id") or _free_id(tx, wanted["name"])
     check_new_id(tx, number)
-    made = {"id": number} | _checked_members(wanted)
-    made |= {"environments": _wanted_environments(tx, wanted.get("environments"))}
+    members = {"id": number} | _checked_members(wanted)
+    members |= {"environments": _wanted_environments(tx, wanted.get("environments"))}
     owners = [{"userId": tx.actor.id, "role": OWNER}] if tx.actor is not None and tx.actor.is_user else []
-    return describe_whole(WRITER.put(tx, made | {"roles": owners})[0])
+    return describe_whole(WRITER.put(tx, members | {"roles": owners})[0])
 
 
 def describe(tx: Tx, project: str) -> Json:

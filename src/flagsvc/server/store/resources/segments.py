@@ -70,8 +70,8 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     if count_rows(tx, segments) >= MAX_SEGMENTS:
         raise limit_exceeded("segment", MAX_SEGMENTS)
-    made = _checked_members(tx, wanted) | {"createdBy": None if tx.actor is None else tx.actor.name}
-    return WRITER.put(tx, {"description": wanted.get("description")} | made)[0]
+    members = _checked_members(tx, wanted) | {"createdBy": None if tx.actor is None else tx.actor.name}
+    return WRITER.put(tx, {"description": wanted.get("description")} | members)[0]
 
 
 def _checked_members(tx: Tx, wanted: Mapping[str, Any]) -> Json:

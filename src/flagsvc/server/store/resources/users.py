@@ -132,8 +132,8 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     role = _find_role(wanted["rootRole"])
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
-    made = WRITER.put(tx, names | {"rootRole": role["id"]})[0]
-    stored = _to_json(find(tx, made["id"]))
+    created = WRITER.put(tx, names | {"rootRole": role["id"]})[0]
+    stored = _to_json(find(tx, created["id"]))
     return stored | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
 
 

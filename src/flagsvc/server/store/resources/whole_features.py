@@ -82,9 +82,9 @@ def insert_whole(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
     rules_of.insert_all(tx, _placed(tx, wholes))
     features.add_tags(tx, {each["name"]: [(tag["type"], tag["value"]) for tag in each["tags"]] for each in wholes})
     put_back_links(tx, {whole["name"]: whole["links"] for whole in wholes})
-    made = read_whole(tx, features.find_all(tx, names))
+    inserted = read_whole(tx, features.find_all(tx, names))
     for each in wholes:
-        tx.record_event("feature-created", project=each["project"], feature=each["name"], data=made[each["name"]])
+        tx.record_event("feature-created", project=each["project"], feature=each["name"], data=inserted[each["name"]])
 
 
 def _placed(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> list[Placed]:

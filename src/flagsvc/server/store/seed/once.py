@@ -230,5 +230,5 @@ def _administrator(tx: Tx) -> Row[Any]:
     taken = set(tx.db.execute(select(users.c.username)).scalars())
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
-    made = WRITER.put(tx, {"username": name, "name": name, "rootRole": ROLE_NUMBERS["admin"]})[0]
-    return find(tx, made["id"])
+    created = WRITER.put(tx, {"username": name, "name": name, "rootRole": ROLE_NUMBERS["admin"]})[0]
+    return find(tx, created["id"])

@@ -198,8 +198,8 @@ def _is_bare(name: str, value: Any) -> bool:
 
 def restore_flags(tx: Tx, changes: Sequence[Change]) -> None:
     """Delete the flags that were created; create the others as they were."""
-    made = [each.feature or "" for each in changes if each.before is None]
-    feature_archive.remove_rows(tx, features.find_all(tx, made))
+    created = [each.feature or "" for each in changes if each.before is None]
+    feature_archive.remove_rows(tx, features.find_all(tx, created))
     whole_features.put_back(tx, [each.before for each in changes if each.before is not None])
 
 
@@ -336,10 +336,10 @@ STRATEGY_TYPE = written(
 )
 
 
-def project_belongings(tx: Tx, made: Mapping[str, Change]) -> dict[str, Json]:
+def project_belongings(tx: Tx, created: Mapping[str, Change]) -> dict[str, Json]:
     """Return what projects have that the events of their creation do not tell."""
     found: dict[str, Json] = {}
-    for project, change in made.items():
+    for project, change in created.items():
         has = project_changes.belongings_of(tx, project, change.by_id)
         if left := [each for each in has if each != "members" or "roles" not in (change.after or {})]:
             found[project] = {"has": left}
