@@ -81,7 +81,7 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add(tx: Tx, row: Mapping[str, Any], event: Mapping[str, Any] | None = None) -> None:
-    """Store a token. Its event holds the token without its secret, or what is `event`."""
+    """Store a token. Its event holds the token without its secret, or is `event`."""
     stored = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
     _record(tx, "api-token-created", stored, data=event or shown(stored))
 
