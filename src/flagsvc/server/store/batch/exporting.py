@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -116,19 +116,10 @@ def _feature_environment(row: Row[Any]) -> Json:
 
 def _context_field_names(used: Sequence[Row[Any]], states: Sequence[Row[Any]]) -> set[str]:
     """Return the context fields that strategies and variants of environments use, without those of strategy variants."""
-    return {name for name in (*_fields_of_strategies(used), *_fields_of_variants(states)) if name}
-
-
-def _fields_of_strategies(used: Sequence[Row[Any]]) -> Iterator[str | None]:
-    for row in used:
-        yield row.parameters.get("stickiness")
-        yield from (each["contextName"] for each in row.constraints)
-
-
-def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
-    for variant in (variant for row in states for variant in row.variants or []):
-        yield variant.get("stickiness")
-        yield from (each["contextName"] for each in variant.get("overrides") or [])
+    variants = [each for row in states for each in row.variants or []]
+    sticky = (each.get("stickiness") for each in (*(row.parameters for row in used), *variants))
+    lists = (*(row.constraints for row in used), *(each.get("overrides") or [] for each in variants))
+    return {name for name in (*sticky, *(each["contextName"] for listed in lists for each in listed)) if name}
 
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:

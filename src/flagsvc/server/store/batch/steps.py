@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -468,17 +468,14 @@ def write_links(work: ImportWork) -> None:
     changed = [
         name
         for name in named
-        if _shown_links(before.get(name, [])) != [(each.url, each.title) for each in wanted[name]]
+        if [(each["url"], each["title"]) for each in before.get(name, [])]
+        != [(each.url, each.title) for each in wanted[name]]
     ]
     remove_links(work.tx, changed)
     add_links(work.tx, [each for name in changed for each in wanted[name]])
     after = links_of(work.tx, changed)
     for name in changed:
         record_links(work.tx, work.data.project, name, before.get(name, []), after.get(name, []))
-
-
-def _shown_links(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
-    return [(each["url"], each["title"]) for each in links]
 
 
 def _read_links(work: ImportWork) -> list[ExternalLink]:
