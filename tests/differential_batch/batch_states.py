@@ -1,6 +1,6 @@
 """Random states of a flag server and random data sets for its batch import (import validation 2; 3; 4; 5; 6).
 
-Names come from small pools, so that what is imported often meets what is there. Everything depends on the given `Random` alone.
+Names come from small pools, so that imports often meet existing objects. Everything depends on the given `Random` alone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def legal_values(random: Random) -> list[Json]:
 
 
 def state(random: Random) -> Json:
-    """Return a state in the format of the seed file: what comes on top of what is always there."""
+    """Return a state in the format of the seed file: the additions to a new database."""
     features = [
         {"name": name, "project": random.choice(PROJECTS)} | perhaps(random, 0.25, archived=True)
         for name in distinct(random, FEATURES, 6)
@@ -116,7 +116,7 @@ def project(random: Random, name: str) -> Json:
 
 
 def constraint(random: Random) -> Json:
-    """Return a constraint, mostly one that fits its operator."""
+    """Return a constraint, which mostly fits its operator."""
     operator = random.choice(OPERATORS)
     value = {"NUM_GT": "5", "DATE_AFTER": "2024-01-02T03:04:05Z", "SEMVER_EQ": "1.2.3"}.get(operator)
     if random.random() < 0.06:

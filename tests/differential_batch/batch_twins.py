@@ -35,7 +35,7 @@ BROKEN = ("found nothing, yet the import failed", "found problems, yet the impor
 def looked_at(url: str, token: str, body: Any) -> Findings | None:
     """Return what the commands find in a request; None where the server refuses its form.
 
-    The real server remembers its list of projects for a while, so that it is not asked for those that a test just made.
+    The real server remembers its list of projects for a while, so nothing asks it for new projects.
     """
     with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_target_exists"):
         try:

@@ -36,6 +36,9 @@ class RealServer:
         self.database = database
         # written some time after an import, by when the state may be another: the real server would end over it
         self._run("ALTER TABLE feature_lifecycles DROP CONSTRAINT feature_lifecycles_feature_fkey")
+        self._run(
+            "ALTER TABLE IF EXISTS onboarding_events_project DROP CONSTRAINT IF EXISTS onboarding_events_project_project_fkey"
+        )
         self._users()
 
     def ask(self, operation: str, who: str, body: object) -> Answer:

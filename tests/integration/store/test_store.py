@@ -1,6 +1,6 @@
 """The database of flags: which databases are allowed, and the moment of a transaction.
 
-Databases that several tests share: each test finds them as if they were new.
+Databases that several tests share: each test finds them like new databases.
 Inserting rows that may be there already.
 Settings of connections: a lost PostgreSQL server is noticed, and a locked SQLite file is waited for.
 """
@@ -102,7 +102,7 @@ def test_stored_json_is_read_as_the_plain_parser_reads_it(text: str) -> None:
 
 
 def test_the_number_of_a_row_that_is_gone_is_not_given_again(database_url: str) -> None:
-    """A new segment is never taken for one that was deleted."""
+    """A new segment never has the number of a deleted segment."""
     store = open_store(database_url, FakeClock(), RecordingLog())
     try:
         numbers = []

@@ -83,19 +83,16 @@ def test_nothing_is_written(scene: Scene) -> None:
     assert scene.dump() == before
 
 
-@pytest.mark.parametrize(
-    ("project", "environment", "message"),
-    [
+def test_there_must_be_a_target(scene: Scene) -> None:
+    """A missing project or environment is a 404 that names it, with any data set."""
+    for project, environment, message in (
         ("nowhere", "development", "Could not find project with id nowhere"),
         ("shelved", "development", "Active project with id shelved does not exist"),
         ("default", "nosuch", "Could not find environment with name nosuch"),
-    ],
-)
-def test_there_must_be_a_target(scene: Scene, project: str, environment: str, message: str) -> None:
-    """A missing project or environment is a 404 that names it, with any data set."""
-    with pytest.raises(CallerError) as found:
-        scene.validate(EVERYTHING | {"project": project, "environment": environment})
-    assert (found.value.name, found.value.status, found.value.message) == ("NotFoundError", 404, message)
+    ):
+        with pytest.raises(CallerError) as found:
+            scene.validate(EVERYTHING | {"project": project, "environment": environment})
+        assert (found.value.name, found.value.status, found.value.message) == ("NotFoundError", 404, message)
 
 
 def test_a_clean_data_set(scene: Scene) -> None:

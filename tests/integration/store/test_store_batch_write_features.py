@@ -116,17 +116,8 @@ PATTERN = (
     'The feature flag name "New" does not match the project\'s naming pattern: "[a-z-]+". Here\'s an example of a name that '
     'does match the pattern: "dark-mode"." The pattern\'s description is: "small letters"'
 )
-REFUSED = [
+REFUSED: list[tuple[str, list[Json], int, str, str]] = [
     ("default", [feature("has space")], 400, "BadDataError", '"name" must be URL friendly. You provided "has space".'),
-    ("default", [feature("")], 400, "BadDataError", '"name" is not allowed to be empty.'),
-    ("default", [feature("..")], 400, "BadDataError", '"name" must be URL friendly. You provided "..".'),
-    (
-        "default",
-        [feature("x" * 101)],
-        400,
-        "BadDataError",
-        f'"name" length must be less than or equal to 100 characters long. You provided "{"x" * 101}".',
-    ),
     ("default", [feature("new", type="")], 400, "BadDataError", '"type" is not allowed to be empty.'),
     ("default", [feature("here", type="")], 400, "BadDataError", '"type" is not allowed to be empty.'),
     ("default", [feature("ok"), feature("new"), feature("new")], 409, "NameExistsError", TAKEN),
@@ -144,13 +135,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("project", "wanted", "status", "name", "message"), REFUSED)
-def test_what_cannot_be_created(
-    scene: Scene, project: str, wanted: list[Json], status: int, name: str, message: str
-) -> None:
+def test_what_cannot_be_created(scene: Scene) -> None:
     """Each failure has its status, name and message, and stores nothing."""
-    found = scene.refusal(body(project=project, features=wanted))
-    assert (found.status, found.name, found.details) == (status, name, [{"message": message}])
+    for project, wanted, status, name, message in REFUSED:
+        found = scene.refusal(body(project=project, features=wanted))
+        assert (found.status, found.name, found.details) == (status, name, [{"message": message}]), wanted
 
 
 def test_the_pattern_is_told_with_its_example(scene: Scene) -> None:

@@ -18,7 +18,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server import application
 from flagsvc.server.application import Cleanup
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.resources import environments, feature_archive, segments, strategies, tags, whole_features
+from flagsvc.server.store.resources import environments, segments, strategies, tags, whole_features
 from flagsvc.server.store.resources import events as event_list
 from flagsvc.server.store.resources.events import EventSearch
 from flagsvc.server.store.schema import events, usage
@@ -93,37 +93,6 @@ def test_a_switch_has_both_sides(seeded: SeededStore) -> None:
     shown = event_list.to_json(row)
     assert (shown["data"], shown["preData"]) == (None, None)
     assert (shown["before"], shown["after"]) == ({"enabled": False}, {"enabled": True})
-
-
-def test_a_deleted_feature_is_whole_in_its_event(seeded: SeededStore) -> None:
-    """Strategies with their place, states, tags and links of a deleted feature are in its event; the real server's has less."""
-    seeded.write(tags.add_to_feature, "web", {"type": "simple", "value": "one"})
-    seeded.write(strategies.set_state, PLACE, enabled=True)
-    strategy = seeded.read(strategies.read_whole, USED)
-    seeded.write(feature_archive.archive, "default", "web")
-    seeded.write(feature_archive.remove, "web")
-    row = rows_of(seeded.store)[-1]
-    before = row.before
-    assert (row.type, row.data) == ("feature-deleted", None)
-    assert before["strategies"] == {"development": [strategy]}
-    assert before["environments"]["development"] == {"enabled": True, "variants": []}
-    assert (before["tags"], before["links"]) == ([{"type": "simple", "value": "one"}], [])
-    assert "strategies" not in event_list.to_json(row)["preData"]
-
-
-def test_a_deleted_tag_names_its_features(seeded: SeededStore) -> None:
-    """What goes with a deleted tag is in its event."""
-    seeded.write(tags.add_to_feature, "web", {"type": "simple", "value": "one"})
-    seeded.write(tags.remove, "simple", "one")
-    assert rows_of(seeded.store)[-1].before["features"] == ["web"]
-
-
-def test_revival_knows_where_the_feature_was_on(seeded: SeededStore) -> None:
-    """A revived feature is off everywhere; its event says where it was on."""
-    seeded.write(strategies.set_state, PLACE, enabled=True)
-    seeded.write(feature_archive.archive, "default", "web")
-    seeded.write(feature_archive.revive, "web")
-    assert rows_of(seeded.store)[-1].before["enabledIn"] == ["development"]
 
 
 def test_an_environment_that_leaves_a_project_keeps_its_states_in_the_event(seeded: SeededStore) -> None:

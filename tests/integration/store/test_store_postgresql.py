@@ -79,7 +79,7 @@ def heard(store: Store) -> Iterator[list[int]]:
 
 
 def test_changes_go_through_a_pooler(pooler: Pooler, postgresql_url: str) -> None:
-    """A hundred changes of two servers are all there, and each server notices those of the other."""
+    """A hundred changes of two servers are all there, and each server notices the changes of the other server."""
     url = pooler.database(postgresql_url)
     with opened(url) as one, opened(url) as two, heard(one) as revisions:
         for number in range(50):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -265,32 +266,31 @@ NOWHERE: dict[str, Any] = {
 OF_BEN = with_other("tokens", user="ben") | {"users": [*GIVEN["users"], {"name": "ben"}]}
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (with_other("features", project="default"), "features[0].project: the flag is in the project `shop`"),
-        (with_other("features", enabled=["development"]), "features[0].enabled: the project `shop` does not have"),
-        (GIVEN | NOWHERE, "features[1].enabled: the project `default` does not have the environment `nowhere`"),
-        (OF_BEN, "tokens[0]: the personal token with this secret cannot become this one: use a new secret"),
-        (with_other("tokens", expiresAt="2099-01-01T00:00:00Z"), "tokens[0]: the personal token"),
-        (with_other("segments", project="default"), "segments[0].project: Invalid project. Segment is being used"),
-        (
-            GIVEN
-            | {"segments": [*GIVEN["segments"], {"name": "s", "project": "default"}]}
-            | {"strategies": [ROLLOUT | {"segments": ["s"]}]},
-            "strategies of `cart` in `production`: The segments s",
-        ),
-    ],
-)
-def test_refusals(store: Store, given: dict[str, Any], message: str) -> None:
+REFUSALS: list[tuple[dict[str, Any], str]] = [
+    (with_other("features", project="default"), "features[0].project: the flag is in the project `shop`"),
+    (with_other("features", enabled=["development"]), "features[0].enabled: the project `shop` does not have"),
+    (GIVEN | NOWHERE, "features[1].enabled: the project `default` does not have the environment `nowhere`"),
+    (OF_BEN, "tokens[0]: the personal token with this secret cannot become this one: use a new secret"),
+    (with_other("tokens", expiresAt="2099-01-01T00:00:00Z"), "tokens[0]: the personal token"),
+    (with_other("segments", project="default"), "segments[0].project: Invalid project. Segment is being used"),
+    (
+        GIVEN
+        | {"segments": [*GIVEN["segments"], {"name": "s", "project": "default"}]}
+        | {"strategies": [ROLLOUT | {"segments": ["s"]}]},
+        "strategies of `cart` in `production`: The segments s",
+    ),
+]
+
+
+def test_refusals(store: Store) -> None:
     """What cannot become so is refused with its place in the file, by the plan too, and nothing changes."""
     before = everything(store)
-    for work in (plan_seed, apply_wanted):
+    for (given, message), work in product(REFUSALS, (plan_seed, apply_wanted)):
         with pytest.raises(SeedError) as refused:
             work(store, parse_seed(given), WHO)
         assert message in str(refused.value)
         assert "of-ada" not in str(refused.value)
-    assert everything(store) == before
+        assert everything(store) == before
 
 
 def any_constraints(random: Random) -> list[dict[str, Any]]:

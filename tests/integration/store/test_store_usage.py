@@ -61,33 +61,12 @@ def shown(store: Store, hours: float = 1) -> list[dict[str, Any]]:
         return list_hourly(tx, "one", hours)
 
 
-def test_reports_are_added_up(store: Store) -> None:
-    """Reports of one hour are added up, within one request and over several; their variants too."""
-    report(store, count(1, 2, variants={"a": 1}), count(3, moment=NOW.replace(minute=0), variants={"a": 2, "b": 1}))
-    report(store, count(10, variants={"b": 5}))
-    row = {"featureName": "one", "appName": "app", "environment": "development", "timestamp": THIS_HOUR}
-    assert shown(store) == [{**row, "yes": 14, "no": 2, "variants": {"a": 3, "b": 6}}]
-
-
 def test_no_count_is_lost_between_writers(store: Store) -> None:
     """Parallel reports lose no counts."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: report(store, count(1, 2, variants={"a": 1})), range(40)))
     [row] = shown(store)
     assert (row["yes"], row["no"], row["variants"]) == (40, 80, {"a": 40})
-
-
-def test_what_is_not_kept(store: Store) -> None:
-    """Unknown features, zero counts and old counts are dropped; the rest of the report is stored."""
-    old = NOW - 48 * HOUR
-    report(store, count(1, feature="nosuch"), count(0, 0, app="idle"), count(1, app="late", moment=old), count(1))
-    assert [row["appName"] for row in shown(store, 48) if row["yes"]] == ["app"]
-
-
-def test_hours_to_come_are_this_hour(store: Store) -> None:
-    """A report from an application whose clock is ahead counts for this hour."""
-    report(store, count(1, moment=NOW + 30 * HOUR))
-    assert [(row["timestamp"], row["yes"]) for row in shown(store)] == [(THIS_HOUR, 1)]
 
 
 def test_a_sum_ends_at_its_bound(store: Store) -> None:
@@ -128,13 +107,6 @@ def test_the_hours_of_a_feature(store: Store) -> None:
         "environment": "development",
         "featureName": "one",
     }
-
-
-@pytest.mark.parametrize(("hours", "count_of_hours"), [(1, 1), (1.5, 2), (24, 24), (48, 48)])
-def test_how_many_hours(store: Store, hours: float, count_of_hours: int) -> None:
-    """A part of an hour counts as an hour."""
-    report(store, count(1))
-    assert len(shown(store, hours)) == count_of_hours
 
 
 def test_the_last_hour_of_a_feature(store: Store) -> None:

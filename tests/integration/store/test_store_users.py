@@ -1,4 +1,7 @@
-"""The users of a server: listed and made, without passwords."""
+"""The users of a server, without passwords.
+
+`test_server_resources_beside_the_real_one.py` compares all operations of users.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.keyring import hash_secret, read_actors
+from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.seed.apply import apply_seed
 from flagsvc.server.store.seed.file import parse_seed
@@ -25,17 +28,19 @@ def listed(seeded: SeededStore) -> dict[str, dict[str, Any]]:
     return {user.get("username") or user["email"]: user for user in found}
 
 
-def test_users_are_listed_with_their_roles(seeded: SeededStore) -> None:
-    """Each user has the number of a root role, and the roles have names; there is no picture and no invitation link."""
-    answer = seeded.read(users.list_users)
-    assert [(role["id"], role["name"], role["type"]) for role in answer["rootRoles"]] == [
-        (1, "Admin", "root"),
-        (2, "Editor", "root"),
-        (3, "Viewer", "root"),
-    ]
-    assert listed(seeded)["owner"] == {
+def test_a_user_is_made(seeded: SeededStore) -> None:
+    """The address is stored in lower case, and the event has the user."""
+    made = seeded.write(users.create, ANNA)
+    assert made == {**listed(seeded)["anna"], "seatType": None, "emailSent": False}
+    assert seeded.told("data") == [("user-created", {"id": made["id"], **DATA})]
+
+
+def test_a_user_has_no_picture(seeded: SeededStore) -> None:
+    """There is no picture and no invitation link."""
+    shown = listed(seeded)["owner"]
+    assert shown == {
         "accountType": "User",
-        "id": answer["users"][0]["id"],
+        "id": shown["id"],
         "name": "owner",
         "username": "owner",
         "imageUrl": "",
@@ -48,48 +53,6 @@ def test_users_are_listed_with_their_roles(seeded: SeededStore) -> None:
         "rootRole": 3,
         "inviteLink": "",
     }
-
-
-def test_a_user_is_made(seeded: SeededStore) -> None:
-    """The address is stored in lower case, no mail is sent, and the event has the user; the role applies immediately."""
-    made = seeded.write(users.create, ANNA)
-    assert made == {**listed(seeded)["anna"], "seatType": None, "emailSent": False}
-    assert {key: made[key] for key in DATA} == DATA
-    assert seeded.told("data") == [("user-created", {"id": made["id"], **DATA})]
-    assert seeded.read(read_actors)[made["id"]].root_role == "editor"
-
-
-@pytest.mark.parametrize(
-    ("given", "shown", "kept"), [(1, 1, 1), ("2", 2, 2), ("Viewer", "Viewer", 3), ("Admin", "Admin", 1)]
-)
-def test_a_role_is_a_number_or_a_name(seeded: SeededStore, given: Any, shown: Any, kept: int) -> None:
-    """The answer has the role as it was given, the list has its number."""
-    assert seeded.write(users.create, {"email": "carl@example.com", "rootRole": given})["rootRole"] == shown
-    carl = listed(seeded)["carl@example.com"]
-    assert carl["rootRole"] == kept and "username" not in carl and "name" not in carl
-
-
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"name": "Anna"}, "You must specify username or email"),
-        ({"username": "", "email": ""}, "You must specify username or email"),
-        ({"username": "anna"}, "User already exists"),
-        ({"username": "new", "email": "ANNA@example.COM"}, "User already exists"),
-        ({"username": "anna", "email": "new@example.com"}, "User already exists"),
-        ({"username": "new", "rootRole": 4}, "Could not find rootRole=4"),
-        ({"username": "new", "rootRole": "Owner"}, "Could not find rootRole=Owner"),
-        ({"username": "new", "name": ""}, '"value" is not allowed to be empty.'),
-        ({"username": "new", "email": "no address"}, '"value" must be a valid email. You provided "no address".'),
-        ({"username": "new", "email": "a@b@c"}, '"value" must be a valid email. You provided "a@b@c".'),
-    ],
-)
-def test_what_cannot_be_made(seeded: SeededStore, wanted: dict[str, Any], message: str) -> None:
-    """A user without a name, with a taken one, with no known role or a bad address is refused, without an event."""
-    seeded.write(users.create, ANNA)
-    before = listed(seeded)
-    assert seeded.refusal(users.create, {"rootRole": 3, **wanted}) == (400, "BadDataError", [message])
-    assert listed(seeded) == before and len(seeded.told()) == 1
 
 
 @pytest.mark.parametrize("key", ["username", "email", "name"])

@@ -5,7 +5,7 @@ Only a commercial server makes the release plans and safeguards among them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from flagsvc.http.shapes.containers import Array, Map, Object
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
@@ -192,6 +192,9 @@ FEATURE_ENVIRONMENT: Final = Named(
         description="What a feature is in an environment.",
     ),
 )
+
+DESCRIPTION: Final[dict[str, Any]] = {"type": "release", "description": None, "stale": False, "impressionData": False}
+"""Member that describes a feature → its value in a new feature, and in an import that does not name the member."""
 
 FEATURE: Final = Named(
     "featureSchema",

@@ -1,7 +1,7 @@
 """The callers of the admin API and the tokens of clients: what each may do and see (import validation 4.3), by one table of roles.
 
 One difference is intended. On the real server, permissions for environments apply to the two initial environments only. Here they
-apply to every environment, so that an editor can work in one that a seed file created.
+apply to every environment, so that an editor can work in the environments of a seed file.
 """
 
 from __future__ import annotations

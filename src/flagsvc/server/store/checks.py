@@ -52,6 +52,13 @@ def invalid(*details: Detail) -> CallerError:
     return CallerError("BadDataError", INVALID, details)
 
 
+def raise_problems(*problems: Detail | None) -> None:
+    """Raise CallerError (400) with the problems that are not None, if there are any."""
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise invalid(*found)
+
+
 def name_problem(name: str, label: str = "name") -> Detail | None:
     """Return what is wrong with the name of a feature or a variant; None for a valid one (import validation 6.3, step 1)."""
     if not name:
@@ -65,9 +72,7 @@ def name_problem(name: str, label: str = "name") -> Detail | None:
 
 def check_name(name: str) -> None:
     """Raise CallerError (400) for a name that no feature may have."""
-    problem = name_problem(name)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(name_problem(name))
 
 
 def fill_parameters(name: str | None, parameters: Mapping[str, Any] | None, feature: str, stickiness: str) -> Json:
@@ -124,9 +129,7 @@ def _check_variant_name(variant: Json, label: str) -> None:
     if "name" not in variant:
         raise invalid(make_detail(f'"{label}" is required'))
     _check_text(variant["name"], label)
-    problem = name_problem(variant["name"], label)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(name_problem(variant["name"], label))
 
 
 def _check_text(value: object, label: str) -> None:
@@ -183,7 +186,6 @@ def _check_overrides(overrides: object, label: str) -> None:
 
 
 def _check_known_fields(values: Json, known: Sequence[str], label: str) -> None:
-    """Raise CallerError for the first unknown field."""
     extra = next((name for name in values if name not in known), None)
     if extra is not None:
         raise invalid(make_detail(f'"{label}.{extra}" is not allowed', values[extra]))
@@ -234,7 +236,7 @@ def prepare_variants(variants: object) -> list[Json]:
 
 
 def prepare_imported_variants(variants: Sequence[Json]) -> list[Json]:
-    """Return variants of an environment as they are stored: as sent, with their weights, without those that have no weightType.
+    """Return variants of an environment as they are stored: as sent, with weights. Variants without a weightType are left out.
 
     Raises CallerError (400).
     """

@@ -1,13 +1,12 @@
 """Reads the features of one environment from the database, in the form for server-side SDKs and proxies.
 
-Each feature is encoded once, when it is read; a document joins these pieces. Archived features and disabled strategies are left
+A read encodes each feature once; a document joins these pieces. Archived features and disabled strategies are left
 out. Parameters are text. A strategy names its segments by id; for SDKs without segments it contains their constraints.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -230,8 +229,3 @@ def inline_segments(strategy: dict[str, Any], parts: FeatureParts) -> dict[str, 
     inlined = [each for number in strategy.get("segments", ()) for each in parts.constraints[number]]
     rest = {name: value for name, value in strategy.items() if name != "segments"}
     return rest | {"constraints": [*strategy["constraints"], *inlined]}
-
-
-def join_items(pieces: Iterable[bytes]) -> bytes:
-    """Return encoded values joined by commas, as the items of a JSON list."""
-    return b",".join(pieces)

@@ -27,7 +27,6 @@ from flagsvc.server.store.client_features import (
     EnvironmentFeatures,
     FeatureEntry,
     encode,
-    join_items,
     read_environment_features,
 )
 from flagsvc.server.store.store import Store
@@ -231,9 +230,8 @@ class Documents:
 
 
 def make_document(query: DocumentQuery, environment: EnvironmentFeatures) -> ClientDocument:
-    taken = join_items(
-        each.inline if query.inline else each.body for each in environment.entries.values() if query.matches(each)
-    )
+    matching = filter(query.matches, environment.entries.values())
+    taken = b",".join(each.inline if query.inline else each.body for each in matching)
     content = b'{"version":%d,"features":[%b],"query":%b' % (VERSION, taken, encode(query.to_json()))
     if not query.inline:
         content += b',"segments":' + environment.segments

@@ -41,7 +41,7 @@ class CallerError(FlagsvcError):
 
 
 def bad_data(message: str) -> CallerError:
-    """Return the 400 for invalid data: its message has the prefix, its detail has not."""
+    """Return the 400 for invalid data: only its message has the prefix."""
     return CallerError("BadDataError", BAD_DATA + message, [{"message": message}])
 
 

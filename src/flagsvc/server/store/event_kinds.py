@@ -1,12 +1,12 @@
 """The kinds of events: a row each, with its words, what the real server shows of it, and how it is undone (decision 0054).
 
 An event holds all that its change needs to be undone. A new kind is a row here, and the call of its writer; if an undo sets back
-something that no row has yet, also a `Subject` in `undo/of_*.py`.
+something that no row has yet, also a `Subject` in `undo/of_resources.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flagsvc.server.store.event_views import (
@@ -21,22 +21,29 @@ from flagsvc.server.store.event_views import (
     whole,
     without,
 )
-from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.of_flags import ARCHIVING, DESCRIBED, FLAG, ORDER, STALE, STATE, STRATEGY, VARIANTS
+from flagsvc.server.store.resources.features import METADATA
 from flagsvc.server.store.undo.of_resources import (
+    ARCHIVING,
+    DESCRIBED,
     ENVIRONMENT,
     FIELD,
+    FLAG,
     LINK,
     LINKS,
+    ORDER,
     PARENTS,
     PROJECT,
     ROLE,
     ROLES,
     SEGMENT,
+    STALE,
+    STATE,
+    STRATEGY,
     STRATEGY_TYPE,
     TAG,
     TAG_TYPE,
     TAGGING,
+    VARIANTS,
     tag_scope,
 )
 from flagsvc.server.store.undo.subjects import Change, Scope, Subject, no_project, owner_of, same_project
@@ -73,10 +80,7 @@ class EventKind(NamedTuple):
         return self.undo.subject if isinstance(self.undo, Undo) else None
 
 
-SHOWN_FLAG = only(
-    *("name", "description", "type", "project", "stale", "createdAt", "lastSeenAt"),
-    *("impressionData", "archivedAt", "archived"),
-)
+SHOWN_FLAG = only(*METADATA)
 SHOWN_STRATEGY = without("position")
 SHOWN_PROJECT = without("roles", "createdAt", "archivedAt")
 SHOWN_ENVIRONMENT = without("strategies")
@@ -85,15 +89,7 @@ SHOWN_TAG_TYPE = without("tags", "createdAt")
 LINK_MEMBERS = ("url", "title")
 
 
-def _read_as_left(tx: Tx, changes: Sequence[Change]) -> list[Side]:
-    return [change.after for change in changes]
-
-
-def _restore_nothing(tx: Tx, changes: Sequence[Change]) -> None:
-    """Change nothing."""
-
-
-WHOLE_ACTION = Subject("import", _read_as_left, _restore_nothing)
+WHOLE_ACTION = Subject("import", lambda tx, changes: [change.after for change in changes], lambda tx, changes: None)
 """The subject of an event that only tells that others were done together: its undo undoes all of them."""
 OF_CLIENTS = "A token may be in use, and its secret is shown only once: make or delete one on the page Tokens"
 EXPIRY = (

@@ -32,47 +32,27 @@ def after_only(before: Side, after: Side) -> tuple[Side, Side]:
 
 def only(*names: str) -> View:
     """Show these members of both sides."""
-
-    def show(before: Side, after: Side) -> tuple[Side, Side]:
-        return _pick(after, names), _pick(before, names)
-
-    return show
+    return lambda before, after: (_pick(after, names), _pick(before, names))
 
 
 def only_after(*names: str) -> View:
     """Show these members of what is after, or was before, as `data`."""
-
-    def show(before: Side, after: Side) -> tuple[Side, Side]:
-        return _pick(before if after is None else after, names), None
-
-    return show
+    return lambda before, after: (_pick(before if after is None else after, names), None)
 
 
 def only_before(*names: str) -> View:
     """Show these members of what was before, as `preData`."""
-
-    def show(before: Side, after: Side) -> tuple[Side, Side]:
-        return None, _pick(before, names)
-
-    return show
+    return lambda before, after: (None, _pick(before, names))
 
 
 def removed(*names: str) -> View:
     """Show these members of what was before, as `data`."""
-
-    def show(before: Side, after: Side) -> tuple[Side, Side]:
-        return _pick(before, names), None
-
-    return show
+    return lambda before, after: (_pick(before, names), None)
 
 
 def without(*names: str) -> View:
     """Show both sides without these members."""
-
-    def show(before: Side, after: Side) -> tuple[Side, Side]:
-        return _leave_out(after, names), _leave_out(before, names)
-
-    return show
+    return lambda before, after: (_leave_out(after, names), _leave_out(before, names))
 
 
 def _pick(side: Side, names: tuple[str, ...]) -> Side:

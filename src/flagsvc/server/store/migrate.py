@@ -37,8 +37,8 @@ NEWEST = "head"
 def migrate(engine: Engine) -> None:
     """Migrate the database; an empty one gets every table and the initial rows.
 
-    A database that has the newest schema is only read, so it may be one that takes no changes. Raises `DatabaseError` where that
-    stands in the way, where a newer version made the database, or where it contains another program's tables.
+    A database with the newest schema is only read, so it need not take changes. Raises `DatabaseError` for an older schema where
+    the database takes no changes, for a database of a newer version, and for a database with another program's tables.
     """
     newest = known_versions()[0]
     with engine.connect().execution_options(**{READING: True}) as db, db.begin():

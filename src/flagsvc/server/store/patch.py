@@ -54,7 +54,6 @@ def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def _steps(pointer: str) -> list[str]:
-    """Return the steps of a JSON pointer."""
     if pointer and not pointer.startswith("/"):
         raise InapplicableOperationError(f"`{pointer}` is no JSON Pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

@@ -57,7 +57,7 @@ FOUND = """
 SELECT coalesce((SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass('flagsvc_schema')),
   quote_ident(current_schema())), current_setting('server_encoding'), current_setting('search_path')
 """
-"""Gives the schema of the tables, quoted: where they are, else where they are to be made."""
+"""Gives the schema that has the tables, or gets them, quoted."""
 
 
 def read_url(database: str) -> URL:

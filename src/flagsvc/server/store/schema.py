@@ -126,7 +126,7 @@ identities = Table(
     Column("roles", Json),
 )
 """The accounts of users elsewhere: `issuer` is that of an OpenID provider, or `header` for a proxy in front that names persons.
-`roles` are those of the user that its groups gave, as `groupRoles` writes them; NULL is older, and counts as all of them."""
+`roles` are the roles of the user that its groups gave, as `groupRoles` writes them. NULL is older, and counts as all roles."""
 
 used_answers = Table(
     "used_answers",
@@ -300,7 +300,7 @@ events = Table(
     Column("action", String, index=True),
     Index("ix_events_project_created_at", "project", "created_at"),
 )
-"""What happened: `data` is what is there after it, `before` what was. `event_kinds.py` has the types.
+"""What happened: `data` is the state after it, and `before` the state before it. `event_kinds.py` has the types.
 
 `token` is the name of the token, `action` is the same for all events of one transaction. It has no foreign keys, because an event
 outlives its feature. Deleted after some time (`Cleanup`)."""

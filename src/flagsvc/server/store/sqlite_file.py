@@ -131,7 +131,7 @@ class SqliteFiles:
         self.have_moved()
 
     def have_moved(self) -> bool:
-        """Return whether a file is not at its path any more, or another one is there. A new one counts from now on."""
+        """Return whether a file was removed or replaced. A new file counts from now on."""
         for path in self._paths:
             found = find_identity(path)
             known = self._known.get(path, found)

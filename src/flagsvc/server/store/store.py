@@ -77,8 +77,8 @@ class Tx:
     ) -> None:
         """Record a change of a kind of `event_kinds.py`; it is stored when the transaction commits.
 
-        `before` is what was there, read in this transaction, and `data` what is there now; None for nothing. Where both are the
-        same nothing changed, and nothing is recorded.
+        `before` is the state before the change, read in this transaction, and `data` the present state; None for nothing. Without a
+        difference nothing is recorded.
         """
         if before is not None and before == data:
             return
@@ -163,21 +163,18 @@ class Store:
     def notify_watchers(self, number: int) -> None:
         """Call the watchers with a revision, once. All of them have been called when this returns, also by another thread."""
         with self._notify_lock:
-            self._call_watchers(number)
-
-    def _call_watchers(self, number: int) -> None:
-        with self._lock:
-            if number <= self._notified:
-                return
-            self._notified = number
-            watchers = list(self._watchers)
-        for watcher in watchers:
-            try:
-                watcher(number)
-            except Exception as error:  # the change is committed, so its author must not see an error
-                self._log.error("a watcher of changes failed", revision=number, error=describe_error(error))
-                with self._lock:  # notify again with the next change, or when the revision is next read
-                    self._notified = min(self._notified, number - 1)
+            with self._lock:
+                if number <= self._notified:
+                    return
+                self._notified = number
+                watchers = list(self._watchers)
+            for watcher in watchers:
+                try:
+                    watcher(number)
+                except Exception as error:  # the change is committed, so its author must not see an error
+                    self._log.error("a watcher of changes failed", revision=number, error=describe_error(error))
+                    with self._lock:  # notify again with the next change, or when the revision is next read
+                        self._notified = min(self._notified, number - 1)
 
     def close(self) -> None:
         """Stop watching, and close every connection."""

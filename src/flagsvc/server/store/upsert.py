@@ -1,4 +1,4 @@
-"""Inserts rows that may already exist, and reads those of any number of keys, on SQLite and PostgreSQL."""
+"""Inserts rows that may already exist, reads the rows of any number of keys, and counts rows, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Select, Table
+from sqlalchemy import ColumnElement, FromClause, Select, Table, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flagsvc.server.store.store import Tx
@@ -42,6 +42,11 @@ def rows_in(tx: Tx, query: Select[Any], column: ColumnElement[Any], values: Iter
     """Yield the rows of a query in which a column has one of these values, those of CHUNK_SIZE values in the query's order."""
     for chunk in chunks(dict.fromkeys(values)):
         yield from tx.db.execute(query.where(column.in_(chunk))).all()
+
+
+def count_rows(tx: Tx, table: FromClause, *conditions: ColumnElement[bool]) -> int:
+    """Return the number of rows of a table for which these conditions hold."""
+    return int(tx.db.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
 
 
 def chunks(values: Iterable[Any], size: int = CHUNK_SIZE) -> Iterator[list[Any]]:

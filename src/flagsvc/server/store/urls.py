@@ -194,7 +194,6 @@ def _field(text: str) -> str:
 
 
 def _form(pairs: list[tuple[str, str]]) -> str:
-    """Return parameters in the form encoding."""
 
     def written(text: str) -> str:
         return quote(text.encode("utf-8", "replace"), safe="*-._ ").replace("~", "%7E").replace(" ", "+")

@@ -25,21 +25,8 @@ KindOfChange: TypeAlias = Callable[[Json, Json], str]
 """What is before and after a change → the type of its event."""
 
 
-def no_place(whole: Whole) -> Mapping[str, str | None]:
-    """Return no project and no environment."""
-    return {}
-
-
 def nothing_more(tx: Tx, keys: Iterable[Any]) -> Mapping[Any, Json]:
     return {}
-
-
-def bring_nothing(tx: Tx, which: Sequence[Any]) -> None:
-    """Change nothing."""
-
-
-def allow_all(tx: Tx, before: Mapping[Any, Json], wholes: Sequence[Whole]) -> None:
-    """Allow any change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +34,7 @@ class Writer:
     """The writer of a resource. Its rows have one column as their key, and a whole has a member of that name.
 
     `show` makes wholes of rows, and `columns` the columns that a change sets. `check` raises CallerError for what no change may do;
-    it gets what is there, by key, and what is to be there.
+    it gets the present resources, by key, and the new ones.
     `more` returns what belongs to resources and ends with them, by key; `release` ends it where the database does not, and `bring`
     gives it to new resources. `unknown` is the message for one that does not exist, with a place for its key. `place` says which
     project and environment an event names, and `tell` makes what it holds. A whole has the `optional` members only where they are
@@ -61,11 +48,11 @@ class Writer:
     updated: str | KindOfChange
     deleted: str
     unknown: str
-    place: Callable[[Whole], Mapping[str, str | None]] = no_place
-    check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = allow_all
+    place: Callable[[Whole], Mapping[str, str | None]] = lambda whole: {}
+    check: Callable[[Tx, Mapping[Any, Json], Sequence[Whole]], None] = lambda tx, before, wholes: None
     more: Callable[[Tx, Sequence[Any]], Mapping[Any, Json]] = nothing_more
-    bring: Callable[[Tx, Sequence[Whole]], object] = bring_nothing
-    release: Callable[[Tx, Sequence[Any]], object] = bring_nothing
+    bring: Callable[[Tx, Sequence[Whole]], object] = lambda tx, wholes: None
+    release: Callable[[Tx, Sequence[Any]], object] = lambda tx, keys: None
     optional: tuple[str, ...] = ()
     new: Whole = field(default_factory=dict)
     tell: Callable[[Json], Any] = dict
@@ -75,7 +62,7 @@ class Writer:
         return str(next(iter(self.table.primary_key)).name)
 
     def read(self, tx: Tx, keys: Iterable[Any]) -> dict[Any, Json]:
-        """Return those of the resources that exist, by key."""
+        """Return the resources that exist, by key."""
         found: dict[Any, Json] = {}
         column = self.table.c[self.key]
         for chunk in chunks(dict.fromkeys(keys)):
@@ -95,7 +82,7 @@ class Writer:
         return found
 
     def read_whole(self, tx: Tx, keys: Sequence[Any]) -> dict[Any, Json]:
-        """Return those of the resources that exist, with what belongs to them, by key."""
+        """Return the resources that exist, with their belongings, by key."""
         found: dict[Any, Json] = {}
         for chunk in chunks(dict.fromkeys(keys)):
             more = self.more(tx, chunk)
@@ -103,22 +90,22 @@ class Writer:
         return found
 
     def put(self, tx: Tx, *wanted: Whole, back: bool = False, tell: Callable[[Json], Any] | None = None) -> list[Json]:
-        """Create resources, or change those that exist, and return them. A resource without a key gets one.
+        """Create or change resources, and return them. A new resource gets a key.
 
-        Members that are not given stay, or are those of `new`. The event of a resource that comes `back` holds the whole, and of a
-        new resource what belongs to it, too; `tell` makes what other events hold. Raises CallerError.
+        Other members stay, and a new resource has the members of `new`. The event of a resource that comes `back` holds the whole,
+        and the belongings of a new resource. `tell` makes what other events hold. Raises CallerError.
         """
         before = self.read(tx, [each[self.key] for each in wanted if self.key in each])
         wholes = [{**before.get(each.get(self.key), self.new), **each} for each in wanted]
         self.check(tx, before, wholes)
         self._change(tx, [each for each in wholes if each.get(self.key) in before])
-        made = [each for each in wholes if each.get(self.key) not in before]
-        for each, key in zip(made, self._insert(tx, made), strict=True):
+        new_wholes = [each for each in wholes if each.get(self.key) not in before]
+        for each, key in zip(new_wholes, self._insert(tx, new_wholes), strict=True):
             each[self.key] = key
-        if made:
-            self.bring(tx, made)
+        if new_wholes:
+            self.bring(tx, new_wholes)
         after = self.read(tx, [each[self.key] for each in wholes])
-        there = self.read_whole(tx, [each[self.key] for each in made]) if back else {}
+        there = self.read_whole(tx, [each[self.key] for each in new_wholes]) if back else {}
         tell = dict if back else tell or self.tell
         for key in (each[self.key] for each in wholes):
             place = self.place(after[key])
@@ -137,7 +124,6 @@ class Writer:
             tx.db.execute(update(self.table).where(here).values(given), rows)
 
     def _insert(self, tx: Tx, wholes: Sequence[Json]) -> list[Any]:
-        """Insert new rows, and return their keys."""
         rows = [self.columns(tx, each) | self._first_columns(tx, each) for each in wholes]
         if all(self.key in row for row in rows):
             if rows:
@@ -150,11 +136,11 @@ class Writer:
     def _first_columns(self, tx: Tx, whole: Whole) -> Json:
         """Return the columns that no change sets: the key, and the time of the creation."""
         key = {self.key: whole[self.key]} if self.key in whole else {}
-        made = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
-        return key | ({CREATED_AT: made} if CREATED_AT in self.table.c else {})
+        created_at = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
+        return key | ({CREATED_AT: created_at} if CREATED_AT in self.table.c else {})
 
     def remove(self, tx: Tx, *keys: Any) -> None:
-        """Delete those of the resources that exist, with what belongs to them."""
+        """Delete the resources that exist, with their belongings."""
         before = self.read_whole(tx, keys)
         self.release(tx, list(before))
         for chunk in chunks(before):

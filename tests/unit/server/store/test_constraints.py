@@ -124,7 +124,7 @@ def test_what_is_no_pattern(pattern: str, told: str) -> None:
 
 
 def test_patterns() -> None:
-    """A pattern must be one that every client can use. It cannot be inverted."""
+    """Every client can use a valid pattern. It cannot be inverted."""
     assert problem(constraint("REGEX", "^a.*z$")) is None
     assert str(problem(constraint("REGEX", r"\C"))).startswith(REGEX)
     assert problem(constraint("REGEX", "a", inverted=True)) == "REGEX operator cannot be inverted."

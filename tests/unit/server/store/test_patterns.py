@@ -412,7 +412,7 @@ EDGES = ["^", "$", "\\b", "\\B", "\\b", "\\B"]
 REFERENCES = ["\\1", "\\2", "\\3", "\\1", "\\2", "\\k<n>"]
 QUANTIFIERS = ["*", "+", "?", "*?", "+?", "??", "{2}", "{0}", "{0,2}", "{1,3}?", "{2,}", "{1,}?", "{0,1}"]
 FEW = ["a", "b", "a", "b", "a", "."]
-"""The atoms of half of the patterns. They are few, so that back references match often."""
+"""The atoms of half of the patterns. With few atoms back references match often."""
 OPENINGS = ["(", "(", "(", "(?:", "(?:", "(?=", "(?!", "(?<=", "(?<!"]
 BROKEN = ["(", ")", "[", "\\", "**", "{2}{3}", "(?", "(?<", "(?i:a)", "+", "a{3,1}", "(?<n>"]
 

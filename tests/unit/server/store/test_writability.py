@@ -92,7 +92,7 @@ def failure(code: int | None) -> OperationalError:
     ],
 )
 def test_failures_of_sqlite(code: int | None, obstacle: Obstacle | None) -> None:
-    """What keeps a change out has a reason. A database that is locked or away has none."""
+    """What keeps a change out has a reason. A locked or absent database has none."""
     assert find_obstacle(failure(code)) == obstacle
 
 

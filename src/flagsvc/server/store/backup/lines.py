@@ -41,8 +41,8 @@ ALTERED = "the backup is damaged or was altered: "
 class Header:
     """What a backup says of itself.
 
-    `schema` is the version of its tables, `program` that of flagsvc, `created` the time in UTC, `revision` that of the database,
-    and `sequences` are the last numbers that the database has given out, by table.
+    `schema` is the version of its tables, and `program` the version of flagsvc. `created` is the time in UTC, and `revision` the
+    revision of the database. `sequences` are the last numbers that the database has given out, by table.
     """
 
     schema: str
@@ -113,7 +113,7 @@ class LineReader:
         self.header = self._read_header()
 
     def rows(self) -> Iterator[Row]:
-        """Yield every row. Raises BackupError after the last one if the lines are not those that were written."""
+        """Yield every row. Raises BackupError after the last row if the lines were altered."""
         while "table" in (value := self._next()):
             table, values = value["table"], value.get("row")
             if not isinstance(table, str) or not isinstance(values, dict):

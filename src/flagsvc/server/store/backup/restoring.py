@@ -92,12 +92,12 @@ def restore_backup(
         upsert(tx, schema.used_answers, emptied.used_answers, {})
         tx.db.execute(update(schema.revision).values(number=revision))
         header = reader.header
-        told = {
+        summary = {
             "createdAt": printable(header.created),
             "version": printable(header.program),
             "rows": done.counts.total(),
         }
-        tx.record_event("backup-restored", data=told)
+        tx.record_event("backup-restored", data=summary)
     return done
 
 
@@ -117,7 +117,9 @@ def _empty(tx: Tx, version: str, *, replace: bool) -> Emptied:
     if found is not None:
         revision = read_revision(db)
         _lock_tables(db, "EXCLUSIVE" if found == version else "ACCESS EXCLUSIVE")
-        _require_new(tx, found, replace=replace)
+        held = "" if replace else describe_use(tx, found)
+        if held:
+            raise BackupError(f"the database is in use, it has {held}: --replace deletes all that is in it")
         kept = Emptied(revision, _read_used_answers(db))
     if found != version:
         _drop_tables(db)
@@ -140,12 +142,6 @@ def _read_used_answers(db: Connection) -> Sequence[Mapping[str, Any]]:
     return [dict(row) for row in db.execute(select(schema.used_answers)).mappings()] if there else []
 
 
-def _require_new(tx: Tx, version: str, *, replace: bool) -> None:
-    held = "" if replace else describe_use(tx, version)
-    if held:
-        raise BackupError(f"the database is in use, it has {held}: --replace deletes all that is in it")
-
-
 def _drop_tables(db: Connection) -> None:
     """Drop the tables of another version of the schema, if there are any."""
     for table in reversed(METADATA.sorted_tables):
@@ -154,7 +150,6 @@ def _drop_tables(db: Connection) -> None:
 
 
 def _insert_rows(db: Connection, reader: LineReader, webhook_problem: WebhookProblem) -> Restored:
-    """Insert every row of a backup."""
     tables = {table.name: table for table in read_tables(db)}
     done = Restored(Counter(), [])
     for name, rows in groupby(reader.rows(), key=lambda row: row.table):
@@ -206,7 +201,6 @@ def _insert(db: Connection, table: TableClause, rows: Sequence[tuple[Row, Values
 
 
 def _not_taken(db: Connection, table: TableClause, row: Row, values: Values, error: DBAPIError) -> BackupError:
-    """Return the error for a row that the database does not take."""
     for key in METADATA.tables[table.name].foreign_key_constraints:
         held = {each: values.get(each.parent.name) for each in key.elements}
         found = select(key.referred_table).where(*(each.column == value for each, value in held.items()))

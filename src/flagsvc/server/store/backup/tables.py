@@ -59,7 +59,6 @@ def read_tables(db: Connection) -> list[TableClause]:
 
 
 def _own_type(type_: TypeEngine[Any]) -> TypeEngine[Any]:
-    """Return the type of the schema for one that a database tells."""
     return next((own for kind, own in OURS if isinstance(type_, kind)), type_)
 
 
@@ -110,7 +109,7 @@ def _largest_id(db: Connection, name: str) -> int:
 
 
 def set_sequences(db: Connection, given: Iterable[tuple[str, int]]) -> None:
-    """Let the database give out ids after those of a backup, and after those that it has. Raises BackupError."""
+    """Let the database give out larger ids than a backup has, and than it has itself. Raises BackupError."""
     for name, number in given:
         last = max(number, _largest_id(db, name))
         if last > LARGEST:

@@ -79,7 +79,6 @@ def decode_row(found: TableClause, row: Row) -> dict[str, Any]:
 
 
 def _decode(key: Any, value: Any, row: Row) -> Any:
-    """Return a value as its column takes it."""
     column = schema.METADATA.tables[row.table].c.get(key.name)
     if value is None and (column is None or column.nullable):
         return None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Row, Select, Table, select
 
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.resources.context_fields import to_json as field_to_json
 from flagsvc.server.store.resources.dependencies import parents_of_all
-from flagsvc.server.store.resources.features import metadata
+from flagsvc.server.store.resources.features import METADATA, metadata
 from flagsvc.server.store.resources.links import links_of
 from flagsvc.server.store.resources.strategies import segments_of, to_json
 from flagsvc.server.store.resources.tag_types import to_json as tag_type_to_json
@@ -29,8 +30,8 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import rows_in
 
 SORTED_BY = ("sort_order", "position", "environment", "value")
-"""The columns by which rows of a feature are sorted, those that a table has: strategies by their order, others by their place."""
-FEATURE: Final = ("name", "description", "type", "project", "stale", "impressionData", "archived")
+"""The columns by which rows of a feature are sorted, as far as a table has them: strategies by their order, others by place."""
+FEATURE: Final = tuple(name for name in METADATA if not name.endswith("At"))
 STRATEGY: Final = (
     *("name", "id", "featureName", "title", "parameters", "constraints", "variants", "disabled", "segments"),
 )
@@ -101,7 +102,6 @@ def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environmen
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
-    """Return the rows with these names, sorted by name."""
     return sorted(rows_in(tx, select(table), table.c.name, names), key=lambda row: str(row.name))
 
 
@@ -110,30 +110,16 @@ def _pick(whole: Json, members: Iterable[str]) -> Json:
 
 
 def _feature_environment(row: Row[Any]) -> Json:
-    return {
-        "enabled": row.enabled,
-        "featureName": row.feature,
-        "environment": row.environment,
-        "variants": row.variants or [],
-        "name": row.feature,
-    }
+    place = {"featureName": row.feature, "environment": row.environment}
+    return {"enabled": row.enabled, **place, "variants": row.variants or [], "name": row.feature}
 
 
 def _context_field_names(used: Sequence[Row[Any]], states: Sequence[Row[Any]]) -> set[str]:
     """Return the context fields that strategies and variants of environments use, without those of strategy variants."""
-    return {name for name in (*_fields_of_strategies(used), *_fields_of_variants(states)) if name}
-
-
-def _fields_of_strategies(used: Sequence[Row[Any]]) -> Iterator[str | None]:
-    for row in used:
-        yield row.parameters.get("stickiness")
-        yield from (each["contextName"] for each in row.constraints)
-
-
-def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
-    for variant in (variant for row in states for variant in row.variants or []):
-        yield variant.get("stickiness")
-        yield from (each["contextName"] for each in variant.get("overrides") or [])
+    variants = [each for row in states for each in row.variants or []]
+    sticky = (each.get("stickiness") for each in (*(row.parameters for row in used), *variants))
+    lists = (*(row.constraints for row in used), *(each.get("overrides") or [] for each in variants))
+    return {name for name in (*sticky, *(each["contextName"] for listed in lists for each in listed)) if name}
 
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
@@ -142,14 +128,12 @@ def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
 
 
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
-    """Return the dependencies of features, sorted by child."""
     found = parents_of_all(tx, sorted(names))
     return [{"feature": name, "dependencies": parents} for name, parents in found.items() if parents]
 
 
 CONSTRAINT: Final[Json] = {"inverted": False, "caseInsensitive": False, "values": []}
 """What a constraint has where it says nothing."""
-METADATA: Final = ("type", "description", "stale", "impressionData", "archived")
 
 
 def read_flag_states(tx: Tx, names: Iterable[str], environment: str) -> dict[str, Json]:
@@ -172,7 +156,7 @@ def states_of(data: Mapping[str, Any]) -> dict[str, Json]:
         found[name] = state_of(
             None if place is None else place["enabled"], strategies[name], () if place is None else place["variants"]
         ) | {
-            **{part: each[part] for part in METADATA},
+            **{part: each[part] for part in (*DESCRIPTION, "archived")},
             "description": each["description"] or "",
             "tags": [f"{tag['tagType']}:{tag['tagValue']}" for tag in tags[name]],
             "links": [{"url": link["url"], "title": link["title"] or ""} for link in links.get(name, ())],

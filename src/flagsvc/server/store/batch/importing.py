@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, read_data_set
@@ -20,10 +20,10 @@ from flagsvc.server.store.batch.rules import list_findings, refuse
 from flagsvc.server.store.batch.steps import STEPS, ImportWork, read_features
 from flagsvc.server.store.errors import bad_data, not_found
 from flagsvc.server.store.resources.features import not_active
+from flagsvc.server.store.resources.projects import count_flags
 from flagsvc.server.store.schema import (
     context_fields,
     environments,
-    features,
     project_environments,
     projects,
     segments,
@@ -116,12 +116,11 @@ def _read_project(tx: Tx, name: str) -> TargetProject | None:
     row = tx.db.execute(select(projects).where(projects.c.id == name)).one_or_none()
     if row is None:
         return None
-    active = select(func.count()).where(features.c.project == name, features.c.archived_at.is_(None))
     return TargetProject(
         id=row.id,
         archived=row.archived_at is not None,
         limit=row.feature_limit,
-        active=int(tx.db.execute(active).scalar_one()),
+        active=count_flags(tx, name),
         pattern=row.naming_pattern or "",
         example=row.naming_example or "",
         description=row.naming_description or "",

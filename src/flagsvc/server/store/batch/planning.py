@@ -1,7 +1,7 @@
 """What an import changes: it is carried out, and the flags are compared before and after it.
 
-So a preview knows no rules of its own: it is an import that is rolled back (`Store.dry_run`). Copying flags from an environment
-to others of the same server is an import of what they are in the first one (decision 0060).
+So a preview knows no rules of its own: `Store.dry_run` rolls an import back. Copying flags from an environment
+to others of the same server is an import of their state in the first environment (decision 0060).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ImportPlan(NamedTuple):
 
 
 def carry_out(tx: Tx, actor: Actor, requests: Sequence[ImportRequest]) -> list[ImportPlan]:
-    """Import requests one after the other, and return what each did.
+    """Import requests in turn, and return the plan of each.
 
     If one is refused, the transaction must be rolled back. Raises CallerError, as `validate` and `import_data` do.
     """

@@ -36,7 +36,7 @@ from flagsvc.server.store.texts import contains, tag_problems, text_problem
 
 
 class Rule(NamedTuple):
-    """A rule: its name, the list that has its findings, a function that finds them, and the message about them.
+    """A rule: its name, the group of its findings, a function that finds them, and the message about them.
 
     Findings are affected items, in order and with repeats; None concerns no item. `refusal` makes the error that an import raises
     before its first write; without it an import does not check, or checks while it writes. A row of `problems` is no part of a
@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     """
 
     name: str
-    told: str
+    group: str
     find: Callable[[CheckedDataSet], Iterable[Any]]
     message: str | Callable[[CheckedDataSet], str] = ""
     refusal: Callable[[list[str]], CallerError] | None = None
@@ -57,10 +57,10 @@ def list_findings(checked: CheckedDataSet) -> dict[str, list[Json]]:
     """Return the `errors`, `warnings` and missing `permissions` of a data set, each with its message and affectedItems."""
     found: dict[str, list[Json]] = {"errors": [], "warnings": [], "permissions": []}
     for rule in RULES:
-        if rule.told in found and (items := list(rule.find(checked))):
+        if rule.group in found and (items := list(rule.find(checked))):
             message = rule.message if isinstance(rule.message, str) else rule.message(checked)
             affected = [each for each in items if each is not None]
-            found[rule.told].append({"message": message, "affectedItems": affected})
+            found[rule.group].append({"message": message, "affectedItems": affected})
     return found
 
 
@@ -74,7 +74,7 @@ def refuse(checked: CheckedDataSet) -> None:
 def find_problems(data: DataSet, facts: Facts) -> tuple[list[ImportProblem], list[str]]:
     """Return the problems that a validation does not find, and descriptions of the checks that were skipped."""
     checked = CheckedDataSet(clean_data_set(data, set(CheckedDataSet(data, facts).archived)), facts)
-    rules = [rule for rule in RULES if rule.told == "problems"]
+    rules = [rule for rule in RULES if rule.group == "problems"]
     found = [each for rule in rules if rule.needs not in facts.unknown for each in rule.find(checked)]
     return list(dict.fromkeys(found)), [rule.skipped for rule in rules if rule.needs in facts.unknown]
 

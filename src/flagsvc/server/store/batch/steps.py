@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Row, func, select
 
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import (
     DataSet,
@@ -26,18 +27,24 @@ from flagsvc.server.store.checks import (
     check_segment_count,
     default_strategy,
     fill_parameters,
-    invalid,
     make_link,
     prepare_imported_variants,
     prepare_variants,
+    raise_problems,
 )
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
 from flagsvc.server.store.errors import CallerError, bad_data, not_found, permission_refusal
+from flagsvc.server.store.members import column_of
 from flagsvc.server.store.resources import context_fields, tags
-from flagsvc.server.store.resources.dependencies import TRANSITIVE, parents_of_all, replace
+from flagsvc.server.store.resources.dependencies import (
+    TRANSITIVE,
+    invalid_operation,
+    parents_of_all,
+    replace,
+    stored_parent,
+)
 from flagsvc.server.store.resources.feature_environments import FeatureState, read_states, save_variants, set_states
 from flagsvc.server.store.resources.features import (
-    DESCRIBED,
     NO_FLAG,
     describe,
     feature_columns,
@@ -185,13 +192,12 @@ def _differs(row: Row[Any], values: Json) -> bool:
 
 
 def _changed_columns(work: ImportWork, values: Json) -> Json:
-    """Return the columns that describe a feature."""
     kept = {name: value for name, value in values.items() if name != "archived"}
     return kept | {"archived_at": None if _is_active(values) else work.tx.now}
 
 
 def _new_feature(work: ImportWork, name: str, values: Json) -> Json:
-    described = {member: values[column] for member, column in DESCRIBED.items()}
+    described = {name: values[column_of(name)] for name in DESCRIPTION}
     return described | {"name": name, "project": work.data.project, "archived": values["archived"]}
 
 
@@ -214,43 +220,32 @@ def write_dependencies(work: ImportWork) -> None:
     _check_dependencies(work, requested)
     children: dict[str, list[Json]] = {}
     for child, _, requirement in requested:
-        children.setdefault(child, []).append(_stored_parent(requirement))
+        children.setdefault(child, []).append(stored_parent(requirement))
     before = parents_of_all(work.tx, children)
     replace(work.tx, children)
     after = parents_of_all(work.tx, children)
     for child, _, requirement in requested:
-        if _stored_parent(requirement) not in before[child]:
+        if stored_parent(requirement) not in before[child]:
             data = requirement | {"dependencies": after[child]}
             work.record_event("feature-dependency-added", child, before={"dependencies": before[child]}, data=data)
-
-
-def _stored_parent(requirement: Json) -> Json:
-    """Return a parent as it is stored; one that must be off has no variants."""
-    enabled = requirement.get("enabled", True)
-    variants = (requirement.get("variants") or []) if enabled else []
-    return {"feature": requirement["feature"], "enabled": enabled, "variants": variants}
 
 
 def _check_dependencies(work: ImportWork, requested: list[RequestedDependency]) -> None:
     """Raise CallerError (403, 404) for the first dependency that cannot be created."""
     if any(each.child == each.requirement["feature"] for each in requested):
-        raise _invalid_operation("A feature flag cannot depend on itself.")
+        raise invalid_operation("A feature flag cannot depend on itself.")
     depended_on = _find_in_column(work, "parent", [each.child for each in requested])
     depending = _find_in_column(work, "child", [each.requirement["feature"] for each in requested])
     for each in requested:
         parent = work.features.get(each.requirement["feature"])
         if each.child in depended_on:
-            raise _invalid_operation(f"{TRANSITIVE}other features depend on.")
+            raise invalid_operation(f"{TRANSITIVE}other features depend on.")
         if each.requirement["feature"] in depending:
-            raise _invalid_operation(f"{TRANSITIVE}has parent dependency.")
+            raise invalid_operation(f"{TRANSITIVE}has parent dependency.")
         if parent is None or parent.archived:
-            raise _invalid_operation(f"No active feature {each.requirement['feature']} exists")
+            raise invalid_operation(f"No active feature {each.requirement['feature']} exists")
         if parent.project != work.features[each.child].project:
             raise not_found(OTHER_PROJECT.format(work.data.project))
-
-
-def _invalid_operation(message: str) -> CallerError:
-    return CallerError("InvalidOperationError", message)
 
 
 def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]:
@@ -428,12 +423,10 @@ def write_tags(work: ImportWork) -> None:
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
-    """Raise CallerError for a tag that a feature cannot have."""
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]
-    if found := tag_problems(kind, value):
-        raise invalid(*found)
+    raise_problems(*tag_problems(kind, value))
     if kind not in types:
         raise bad_data(f"Tag type '{kind}' does not exist")
 
@@ -442,7 +435,7 @@ def write_context_fields(work: ImportWork) -> None:
     """Create the new context fields. Raises CallerError (400, 404, 409)."""
     new = [each for each in work.data.context_fields if each["name"] not in work.known.context_fields]
     for each in new:
-        _check_context_field(each)
+        raise_problems(next(context_field_problems(each), None))
     twice = find_repeated([each["name"] for each in new])
     if twice:
         raise CallerError("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
@@ -465,13 +458,6 @@ IMPORTED_FIELDS: Final = dataclasses.replace(
 """The writer of context fields; its events name the project, because the import belongs to it."""
 
 
-def _check_context_field(field: Json) -> None:
-    """Raise CallerError (400) for the first problem of a new context field."""
-    found = next(context_field_problems(field), None)
-    if found is not None:
-        raise invalid(found)
-
-
 def write_links(work: ImportWork) -> None:
     """Replace the links of every feature that `links` names, if they differ. Raises CallerError (400, 403, 404)."""
     before = links_of(work.tx, (each["feature"] for each in work.data.links))
@@ -482,17 +468,14 @@ def write_links(work: ImportWork) -> None:
     changed = [
         name
         for name in named
-        if _shown_links(before.get(name, [])) != [(each.url, each.title) for each in wanted[name]]
+        if [(each["url"], each["title"]) for each in before.get(name, [])]
+        != [(each.url, each.title) for each in wanted[name]]
     ]
     remove_links(work.tx, changed)
     add_links(work.tx, [each for name in changed for each in wanted[name]])
     after = links_of(work.tx, changed)
     for name in changed:
         record_links(work.tx, work.data.project, name, before.get(name, []), after.get(name, []))
-
-
-def _shown_links(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
-    return [(each["url"], each["title"]) for each in links]
 
 
 def _read_links(work: ImportWork) -> list[ExternalLink]:

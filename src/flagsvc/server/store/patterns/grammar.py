@@ -27,29 +27,22 @@ class InvalidPattern(Exception):  # noqa: N818  (a verdict on the pattern)
     """JavaScript rejects the pattern."""
 
 
-class EscapeReader:
-    """Reads escapes that mean one unit, in a text with one character per unit."""
+def read_escape(source: str, at: int, control: re.Pattern[str]) -> tuple[int, int]:
+    """Return the unit of an escape, and where it ends. `at` is the position after the backslash, before the end of the text.
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def read(self, at: int, control: re.Pattern[str]) -> tuple[int, int]:
-        """Return the unit of an escape, and where it ends. `at` is the position after the backslash, before the end of the text."""
-        letter = self._source[at]
-        if letter in CONTROLS:
-            return CONTROLS[letter], at + 1
-        if letter in HEX_DIGITS:
-            found = HEX_DIGITS[letter].match(self._source, at + 1)
-            return (ord(letter), at + 1) if found is None else (int(found[0], 16), found.end())
-        if letter == "c":
-            return self._control(at, control)
-        octal = OCTAL.match(self._source, at)
-        return (ord(letter), at + 1) if octal is None else (int(octal[0], 8), octal.end())
-
-    def _control(self, at: int, control: re.Pattern[str]) -> tuple[int, int]:
-        """Return a control character; without a letter after the `c`, return the backslash itself, with the `c` unread."""
-        found = control.match(self._source, at + 1)
+    `control` finds what may follow `\\c`. Without that, the escape is the backslash itself, with the `c` unread.
+    """
+    letter = source[at]
+    if letter in CONTROLS:
+        return CONTROLS[letter], at + 1
+    if letter in HEX_DIGITS:
+        found = HEX_DIGITS[letter].match(source, at + 1)
+        return (ord(letter), at + 1) if found is None else (int(found[0], 16), found.end())
+    if letter == "c":
+        found = control.match(source, at + 1)
         return (BACKSLASH, at) if found is None else (ord(found[0]) % 32, found.end())
+    octal = OCTAL.match(source, at)
+    return (ord(letter), at + 1) if octal is None else (int(octal[0], 8), octal.end())
 
 
 def read_group_name(source: str, at: int) -> tuple[str, int]:
@@ -221,7 +214,6 @@ class PatternParser:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._escapes = EscapeReader(source)
         self._at = 0
         self._depth = 0
         self._groups, self._names = count_groups(source)
@@ -239,7 +231,6 @@ class PatternParser:
         return found
 
     def _next(self) -> str:
-        """Return the next character and skip it."""
         if self._at >= len(self._source):
             raise InvalidPattern
         self._at += 1
@@ -303,7 +294,6 @@ class PatternParser:
         return least, None if most == MAX_COUNT else most
 
     def _group(self) -> Node:
-        """Parse a group in parentheses."""
         start = self._at
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -340,7 +330,7 @@ class PatternParser:
         if letter in SETS:
             self._at += 1
             return UnitSet(SETS[letter])
-        found, self._at = self._escapes.read(self._at, CONTROL)
+        found, self._at = read_escape(self._source, self._at, CONTROL)
         return single_unit(found)
 
     def _named_reference(self) -> Node:
@@ -378,7 +368,7 @@ class PatternParser:
             return SETS[letter]
         if letter == "k" and self._names:
             raise InvalidPattern
-        found, self._at = self._escapes.read(self._at, CLASS_CONTROL)
+        found, self._at = read_escape(self._source, self._at, CLASS_CONTROL)
         return found
 
 

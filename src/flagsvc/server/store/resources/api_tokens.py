@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.checks import INVALID, Json
-from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
+from flagsvc.server.store.checks import Json, raise_problems
+from flagsvc.server.store.errors import Detail, bad_data, not_found
 from flagsvc.server.store.keyring import IS_TOKEN, OF_USERS, PERSONAL, hash_secret, make_hint, new_secret
 from flagsvc.server.store.resources import personal_tokens
 from flagsvc.server.store.resources.projects import find as find_project
@@ -80,10 +80,10 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return created
 
 
-def add(tx: Tx, row: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> None:
-    """Store a token. Its event holds the token without its secret, or what is `told`."""
+def add(tx: Tx, row: Mapping[str, Any], event: Mapping[str, Any] | None = None) -> None:
+    """Store a token. Its event holds the token without its secret, or is `event`."""
     stored = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    _record(tx, "api-token-created", stored, data=told or shown(stored))
+    _record(tx, "api-token-created", stored, data=event or shown(stored))
 
 
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
@@ -184,16 +184,13 @@ def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requested_scope(wanted: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the environment and the projects of a new token."""
     named = list(dict.fromkeys(wanted.get("projects", [ALL])))
     return wanted.get("environment", DEFAULT_ENVIRONMENT), [ALL] if ALL in named else named
 
 
 def _check(tx: Tx, wanted: Mapping[str, Any]) -> None:
     """Raise CallerError for an invalid token, with the first reason in the real server's order."""
-    problems = list(_problems(wanted))
-    if problems:
-        raise CallerError("BadDataError", INVALID, problems)
+    raise_problems(*_problems(wanted))
     environment, named = _requested_scope(wanted)
     if environment == ALL:
         raise bad_data(f"{TITLES[str(wanted['type']).lower()]} token cannot be scoped to all environments")
@@ -205,11 +202,9 @@ def _check(tx: Tx, wanted: Mapping[str, Any]) -> None:
         raise bad_data(f"Project={unknown or 'invalid'} does not exist")
 
 
-def _problems(wanted: Mapping[str, Any]) -> Iterable[Detail]:
+def _problems(wanted: Mapping[str, Any]) -> Iterable[Detail | None]:
     """Yield what the body's shape accepts and the real server does not."""
-    problem = text_problem(wanted["tokenName"], "tokenName", longest=MAX_NAME_LENGTH)
-    if problem is not None:
-        yield problem
+    yield text_problem(wanted["tokenName"], "tokenName", longest=MAX_NAME_LENGTH)
     if wanted.get("projects") == []:
         yield {"message": '"projects" must contain at least 1 items. You provided [].'}
     if wanted.get("environment") == "":

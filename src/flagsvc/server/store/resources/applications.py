@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, asc, bindparam, delete, desc, func, or_, select, true, update
 
 from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import strategy_types
 from flagsvc.server.store.resources.features import find_all, metadata
 from flagsvc.server.store.resources.usage import list_seen
@@ -20,7 +21,7 @@ from flagsvc.server.store.schema import application_instances as instances
 from flagsvc.server.store.schema import application_usage, applications
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import insert_into, rows_in, upsert
+from flagsvc.server.store.upsert import count_rows, insert_into, rows_in, upsert
 
 APPLICATION_DAYS = 30
 INSTANCE_DAYS = 1
@@ -79,13 +80,12 @@ def _save_strategies(tx: Tx, known: Mapping[str, Sequence[str]]) -> None:
 
 
 def find_storable(tx: Tx, names: set[str], most: int) -> set[str]:
-    """Return which names of applications may be stored: those that are, and new ones until `most` have never registered."""
+    """Return which applications may be stored: stored ones, and new ones until `most` applications have never registered."""
     column = applications.c.app_name
     stored = {name for (name,) in rows_in(tx, select(column), column, names)}
     if stored == names:
         return stored
-    unregistered = select(func.count()).select_from(applications).where(applications.c.created_by.is_(None))
-    room = max(0, most - int(tx.db.execute(unregistered).scalar_one()))
+    room = max(0, most - count_rows(tx, applications, applications.c.created_by.is_(None)))
     return stored | set(sorted(names - stored)[:room])
 
 
@@ -124,7 +124,7 @@ def list_applications(
     page = select(applications).where(named).order_by(order).limit(limit).offset(offset)
     rows = tx.db.execute(page).all()
     used = usage_of(tx, [row.app_name for row in rows])
-    total = tx.db.execute(select(func.count()).select_from(applications).where(named)).scalar_one()
+    total = count_rows(tx, applications, named)
     return {"applications": [to_list_item(row, used[row.app_name]) for row in rows], "total": total if rows else 0}
 
 
@@ -146,16 +146,11 @@ def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
 
 def to_list_item(row: Row[Any], used: dict[str, list[str]]) -> dict[str, Any]:
     project, environments = next(iter(used.items()), (None, [None]))
+    facts = shown(row, "description", "strategies", "createdBy", "url", "color", "icon")
     return {
-        "appName": row.app_name,
-        "createdAt": format_time(row.created_at),
+        **shown(row, "appName", "createdAt"),
         "updatedAt": format_time(row.seen_at),
-        "description": row.description,
-        "strategies": row.strategies,
-        "createdBy": row.created_by,
-        "url": row.url,
-        "color": row.color,
-        "icon": row.icon,
+        **facts,
         "project": project,
         "environment": environments[0],
         "usage": [{"project": name, "environments": each} for name, each in used.items()],
@@ -167,29 +162,19 @@ def get(tx: Tx, app_name: str) -> dict[str, Any]:
     row = tx.db.execute(select(applications).where(applications.c.app_name == app_name)).one_or_none()
     if row is None:
         raise not_found(f"Could not find appName={app_name}")
+    seen = list_seen(tx, "feature", app_name=app_name)
+    active = [each for each in find_all(tx, seen) if each.archived_at is None]
     return {
-        "appName": row.app_name,
-        "createdAt": format_time(row.created_at),
-        "description": row.description,
-        "url": row.url,
-        "color": row.color,
-        "icon": row.icon,
-        "strategies": list_strategy_types(tx, row.strategies),
+        **shown(row, "appName", "createdAt", "description", "url", "color", "icon"),
+        "strategies": list_found(strategy_types.WRITER.read(tx, row.strategies), row.strategies),
         "instances": instances_of(tx, app_name),
-        "seenToggles": list_features(tx, list_seen(tx, "feature", app_name=app_name)),
+        "seenToggles": list_found({each.name: metadata(each) for each in active}, seen),
         "links": {"self": f"/api/applications/{row.app_name}"},
     }
 
 
-def list_strategy_types(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the strategy types with these names; an unknown one is marked as not found."""
-    found = strategy_types.WRITER.read(tx, names)
-    return [found.get(name, {"name": name, "notFound": True}) for name in names]
-
-
-def list_features(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the features with these names; an unknown or archived one is marked as not found."""
-    found = {row.name: metadata(row) for row in find_all(tx, names) if row.archived_at is None}
+def list_found(found: Mapping[str, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what was found of these names; any other name is marked as not found."""
     return [found.get(name, {"name": name, "notFound": True}) for name in names]
 
 
@@ -203,13 +188,5 @@ def instances_of(tx: Tx, app_name: str, environment: str | None = None) -> list[
 
 
 def instance_to_json(row: Row[Any]) -> dict[str, Any]:
-    return {
-        "appName": row.app_name,
-        "instanceId": row.instance_id,
-        "sdkVersion": row.sdk_version,
-        "sdkType": row.sdk_type,
-        "clientIp": row.client_ip,
-        "lastSeen": format_time(row.seen_at),
-        "createdAt": format_time(row.created_at),
-        "environment": row.environment,
-    }
+    facts = shown(row, "appName", "instanceId", "sdkVersion", "sdkType", "clientIp")
+    return facts | {"lastSeen": format_time(row.seen_at)} | shown(row, "createdAt", "environment")

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Row, Text, cast, select
 
-from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
+from flagsvc.server.store.checks import Json, make_detail, name_problem, raise_problems
 from flagsvc.server.store.errors import CallerError, Detail, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.resources.projects import check_project_exists
 from flagsvc.server.store.resources.segments import strategies_to_json, used_strategies_query
 from flagsvc.server.store.schema import context_fields, strategies
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.writer import Whole, Writer
 
 LONGEST_DESCRIPTION = 250
@@ -51,14 +51,7 @@ def _constrained_strategies() -> Any:
 
 def to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
     """Return a context field as the API answers it."""
-    found = {
-        "name": row.name,
-        "description": row.description,
-        "stickiness": row.stickiness,
-        "sortOrder": row.sort_order,
-        "legalValues": row.legal_values or [],
-        "createdAt": format_time(row.created_at),
-    }
+    found = shown(row, "name", "description", "stickiness", "sortOrder", "legalValues", "createdAt")
     if uses is not None:
         found |= {"usedInProjects": len({project for project, _ in uses}), "usedInFeatures": len(uses)}
     return found | ({"project": row.project} if row.project else {})
@@ -91,16 +84,13 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     check_name_free(tx, wanted["name"])
     _check(wanted)
-    return WRITER.put(tx, {name: wanted[name] for name in ("name", *COLUMNS) if name in wanted})[0]
+    return WRITER.put(tx, {name: wanted[name] for name in ("name", *MEMBERS) if name in wanted})[0]
 
 
 def _check(wanted: Mapping[str, Any]) -> None:
     """Raise CallerError (400) for the first problem of a field."""
-    problem = name_problem(wanted["name"]) or _description_problem(wanted) or _values_problem(wanted)
-    if problem is None and wanted.get("project") == "":
-        problem = make_detail('"project" is not allowed to be empty')
-    if problem is not None:
-        raise invalid(problem)
+    empty = make_detail('"project" is not allowed to be empty') if wanted.get("project") == "" else None
+    raise_problems(name_problem(wanted["name"]) or _description_problem(wanted) or _values_problem(wanted) or empty)
 
 
 def _description_problem(wanted: Mapping[str, Any]) -> Detail | None:
@@ -124,9 +114,7 @@ def _values_problem(wanted: Mapping[str, Any]) -> Detail | None:
 
 def check_name(tx: Tx, name: str) -> None:
     """Raise CallerError for a name that a new context field cannot have: invalid (400) or in use (409)."""
-    problem = name_problem(name)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(name_problem(name))
     check_name_free(tx, name)
 
 
@@ -152,9 +140,7 @@ def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
 def set_legal_value(tx: Tx, name: str, value: Json) -> None:
     """Add a legal value to a context field, or change its description. Raises CallerError (400, 404)."""
     before = find(tx, name)
-    problem = text_problem(value["value"], "value", longest=LONGEST_VALUE)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(text_problem(value["value"], "value", longest=LONGEST_VALUE))
     values = [value if each["value"] == value["value"] else each for each in before["legalValues"]]
     WRITER.put(tx, {"name": name, "legalValues": values if value in values else [*values, value]})
 
@@ -177,25 +163,18 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _check_projects(tx: Tx, before: Mapping[str, Json], wholes: Sequence[Whole]) -> None:
-    """Raise CallerError (400) for a project that does not exist."""
     for project in dict.fromkeys(each.get("project") for each in wholes):
         check_project_exists(tx, project)
 
 
-COLUMNS = {
-    "description": "description",
-    "stickiness": "stickiness",
-    "sortOrder": "sort_order",
-    "legalValues": "legal_values",
-    "project": "project",
-}
-"""Member of a context field → its column."""
+MEMBERS = ("description", "stickiness", "sortOrder", "legalValues", "project")
+"""The members of a context field that a change sets."""
 NEW: Json = {"description": None, "stickiness": False, "sortOrder": 0, "legalValues": []}
 """A new context field, which belongs to all projects."""
 WRITER = Writer(
     table=context_fields,
     show=lambda tx, rows: [to_json(row) for row in rows],
-    columns=lambda tx, whole: {column: whole.get(name) for name, column in COLUMNS.items()},
+    columns=lambda tx, whole: columns_of({"project": None, **whole}, MEMBERS),
     created="context-field-created",
     updated="context-field-updated",
     deleted="context-field-deleted",

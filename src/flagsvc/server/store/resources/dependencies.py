@@ -63,16 +63,21 @@ def any_dependencies(tx: Tx) -> bool:
 
 def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
     """Make a feature depend on one parent, which replaces other parents. Raises CallerError (403, 404)."""
-    parent, enabled = wanted["feature"], wanted.get("enabled", True)
     require(tx, project, child)
-    _check(tx, project, child, parent)
-    variants = wanted.get("variants") or [] if enabled else []
-    before = parents_of(tx, child)
-    replace(tx, {child: [{"feature": parent, "enabled": enabled, "variants": variants}]})
-    data = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
-    data |= {"dependencies": parents_of(tx, child)}
+    _check(tx, project, child, wanted["feature"])
+    parent, before = stored_parent(wanted), parents_of(tx, child)
+    replace(tx, {child: [parent]})
+    sent = {"variants": wanted["variants"]} if "variants" in wanted else {}
+    data = {name: parent[name] for name in ("feature", "enabled")} | sent | {"dependencies": parents_of(tx, child)}
     place = {"project": project, "feature": child}
     tx.record_event("feature-dependency-added", **place, before={"dependencies": before}, data=data)
+
+
+def stored_parent(wanted: Mapping[str, Any]) -> Json:
+    """Return a parent as it is stored; a parent that must be off has no variants."""
+    enabled = wanted.get("enabled", True)
+    variants = (wanted.get("variants") or []) if enabled else []
+    return {"feature": wanted["feature"], "enabled": enabled, "variants": variants}
 
 
 def replace(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
@@ -91,16 +96,16 @@ def replace(tx: Tx, wanted: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
 def _check(tx: Tx, project: str, child: str, parent: str) -> None:
     """Raise CallerError if a child cannot depend on a parent, with the first reason in the real server's order."""
     if child == parent:
-        raise _invalid_operation("A feature flag cannot depend on itself.")
+        raise invalid_operation("A feature flag cannot depend on itself.")
     if children_of(tx, [child]):
-        raise _invalid_operation(f"{TRANSITIVE}other features depend on.")
+        raise invalid_operation(f"{TRANSITIVE}other features depend on.")
     if parents_of(tx, parent):
-        raise _invalid_operation(f"{TRANSITIVE}has parent dependency.")
+        raise invalid_operation(f"{TRANSITIVE}has parent dependency.")
     owner = find(tx, parent)
     if owner is None or owner.archived_at is not None:
-        raise _invalid_operation(f"No active feature {parent} exists")
+        raise invalid_operation(f"No active feature {parent} exists")
     if owner.project != project:
-        raise _invalid_operation("Parent and child features should be in the same project")
+        raise invalid_operation("Parent and child features should be in the same project")
 
 
 def check_owner(tx: Tx, project: str, child: str) -> None:
@@ -109,7 +114,7 @@ def check_owner(tx: Tx, project: str, child: str) -> None:
         require(tx, project, child)
 
 
-def _invalid_operation(message: str) -> CallerError:
+def invalid_operation(message: str) -> CallerError:
     return CallerError("InvalidOperationError", message)
 
 

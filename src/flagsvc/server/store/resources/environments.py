@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select
 
-from flagsvc.server.store.checks import Json, check_name, invalid, make_detail
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import OFF, find_all
 from flagsvc.server.store.resources.strategies import Placed, StrategyPlace, check_segments, insert_all
@@ -33,21 +34,14 @@ MAX_TYPE_LENGTH = 255
 """UTF-16 code units of a type; ours."""
 ASKS_FIRST = "production"
 """The type of the environments in which pages ask before a change."""
-COLUMNS = {"type": "type", "enabled": "enabled", "sortOrder": "sort_order", "protected": "protected"}
-"""Member of an environment → its column."""
+MEMBERS = ("type", "enabled", "sortOrder", "protected")
+"""The members of an environment that a change sets."""
 CHANGEABLE = ("type", "enabled", "sortOrder")
 
 
 def to_json(row: Row[Any]) -> Json:
     """Return an environment as the API answers it."""
-    return {
-        "name": row.name,
-        "type": row.type,
-        "sortOrder": row.sort_order,
-        "enabled": row.enabled,
-        "protected": row.protected,
-        "requiredApprovals": None,
-    }
+    return shown(row, "name", "type", "sortOrder", "enabled", "protected") | {"requiredApprovals": None}
 
 
 def list_all(tx: Tx) -> list[Json]:
@@ -112,9 +106,8 @@ def check_new_name(tx: Tx, name: str) -> None:
 
 def _checked_members(wanted: Mapping[str, Any]) -> Json:
     """Return the members that a body sets. Raises CallerError (400) for an empty or too long type."""
-    problem = text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH) if "type" in wanted else None
-    if problem is not None:
-        raise invalid(problem)
+    if "type" in wanted:
+        raise_problems(text_problem(wanted["type"], "type", longest=MAX_TYPE_LENGTH))
     return {name: wanted[name] for name in CHANGEABLE if name in wanted}
 
 
@@ -138,12 +131,10 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _left_strategies(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    query = select(strategies_table).where(strategies_table.c.environment.in_(names))
-    rows = tx.db.execute(query.order_by(strategies_table.c.feature, *strategies.ORDER)).all()
-    used = strategies.segments_of(tx, (row.id for row in rows))
     left: dict[str, dict[str, list[Json]]] = {name: defaultdict(list) for name in names}
-    for row in rows:
-        left[row.environment][row.feature].append(strategies.whole_strategy(row, used.get(row.id, ())))
+    there = strategies.wholes_in(tx, strategies_table.c.environment, names)
+    for row, whole in sorted(there, key=lambda pair: str(pair[0].feature)):
+        left[row.environment][row.feature].append(whole)
     return {name: {"strategies": dict(each)} for name, each in left.items()}
 
 
@@ -175,7 +166,7 @@ def _check_unused(tx: Tx, name: str) -> None:
 
 
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
-    """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
+    """Switch an environment on or off. A new project does not get an environment that is off. Raises CallerError (404)."""
     if not environment_exists(tx, name):
         raise not_found(f"Could not find environment {name}")
     WRITER.put(tx, {"name": name, "enabled": enabled})
@@ -215,7 +206,7 @@ def _token_counts(tx: Tx, project: str) -> dict[str, int]:
 
 
 def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | None = None) -> None:
-    """Add an environment to a project; its features are off there, except those of which an event holds the state.
+    """Add an environment to a project; its features are off there, or have the states of `held`.
 
     Raises CallerError (400, 404, 409).
     """
@@ -223,11 +214,9 @@ def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | N
         raise not_found("No project found")
     if not environment_exists(tx, name):
         raise bad_data(f"Environment {name} does not exist")
-    link = {"project": project, "environment": name}
-    here = project_environments.c.project == project, project_environments.c.environment == name
-    if tx.db.execute(select(project_environments).where(*here)).first() is not None:
+    if _has_environment(tx, project, name):
         raise CallerError("NameExistsError", f"{project} already has the environment {name} enabled")
-    tx.db.execute(insert(project_environments).values(link))
+    tx.db.execute(insert(project_environments).values(project=project, environment=name))
     names = tx.db.execute(select(features.c.name).where(features.c.project == project)).scalars()
     rows = [{"feature": each, "environment": name, **(held or {}).get(each, OFF)} for each in names]
     upsert(tx, feature_environments, rows, [])
@@ -236,11 +225,18 @@ def add_to_project(tx: Tx, project: str, name: str, held: Mapping[str, Json] | N
 
 def states_in(tx: Tx, project: str, name: str) -> Json | None:
     """Return the states of a project's features in an environment that are on or have variants; None if it is not the project's."""
-    here = project_environments.c.project == project, project_environments.c.environment == name
-    if tx.db.execute(select(project_environments).where(*here)).first() is None:
+    if not _has_environment(tx, project, name):
         return None
     states = _states(tx, project, name).items()
     return {"features": {feature: held for feature, held in states if held["enabled"] or held["variants"]}}
+
+
+def _link(project: str, name: str) -> ColumnElement[bool]:
+    return and_(project_environments.c.project == project, project_environments.c.environment == name)
+
+
+def _has_environment(tx: Tx, project: str, name: str) -> bool:
+    return tx.db.execute(select(project_environments).where(_link(project, name))).first() is not None
 
 
 def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
@@ -254,9 +250,8 @@ def _states(tx: Tx, project: str, name: str) -> dict[str, Json]:
 
 def remove_from_project(tx: Tx, project: str, name: str) -> None:
     """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
-    here = and_(project_environments.c.project == project, project_environments.c.environment == name)
-    had = tx.db.execute(select(project_environments).where(here)).first() is not None
-    tx.db.execute(delete(project_environments).where(here))
+    had = _has_environment(tx, project, name)
+    tx.db.execute(delete(project_environments).where(_link(project, name)))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
     used = _states(tx, project, name)
@@ -268,7 +263,7 @@ def remove_from_project(tx: Tx, project: str, name: str) -> None:
 WRITER = Writer(
     table=environments,
     show=lambda tx, rows: [to_json(row) for row in rows],
-    columns=lambda tx, whole: {column: whole[name] for name, column in COLUMNS.items()},
+    columns=lambda tx, whole: columns_of(whole, MEMBERS),
     created="environment-created",
     updated="environment-updated",
     deleted="environment-deleted",

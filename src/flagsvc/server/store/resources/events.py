@@ -19,6 +19,7 @@ from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import check_searched
 from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import count_rows
 
 LAST, LAST_OF_ONE = 100, 50
 """The most events of a list: of the whole server, and of one project or feature."""
@@ -61,12 +62,12 @@ def list_last(tx: Tx, *, project: str | None = None, feature: str | None = None)
     """Return the last events of the server, a project or a feature, the newest first, and how many there are."""
     here = [column == name for column, name in ((events.c.project, project), (events.c.feature, feature)) if name]
     rows = tx.db.execute(select(events).where(*here).order_by(events.c.id.desc()).limit(LAST_OF_ONE if here else LAST))
-    return [to_json(row) for row in rows], _count(tx, here)
+    return [to_json(row) for row in rows], count_rows(tx, events, *here)
 
 
 def search(tx: Tx, wanted: EventSearch) -> tuple[list[Json], int]:
     """Return a page of events, the newest first, and the number of events on all pages."""
-    return _read(tx, wanted), _count(tx, _conditions(tx, wanted))
+    return _read(tx, wanted), count_rows(tx, events, *_conditions(tx, wanted))
 
 
 def walk(tx: Tx, wanted: EventSearch) -> Iterator[Json]:
@@ -100,10 +101,6 @@ def find_events(tx: Tx, numbers: Collection[int]) -> dict[int, Json]:
     """Return events with their words, by number; those that are there."""
     rows = tx.db.execute(select(events).where(events.c.id.in_(numbers))).all() if numbers else ()
     return {row.id: to_json(row) | _in_words(row) for row in rows}
-
-
-def _count(tx: Tx, conditions: Sequence[ColumnElement[bool]]) -> int:
-    return int(tx.db.execute(select(func.count()).select_from(events).where(*conditions)).scalar_one())
 
 
 def _conditions(tx: Tx, wanted: EventSearch) -> list[ColumnElement[bool]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,32 +117,24 @@ def _archive(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
 
 
 def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
-    enabled = _environments_where_on(tx, [row.name for row in rows])
+    before = archive_states(tx, rows)
     for chunk in chunks(row.name for row in rows):
         tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=None))
         states = update(feature_environments).where(feature_environments.c.feature.in_(chunk))
         tx.db.execute(states.values(enabled=False))
     after: Json = {"archivedAt": None, "enabledIn": []}
     for row in rows:
-        before = {"archivedAt": format_time(row.archived_at), "enabledIn": enabled.get(row.name, [])}
-        tx.record_event("feature-revived", project=row.project, feature=row.name, before=before, data=after)
-
-
-def _environments_where_on(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    state = feature_environments.c
-    query = select(state.feature, state.environment).where(state.enabled).order_by(state.environment)
-    for name, environment in rows_in(tx, query, state.feature, names):
-        found[name].append(environment)
-    return found
+        tx.record_event("feature-revived", project=row.project, feature=row.name, before=before[row.name], data=after)
 
 
 def archive_states(tx: Tx, rows: Sequence[Row[Any]]) -> dict[str, Json]:
     """Return since when features are archived, and in which environments they are on, as events hold it, by name."""
-    enabled = _environments_where_on(tx, [row.name for row in rows])
-    return {
-        row.name: {"archivedAt": format_time(row.archived_at), "enabledIn": enabled.get(row.name, [])} for row in rows
-    }
+    found: dict[str, Json] = {row.name: {"archivedAt": format_time(row.archived_at), "enabledIn": []} for row in rows}
+    state = feature_environments.c
+    query = select(state.feature, state.environment).where(state.enabled).order_by(state.environment)
+    for name, environment in rows_in(tx, query, state.feature, list(found)):
+        found[name]["enabledIn"].append(environment)
+    return found
 
 
 def put_back_states(tx: Tx, held: Mapping[str, Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Row, bindparam, select, update
 from flagsvc.server.store.checks import VARIABLE, Json, default_strategy, prepare_variants
 from flagsvc.server.store.constraints import limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.features import find_all, no_feature, require
@@ -63,17 +64,10 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
     require(tx, place.project, place.feature)
     state = require_state(tx, place)
     listed_strategies = [
-        {
-            "id": row.id,
-            "featureName": row.feature,
-            "title": row.title,
-            "parameters": row.parameters,
-            "constraints": row.constraints,
-            "variants": row.variants,
-            "sortOrder": strategies.as_integer_if_whole(row.sort_order),
-            "disabled": row.disabled,
-            "name": row.name,
-        }
+        {"id": row.id, "featureName": row.feature}
+        | shown(row, "title", "parameters", "constraints", "variants")
+        | {"sortOrder": strategies.as_integer_if_whole(row.sort_order)}
+        | shown(row, "disabled", "name")
         for row in strategies.list_rows(tx, place.feature, place.environment)
     ]
     return {

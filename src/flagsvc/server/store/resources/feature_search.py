@@ -26,7 +26,7 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import split_list
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import rows_in
+from flagsvc.server.store.upsert import count_rows, rows_in
 
 Condition: TypeAlias = ColumnElement[bool]
 DEFAULT_LIMIT = 50
@@ -70,7 +70,7 @@ class FeatureSearch:
 def search(tx: Tx, wanted: FeatureSearch) -> Json:
     """Return a page of features, and the number of features on all pages."""
     conditions = list(_conditions(tx, wanted))
-    total = tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one()
+    total = count_rows(tx, features, *conditions)
     query = select(features).where(*conditions).order_by(*_order(wanted))
     rows = tx.db.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
     return {"features": _to_json(tx, rows), "total": total}
@@ -97,8 +97,7 @@ def _conditions(tx: Tx, wanted: FeatureSearch) -> Iterable[Condition]:
         yield or_(*(_contains_word(tx, word) for word in wanted.words))
     for name, text in (wanted.filters or {}).items():
         operator, _, values = text.partition(":")
-        condition = FILTERS[name]
-        yield SEARCH_OPERATORS[operator](condition, split_list(values, name, MAX_VALUES))
+        yield _condition(name, operator, split_list(values, name, MAX_VALUES))
 
 
 def contains(tx: Tx, column: ColumnElement[str], text: str) -> Condition:
@@ -115,21 +114,21 @@ def _contains_word(tx: Tx, word: str) -> Condition:
     return or_(*(contains(tx, column, word) for column in texts), tagged)
 
 
-def _equals(column: ColumnElement[Any]) -> FilterCondition:
-    return column.in_
-
-
 def _has_tag(values: Sequence[str]) -> Condition:
     tags = [(kind, text) for kind, _, text in (value.partition(":") for value in values)]
     here = feature_tags.c.feature == features.c.name
     return exists().where(here, tuple_(feature_tags.c.type, feature_tags.c.value).in_(tags))
 
 
+USED_SEGMENTS = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id).join(
+    segments, segments.c.id == strategy_segments.c.segment_id
+)
+"""The segments of strategies."""
+
+
 def _has_segment(values: Sequence[str]) -> Condition:
-    used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
-    used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
     here = strategies.c.feature == features.c.name, segments.c.name.in_(values)
-    return select(strategies.c.id).select_from(used).where(*here).exists()
+    return select(strategies.c.id).select_from(USED_SEGMENTS).where(*here).exists()
 
 
 def _created_by(values: Sequence[str]) -> Condition:
@@ -142,8 +141,8 @@ def _is_stale(values: Sequence[str]) -> Condition:
 
 FilterCondition: TypeAlias = Callable[[Sequence[str]], Condition]
 FILTERS: dict[str, FilterCondition] = {
-    "project": _equals(features.c.project),
-    "type": _equals(features.c.type),
+    "project": features.c.project.in_,
+    "type": features.c.type.in_,
     "state": _is_stale,
     "createdBy": _created_by,
     "tag": _has_tag,
@@ -152,34 +151,27 @@ FILTERS: dict[str, FilterCondition] = {
 """Parameter → the condition that a feature has one of several values."""
 
 
-def _any(condition: FilterCondition, values: Sequence[str]) -> Condition:
-    return condition(values)
-
-
-def _all(condition: FilterCondition, values: Sequence[str]) -> Condition:
-    return and_(*(condition([value]) for value in values))
-
-
-def _none(condition: FilterCondition, values: Sequence[str]) -> Condition:
-    return ~_any(condition, values)
-
-
-def _not_all(condition: FilterCondition, values: Sequence[str]) -> Condition:
-    return ~_all(condition, values)
-
-
-SEARCH_OPERATORS: dict[str, Callable[[FilterCondition, Sequence[str]], Condition]] = {
-    "IS": _any,
-    "IS_ANY_OF": _any,
-    "IS_NOT": _none,
-    "IS_NONE_OF": _none,
-    "INCLUDE": _any,
-    "INCLUDE_ANY_OF": _any,
-    "INCLUDE_ALL_OF": _all,
-    "DO_NOT_INCLUDE": _none,
-    "EXCLUDE_IF_ANY_OF": _none,
-    "EXCLUDE_ALL": _not_all,
+ANY, ALL, NONE, NOT_ALL = (False, False), (True, False), (False, True), (True, True)
+"""Whether a feature must have every value, and whether the opposite is wanted."""
+SEARCH_OPERATORS = {
+    "IS": ANY,
+    "IS_ANY_OF": ANY,
+    "IS_NOT": NONE,
+    "IS_NONE_OF": NONE,
+    "INCLUDE": ANY,
+    "INCLUDE_ANY_OF": ANY,
+    "INCLUDE_ALL_OF": ALL,
+    "DO_NOT_INCLUDE": NONE,
+    "EXCLUDE_IF_ANY_OF": NONE,
+    "EXCLUDE_ALL": NOT_ALL,
 }
+
+
+def _condition(name: str, operator: str, values: Sequence[str]) -> Condition:
+    """Return the condition of a filter of FILTERS."""
+    every, negated = SEARCH_OPERATORS[operator]
+    found = and_(*(FILTERS[name]([value]) for value in values)) if every else FILTERS[name](values)
+    return ~found if negated else found
 
 
 def _to_json(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
@@ -212,10 +204,9 @@ def _dependency_types(tx: Tx, names: Sequence[str]) -> dict[str, str]:
 
 
 def _segments_of(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
-    used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
-    used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
     found: dict[str, list[str]] = defaultdict(list)
-    query = select(strategies.c.feature, segments.c.name).select_from(used).distinct().order_by(segments.c.name)
+    query = select(strategies.c.feature, segments.c.name).select_from(USED_SEGMENTS)
+    query = query.distinct().order_by(segments.c.name)
     for feature, name in rows_in(tx, query, strategies.c.feature, names):
         found[feature].append(name)
     return found

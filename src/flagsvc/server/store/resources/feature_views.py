@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Row, func, select
 
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.reasons.words import read_segments, words_of
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import strategies
 from flagsvc.server.store.resources.dependencies import children_of, parents_of
 from flagsvc.server.store.resources.features import require
@@ -48,12 +49,7 @@ def get(tx: Tx, project: str, name: str, *, with_variants: bool) -> Json:
     return (
         {
             "environments": _environments(tx, name, states, with_variants=with_variants),
-            "name": row.name,
-            "impressionData": row.impression_data,
-            "description": row.description,
-            "project": row.project,
-            "stale": row.stale,
-            "createdAt": format_time(row.created_at),
+            **shown(row, "name", "impressionData", "description", "project", "stale", "createdAt"),
         }
         | creator
         | {
@@ -123,17 +119,12 @@ def _links(tx: Tx, name: str, *, with_feature: bool) -> list[Json]:
     return [dict(row._mapping) for row in tx.db.execute(query)]
 
 
-def active_features_query(project: str) -> Select[Any]:
-    """Return the query for the active features of a project, in order of creation."""
-    here = features.c.project == project, features.c.archived_at.is_(None)
-    return select(features).where(*here).order_by(features.c.position)
-
-
 def list_in_project(
     tx: Tx, project: str, *, tags: Sequence[tuple[str, str]] | None = None, prefix: str | None = None
 ) -> list[Json]:
-    """Return the active features of a project: with `tags` those with one of them, with `prefix` those whose names begin so."""
-    query = active_features_query(project)
+    """Return the active features of a project that have one of the `tags`, and whose names begin with `prefix`, if given."""
+    here = features.c.project == project, features.c.archived_at.is_(None)
+    query = select(features).where(*here).order_by(features.c.position)
     if prefix and prefix.strip():
         query = query.where(features.c.name.istartswith(prefix.removesuffix("%"), autoescape=True))
     rows = tx.db.execute(query).all()
@@ -156,13 +147,9 @@ def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
     states, tags, active = states_of(tx, names), read_tags(tx.db, names), _has_active_strategies(tx, names)
     return [
         {
-            "type": row.type,
-            "description": row.description,
+            **shown(row, "type", "description"),
             "favorite": False,
-            "name": row.name,
-            "createdAt": format_time(row.created_at),
-            "stale": row.stale,
-            "impressionData": row.impression_data,
+            **shown(row, "name", "createdAt", "stale", "impressionData"),
             "lastSeenAt": format_time(last_seen(states.get(row.name, []))),
             "environments": [state_to_json(state, active) for state in states.get(row.name, [])],
         }
@@ -176,9 +163,7 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
     found = active.get((state.feature, state.environment))
     return {
         "name": state.environment,
-        "enabled": state.enabled,
-        "type": state.type,
-        "sortOrder": state.sort_order,
+        **shown(state, "enabled", "type", "sortOrder"),
         "variantCount": len(state.variants or []),
         "lastSeenAt": format_time(state.last_seen_at),
         "hasStrategies": found is not None,

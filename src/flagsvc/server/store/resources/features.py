@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
-from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, name_problem
+from flagsvc.server.shapes.features import DESCRIPTION
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, name_problem, raise_problems
 from flagsvc.server.store.constraints import limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources.tag_types import check_types_exist
@@ -23,16 +25,16 @@ from flagsvc.server.store.schema import (
     tags,
 )
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.timestamps import format_time, read_time
-from flagsvc.server.store.upsert import chunks, rows_in, upsert
+from flagsvc.server.store.timestamps import read_time
+from flagsvc.server.store.upsert import chunks, count_rows, rows_in, upsert
 
 MAX_FEATURES = 5000
-RELEASE = "release"
 BOOLEAN_TEXTS = {"true": True, "false": False}
-DESCRIBED = {"type": "type", "description": "description", "stale": "stale", "impressionData": "impression_data"}
-"""Member of a feature's description → its column."""
-NEW: Json = {"type": RELEASE, "description": None, "stale": False, "impressionData": False}
-"""A new feature, without its name and project."""
+METADATA = (
+    *("name", "description", "type", "project", "stale", "createdAt", "lastSeenAt"),
+    *("impressionData", "archivedAt", "archived"),
+)
+"""The members of a feature as the real server answers a creation or change; `archivedAt` only of an archived feature."""
 OFF: Json = {"enabled": False, "variants": []}
 """The state of a feature in an environment that it is new in."""
 NO_FLAG = "No feature flag found"
@@ -64,7 +66,7 @@ def require(tx: Tx, project: str, name: str) -> Row[Any]:
 
 
 def no_feature(name: str, project: str, elsewhere: str | None) -> CallerError:
-    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it, if any."""
+    """Return the 404 for a feature that a project does not have. `elsewhere` is the project that has the feature."""
     end = "." if elsewhere is None else f', but there\'s a feature with that name in project "{elsewhere}"'
     return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
 
@@ -93,19 +95,13 @@ def not_active(project: str) -> CallerError:
 
 
 def metadata(row: Row[Any]) -> Json:
-    """Return a feature as the real server answers a creation or change; its lastSeenAt is always null."""
-    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
+    """Return the METADATA of a feature; its lastSeenAt is always null."""
+    is_archived = row.archived_at is not None
     return {
-        "name": row.name,
-        "description": row.description,
-        "type": row.type,
-        "project": row.project,
-        "stale": row.stale,
-        "createdAt": format_time(row.created_at),
+        **shown(row, "name", "description", "type", "project", "stale", "createdAt"),
         "lastSeenAt": None,
-        "impressionData": row.impression_data,
-        **archived,
-        "archived": row.archived_at is not None,
+        **shown(row, "impressionData", *(("archivedAt",) if is_archived else ())),
+        "archived": is_archived,
     }
 
 
@@ -136,14 +132,10 @@ def check_project_limit(tx: Tx, project: str, more: int = 1) -> None:
     """Raise CallerError (403) if a project cannot have more active features: so many pass its limit."""
     limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
     active = features.c.archived_at.is_(None)
-    if limit is not None and more and _count(tx, features.c.project == project, active) + more > limit:
+    if limit is not None and more and count_rows(tx, features, features.c.project == project, active) + more > limit:
         raise CallerError(
             "InvalidOperationError", "You have reached the maximum number of feature flags for this project."
         )
-
-
-def _count(tx: Tx, *conditions: Any) -> int:
-    return int(tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one())
 
 
 def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
@@ -154,10 +146,10 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     name = wanted["name"]
     check_new_name(tx, name, project)
     check_project_limit(tx, project)
-    if _count(tx, features.c.archived_at.is_(None)) >= MAX_FEATURES:
+    if count_rows(tx, features, features.c.archived_at.is_(None)) >= MAX_FEATURES:
         raise limit_exceeded("feature flag", MAX_FEATURES)
     require_active_project(tx, project)
-    given_members = {key: wanted[key] for key in ("name", *DESCRIBED) if key in wanted}
+    given_members = {key: wanted[key] for key in ("name", *DESCRIPTION) if key in wanted}
     insert_all(tx, [given_members | {"project": project, "description": wanted.get("description") or None}])
     given = sorted({(each["type"], each["value"]) for each in wanted.get("tags") or []})
     add_tags(tx, {name: given})
@@ -171,7 +163,7 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
 def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     """Insert features, each in every environment of its project, and record nothing.
 
-    Each has a name and a project, and may have what events hold of a feature. Else it is a new one of the actor, off everywhere.
+    Each has a name and a project, and may have other members as events hold them. Without them it is new, of the actor, and off.
     """
     if not wanted:
         return
@@ -181,7 +173,9 @@ def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
         else {"createdBy": tx.actor.name, "createdById": tx.actor.id}
     )
     positions = tx.positions(features, len(wanted))
-    rows = [_columns(tx, {**NEW, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)]
+    rows = [
+        _columns(tx, {**DESCRIPTION, **by, "position": at, **each}) for at, each in zip(positions, wanted, strict=True)
+    ]
     tx.db.execute(insert(features), rows)
     places: dict[str, list[str]] = defaultdict(list)
     link = project_environments.c
@@ -198,12 +192,10 @@ def insert_all(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _columns(tx: Tx, whole: Mapping[str, Any]) -> Json:
-    described = {column: whole[key] for key, column in DESCRIBED.items()}
     created = read_time(whole["createdAt"]) if "createdAt" in whole else tx.now
     archived = read_time(whole["archivedAt"]) if "archivedAt" in whole else (tx.now if whole.get("archived") else None)
     times = {"created_at": created, "archived_at": archived}
-    by = {"created_by": whole["createdBy"], "created_by_id": whole["createdById"]}
-    return {key: whole[key] for key in ("name", "project", "position")} | described | times | by
+    return columns_of(whole, (*DESCRIPTION, "name", "project", "position", "createdBy", "createdById")) | times
 
 
 def add_tags(tx: Tx, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
@@ -270,7 +262,7 @@ def put_back(tx: Tx, wanted: Mapping[str, Mapping[str, Any]]) -> None:
         if project != held["project"]:
             raise no_feature(name, held["project"], project)
     columns = {
-        name: {column: held.get(key, getattr(there[name], column)) for key, column in DESCRIBED.items()}
+        name: columns_of({**shown(there[name], *DESCRIPTION), **held}, DESCRIPTION)
         | {"archived_at": read_time(held.get("archivedAt"))}
         for name, held in wanted.items()
     }
@@ -301,8 +293,7 @@ def feature_columns(wanted: Mapping[str, Any]) -> Json:
         "description": _read_description(wanted, problems),
         "impression_data": _read_boolean(wanted, "impressionData", problems),
     }
-    if problems:
-        raise invalid(*problems)
+    raise_problems(*problems)
     return values
 
 
@@ -323,7 +314,7 @@ def _read_boolean(wanted: Mapping[str, Any], name: str, problems: list[dict[str,
 
 
 def _read_type(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
-    value = wanted.get("type", RELEASE)
+    value = wanted.get("type", DESCRIPTION["type"])
     if not isinstance(value, str):
         problems.append(make_detail('"type" must be a string', value))
     elif not value:

@@ -1,4 +1,4 @@
-"""Persons that somebody else has authenticated: which user each one is, and the roles that their groups give (decision 0061).
+"""Persons that somebody else has authenticated: their users, and the roles of their groups (decision 0061).
 
 An identity is an issuer and a subject there. It belongs to a user until it is unlinked: a name or an address that the issuer gives
 to somebody else later opens nothing.
@@ -176,7 +176,7 @@ def find_user(tx: Tx, person: Person) -> int | None:
 def find_namesake(tx: Tx, person: Person) -> Row[Any] | None:
     """Return the user with the verified address or the username of a person; an administrator before others.
 
-    Only an address in ASCII counts: in lower case other letters may become those of another one's address.
+    Only an address in ASCII counts. In lower case, other letters may become the address of another user.
     """
     same = [func.lower(users_table.c.email) == person.email.lower()] if person.email.isascii() and person.email else []
     same += [users_table.c.username == person.username] if person.username else []
@@ -255,15 +255,15 @@ def use_answer(tx: Tx, digest: str, seconds: float) -> bool:
 def create_user(tx: Tx, person: Person, role: str) -> int:
     """Create the user of a person with a root role, link it, and return its id. Raises CallerError (400) for a taken address."""
     names = {"email": person.email} if is_address(person.email) else {"username": username_of(tx, person)}
-    made = users.create(tx, {**names, "name": shorten(person.name, MAX_LENGTH) or None, "rootRole": role.title()})
-    link(tx, users.find(tx, made["id"]), person.issuer, person.subject)
-    return int(made["id"])
+    created = users.create(tx, {**names, "name": shorten(person.name, MAX_LENGTH) or None, "rootRole": role.title()})
+    link(tx, users.find(tx, created["id"]), person.issuer, person.subject)
+    return int(created["id"])
 
 
 def is_address(email: str) -> bool:
     """Return whether a user may have an address. With other letters than ASCII it must be in lower case already.
 
-    Else lower case could make it that of somebody else.
+    Else lower case could make it the address of somebody else.
     """
     same = email.isascii() or email == email.lower()
     return same and utf16_length(email) <= MAX_LENGTH and EMAIL.fullmatch(email) is not None
@@ -282,7 +282,7 @@ def username_of(tx: Tx, person: Person) -> str:
 
 
 def set_roles(tx: Tx, user: int, given: GivenRoles) -> None:
-    """Set the roles of a user to those that the groups give, in the projects that there are. The only administrator stays one."""
+    """Give a user the roles of the groups, in projects that exist. The only administrator stays an administrator."""
     row = users.find(tx, user)
     root = given.root or LEAST
     is_last = row.root_role == ADMINISTRATOR and users.count_administrators(tx) == 1

@@ -17,7 +17,7 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks, rows_in
 
 SHOWN = ("url", "title")
-"""The members of a link that tell whether it is another one."""
+"""The members of a link that people set."""
 
 
 def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select
+from sqlalchemy import Row, delete, insert, select
 
 from flagsvc.server.store.actors import ALL, Actor
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.keyring import hash_secret, make_hint, new_personal_secret
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources.sessions import close_sessions_of_token
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import utf16_length
-from flagsvc.server.store.timestamps import format_time, parse_time
+from flagsvc.server.store.timestamps import parse_time
+from flagsvc.server.store.upsert import count_rows
 
 MAX_TOKENS = 10
 MAX_DESCRIPTION_LENGTH = 255
@@ -93,8 +95,7 @@ def _describe_user(tx: Tx, actor: Actor) -> dict[str, Any]:
         scope = {"environment": ALL, "type": "admin", "projects": [ALL], "internalAdminTokenUserId": actor.id}
         return {"username": actor.name, "permissions": ["ADMIN"], **scope}
     known = {"accountType": "User", "id": row.id, "name": row.name, "username": row.username, "email": row.email}
-    times = {"seenAt": format_time(row.seen_at), "createdAt": format_time(row.created_at)}
-    return _without_none(known) | {"loginAttempts": 0} | times
+    return _without_none(known) | {"loginAttempts": 0} | shown(row, "seenAt", "createdAt")
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 def _check_others(tx: Tx, user: int, description: str) -> None:
     """Raise CallerError if the user has too many tokens, or one with this description."""
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == user)
-    if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MAX_TOKENS:
+    if count_rows(tx, tokens, *mine) >= MAX_TOKENS:
         raise CallerError("OperationDeniedError", f"Too many PATs ({MAX_TOKENS}) already exist for this user.")
     if tx.db.execute(select(tokens.c.id).where(*mine, tokens.c.name == description)).first():
         raise CallerError("NameExistsError", "PAT description already exists.")
@@ -112,10 +113,5 @@ def _check_others(tx: Tx, user: int, description: str) -> None:
 
 def to_json(row: Row[Any]) -> dict[str, Any]:
     """Return a token as the API answers it, without its secret."""
-    times = {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
-    return {
-        "id": row.id,
-        "description": row.name,
-        "expiresAt": format_time(row.expires_at),
-        "userId": row.user_id,
-    } | times
+    names = {"id": row.id, "description": row.name}
+    return names | shown(row, "expiresAt", "userId", "createdAt", "seenAt")

@@ -34,7 +34,8 @@ OWNER = "owner"
 def list_access(tx: Tx, project: str) -> Json:
     """Return the users with a role in a project, by id, and the roles that there are. Raises CallerError (404)."""
     projects.find(tx, project)
-    query = select(users_table).where(users_table.c.id.in_(_holders(project))).order_by(users_table.c.id)
+    holders = select(project_roles.c.user_id).where(project_roles.c.project == project)
+    query = select(users_table).where(users_table.c.id.in_(holders)).order_by(users_table.c.id)
     return {
         "users": [_to_json(tx, project, row) for row in tx.db.execute(query).all()],
         "groups": [],
@@ -42,14 +43,9 @@ def list_access(tx: Tx, project: str) -> Json:
     }
 
 
-def _holders(project: str) -> Any:
-    return select(project_roles.c.user_id).where(project_roles.c.project == project)
-
-
 def _to_json(tx: Tx, project: str, row: Any) -> Json:
     found = roles_of(tx, project, row.id)
-    names = {"name": row.name, "username": row.username, "email": row.email}
-    return {"id": row.id} | {key: text for key, text in names.items() if text} | {"roleId": found[0], "roles": found}
+    return {"id": row.id} | users.given_names(row) | {"roleId": found[0], "roles": found}
 
 
 def roles_of(tx: Tx, project: str, user: int) -> list[int]:
@@ -61,7 +57,7 @@ def roles_of(tx: Tx, project: str, user: int) -> list[int]:
 def add(
     tx: Tx, project: str, roles: Sequence[int], numbers: Sequence[int], groups: Sequence[Any] | None = None
 ) -> None:
-    """Give roles to users, who keep those that they have. Raises CallerError (400, also for groups; 403, 404)."""
+    """Give roles to users, who keep their other roles. Raises CallerError (400, also for groups; 403, 404)."""
     if groups:
         raise bad_data("This server has no groups: give the roles to users")
     _check(tx, project, roles)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import insert, select
 
 from flagsvc.server.store.actors import ALL, DEFAULT_PROJECT
-from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
-from flagsvc.server.store.errors import CallerError, Detail, bad_data
+from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem, raise_problems
+from flagsvc.server.store.errors import CallerError, bad_data
+from flagsvc.server.store.members import columns_of
 from flagsvc.server.store.naming_pattern import pattern_problems
 from flagsvc.server.store.resources import api_tokens, context_fields, feature_archive, projects, segments
 from flagsvc.server.store.schema import context_fields as fields_table
@@ -27,14 +28,8 @@ from flagsvc.server.store.writer import Whole, Writer
 MAX_TEXT_LENGTH = 255
 """UTF-16 code units of a name and of a stickiness; ours."""
 MAX_SLUG_LENGTH = 90
-COLUMNS = {
-    "name": "name",
-    "description": "description",
-    "mode": "mode",
-    "defaultStickiness": "default_stickiness",
-    "featureLimit": "feature_limit",
-}
-"""Member of a body → the column that it sets."""
+MEMBERS = ("name", "description", "mode", "defaultStickiness", "featureLimit")
+"""The members of a project that a body sets."""
 NAMING = {"pattern": "naming_pattern", "example": "naming_example", "description": "naming_description"}
 OWNER = "owner"
 ACTIVE_FLAGS = "You can not delete a project with active feature flags"
@@ -48,10 +43,10 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """
     number = wanted.get("id") or _free_id(tx, wanted["name"])
     check_new_id(tx, number)
-    made = {"id": number} | _checked_members(wanted)
-    made |= {"environments": _wanted_environments(tx, wanted.get("environments"))}
+    members = {"id": number} | _checked_members(wanted)
+    members |= {"environments": _wanted_environments(tx, wanted.get("environments"))}
     owners = [{"userId": tx.actor.id, "role": OWNER}] if tx.actor is not None and tx.actor.is_user else []
-    return describe_whole(WRITER.put(tx, made | {"roles": owners})[0])
+    return describe_whole(WRITER.put(tx, members | {"roles": owners})[0])
 
 
 def describe(tx: Tx, project: str) -> Json:
@@ -61,14 +56,12 @@ def describe(tx: Tx, project: str) -> Json:
 
 def describe_whole(whole: Whole) -> Json:
     """Return what can be set of a project."""
-    return {name: whole[name] for name in ("id", *COLUMNS, "featureNaming", "environments")}
+    return {name: whole[name] for name in ("id", *MEMBERS, "featureNaming", "environments")}
 
 
 def check_new_id(tx: Tx, project: str) -> None:
     """Raise CallerError for an id that a new project cannot have: invalid (400) or in use (409)."""
-    problem = name_problem(project, "id")
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(name_problem(project, "id"))
     if project == ALL:  # in the scope of a token
         raise invalid(make_detail('"id" must not be *, which stands for all projects', project))
     if WRITER.find(tx, project) is not None:
@@ -86,11 +79,8 @@ def _free_id(tx: Tx, name: str) -> str:
 def _checked_members(wanted: Mapping[str, Any]) -> Json:
     """Return the members that a body sets. Raises CallerError (400) for an empty or too long text."""
     texts = [key for key in ("name", "defaultStickiness") if key in wanted]
-    problems: Iterable[Detail | None] = (text_problem(wanted[key], key, longest=MAX_TEXT_LENGTH) for key in texts)
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise invalid(*found)
-    return {name: wanted[name] for name in COLUMNS if name in wanted}
+    raise_problems(*(text_problem(wanted[key], key, longest=MAX_TEXT_LENGTH) for key in texts))
+    return {name: wanted[name] for name in MEMBERS if name in wanted}
 
 
 def _wanted_environments(tx: Tx, names: Sequence[str] | None) -> list[str]:
@@ -176,9 +166,8 @@ def belongings_of(tx: Tx, project: str, creator: int | None) -> list[str]:
 
 
 def _columns(tx: Tx, whole: Whole) -> Json:
-    plain = {column: whole[name] for name, column in COLUMNS.items()}
     naming = {column: whole["featureNaming"][name] for name, column in NAMING.items()}
-    return plain | naming | {"archived_at": read_time(whole["archivedAt"]), "updated_at": tx.now}
+    return columns_of(whole, MEMBERS) | naming | {"archived_at": read_time(whole["archivedAt"]), "updated_at": tx.now}
 
 
 def _bring(tx: Tx, wholes: Sequence[Whole]) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Row, case, func, select
 
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import bad_data, not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources.feature_views import list_in_project
 from flagsvc.server.store.schema import (
     context_fields,
@@ -22,6 +23,7 @@ from flagsvc.server.store.schema import (
 )
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import count_rows
 
 FULL_HEALTH = 100
 NO_PROJECT = "No project found"
@@ -37,15 +39,11 @@ def list_all(tx: Tx, *, archived: bool = False) -> list[Json]:
     changed, used = _read_last_changes(tx), _read_last_usage(tx)
     return [
         {
-            "name": row.name,
-            "id": row.id,
-            "description": row.description,
+            **shown(row, "name", "id", "description"),
             **health_to_json(*flags.get(row.id, (0, 0))),
             "featureCount": flags.get(row.id, (0, 0))[0],
             "memberCount": members.get(row.id, 0),
-            "createdAt": format_time(row.created_at),
-            "archivedAt": format_time(row.archived_at),
-            "mode": row.mode,
+            **shown(row, "createdAt", "archivedAt", "mode"),
             "lastReportedFlagUsage": format_time(used.get(row.id)),
             "lastUpdatedAt": format_time(changed.get(row.id)),
             "owners": SYSTEM_OWNER,
@@ -63,8 +61,7 @@ def list_names(tx: Tx) -> list[Json]:
 
 def count_flags(tx: Tx, project: str) -> int:
     """Return the number of active features of a project."""
-    here = features.c.project == project, features.c.archived_at.is_(None)
-    return tx.db.execute(select(func.count()).select_from(features).where(*here)).scalar_one()
+    return count_rows(tx, features, features.c.project == project, features.c.archived_at.is_(None))
 
 
 def health_to_json(count: int, stale: int) -> Json:
@@ -81,7 +78,6 @@ def _count_features(tx: Tx) -> dict[str, tuple[int, int]]:
 
 
 def _count_members(tx: Tx) -> dict[str, int]:
-    """Return how many users have a role, by project."""
     count = func.count(project_roles.c.user_id.distinct())
     return {
         row[0]: row[1]
@@ -90,13 +86,12 @@ def _count_members(tx: Tx) -> dict[str, int]:
 
 
 def _read_last_changes(tx: Tx) -> dict[str, Any]:
-    """Return the time of the last event, by project."""
     query = select(events.c.project, func.max(events.c.created_at)).where(events.c.project.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query.group_by(events.c.project))}
 
 
 def _read_last_usage(tx: Tx) -> dict[str, Any]:
-    """Return when a feature was last evaluated, by project. There is one time for each environment, and usage for each hour."""
+    """Return when a feature was last evaluated, by project. The times of environments are fewer rows than hours of usage."""
     joined = feature_environments.join(features, features.c.name == feature_environments.c.feature)
     query = select(features.c.project, func.max(feature_environments.c.last_seen_at)).select_from(joined)
     return {row[0]: row[1] for row in tx.db.execute(query.group_by(features.c.project))}
@@ -128,10 +123,7 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
     archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
     return {
         "version": 1,
-        "name": row.name,
-        "description": row.description,
-        "mode": row.mode,
-        "featureLimit": row.feature_limit,
+        **shown(row, "name", "description", "mode", "featureLimit"),
         "featureNaming": _naming_to_json(row),
         "defaultStickiness": row.default_stickiness,
         **health_to_json(*_count_features(tx).get(row.id, (0, 0))),
@@ -151,15 +143,9 @@ def _naming_to_json(row: Row[Any]) -> Json:
 def settings_to_json(tx: Tx, row: Row[Any]) -> Json:
     """Return a project as events hold it, without its roles."""
     return {
-        "id": row.id,
-        "name": row.name,
-        "description": row.description,
-        "mode": row.mode,
-        "featureLimit": row.feature_limit,
+        **shown(row, "id", "name", "description", "mode", "featureLimit"),
         "featureNaming": _naming_to_json(row),
-        "defaultStickiness": row.default_stickiness,
-        "createdAt": format_time(row.created_at),
-        "archivedAt": format_time(row.archived_at),
+        **shown(row, "defaultStickiness", "createdAt", "archivedAt"),
         "environments": environments_of(tx, row.id),
     }
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, distinct, func, insert, select
 
-from flagsvc.server.store.checks import Json, check_segment_count, invalid
+from flagsvc.server.store.checks import Json, check_segment_count, raise_problems
 from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
 from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources.projects import check_project_exists
 from flagsvc.server.store.resources.strategies import StrategyPlace, read_legal_values, read_whole, record_change
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import chunks, rows_in, upsert
+from flagsvc.server.store.upsert import chunks, count_rows, rows_in, upsert
 from flagsvc.server.store.writer import Whole, Writer
 
 MAX_NAME_LENGTH = 255
@@ -41,21 +41,17 @@ def list_segments(tx: Tx) -> list[Json]:
         .where(features.c.archived_at.is_(None))
         .group_by(strategy_segments.c.segment_id)
     )
-    uses = {row.segment_id: (row.projects, row.features) for row in tx.db.execute(query)}
+    uses = {
+        row.segment_id: {"usedInProjects": row.projects, "usedInFeatures": row.features} for row in tx.db.execute(query)
+    }
     rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
-    return [to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
-
-
-def _usage_to_json(of_projects: int, of_features: int) -> Json:
-    return {"usedInProjects": of_projects, "usedInFeatures": of_features}
+    return [to_json(row) | uses.get(row.id, {"usedInProjects": 0, "usedInFeatures": 0}) for row in rows]
 
 
 def to_json(row: Row[Any]) -> Json:
     """Return a segment as the API answers it."""
-    found = {"id": row.id, "name": row.name, "description": row.description}
     owner = {"project": row.project} if row.project else {}
-    created = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": format_time(row.created_at)}
-    return found | owner | created
+    return shown(row, "id", "name", "description") | owner | shown(row, "constraints", "createdBy", "createdAt")
 
 
 def find(tx: Tx, number: int) -> Json:
@@ -72,18 +68,16 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
     `wanted` has name and constraints, and may have description and project.
     """
-    if tx.db.execute(select(func.count()).select_from(segments)).scalar_one() >= MAX_SEGMENTS:
+    if count_rows(tx, segments) >= MAX_SEGMENTS:
         raise limit_exceeded("segment", MAX_SEGMENTS)
-    made = _checked_members(tx, wanted) | {"createdBy": None if tx.actor is None else tx.actor.name}
-    return WRITER.put(tx, {"description": wanted.get("description")} | made)[0]
+    members = _checked_members(tx, wanted) | {"createdBy": None if tx.actor is None else tx.actor.name}
+    return WRITER.put(tx, {"description": wanted.get("description")} | members)[0]
 
 
 def _checked_members(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     """Return a segment's name, constraints and project. Raises CallerError (400)."""
     name, constraints = wanted["name"], wanted["constraints"]
-    problem = _name_problem(name)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(_name_problem(name))
     for index, each in enumerate(constraints):
         _check_texts(each, f"constraints[{index}]")
     checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))
@@ -101,18 +95,14 @@ def _check_texts(constraint: Json, label: str) -> None:
     problems = [text_problem(constraint["contextName"], f"{label}.contextName")]
     for index, value in enumerate(constraint.get("values", ())):
         problems.append(text_problem(value, f"{label}.values[{index}]", longest=MAX_VALUE_LENGTH))
-    found = next((problem for problem in problems if problem is not None), None)
-    if found is not None:
-        raise invalid(found)
+    raise_problems(next(filter(None, problems), None))
 
 
 def check_name(tx: Tx, name: str) -> None:
     """Raise CallerError for a name that a new segment cannot have: empty or too long (400), or in use (409)."""
     if not name:
         raise bad_data("Segment name cannot be empty")
-    problem = _name_problem(name)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(_name_problem(name))
     check_name_free(tx, name)
 
 
@@ -259,11 +249,6 @@ def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
         raise unknown_segment(missing)
 
 
-def _release(tx: Tx, numbers: Sequence[int]) -> None:
-    """Take segments from the strategies that use them."""
-    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers)))
-
-
 WRITER = Writer(
     table=segments,
     show=lambda tx, rows: [to_json(row) for row in rows],
@@ -281,7 +266,9 @@ WRITER = Writer(
     place=lambda whole: {"project": whole.get("project")},
     check=_check,
     more=lambda tx, numbers: {number: {"strategies": uses_of(tx, number)} for number in numbers},
-    release=_release,
+    release=lambda tx, numbers: tx.db.execute(
+        delete(strategy_segments).where(strategy_segments.c.segment_id.in_(numbers))
+    ),
     bring=_bring_uses,
     optional=("project",),
     new={"description": None, "constraints": []},

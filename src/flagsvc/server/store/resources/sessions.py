@@ -16,6 +16,7 @@ from flagsvc.server.store.actors import ALL
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import not_found
 from flagsvc.server.store.keyring import BY_TOKEN, IDLE_S, LINK, PERSONAL, SESSION, hash_secret
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import users
 from flagsvc.server.store.schema import tokens
 from flagsvc.server.store.store import Tx
@@ -85,7 +86,8 @@ def close_session(tx: Tx, secret: str) -> None:
 def list_sessions(tx: Tx, user: int, secret: str = "") -> list[Json]:
     """Return the sessions of a user that have not ended, the newest first. `secret` is that of the current one."""
     query = select(tokens).where(*_of_user(user), tokens.c.expires_at > tx.now).order_by(tokens.c.id.desc())
-    names = {opened_by(row.id): row.name for row in tx.db.execute(_personal_tokens(user))}
+    opening = select(tokens.c.id, tokens.c.name).where(tokens.c.kind == PERSONAL, tokens.c.user_id == user)
+    names = {opened_by(row.id): row.name for row in tx.db.execute(opening)}
     rows = tx.db.execute(query).all()
     return [_to_json(row, names, secret) for row in rows if row.seen_at > tx.now - UNUSED_TIME]
 
@@ -94,16 +96,10 @@ def _of_user(user: int) -> tuple[Any, ...]:
     return tokens.c.kind == SESSION, tokens.c.user_id == user
 
 
-def _personal_tokens(user: int) -> Any:
-    return select(tokens.c.id, tokens.c.name).where(tokens.c.kind == PERSONAL, tokens.c.user_id == user)
-
-
 def _to_json(row: Row[Any], names: Mapping[str, str], secret: str) -> Json:
     """Return a session; `tokenName` is the name of the token that opened it, else null."""
-    times = {"createdAt": row.created_at, "seenAt": row.seen_at, "expiresAt": row.expires_at}
-    shown = {key: format_time(moment) for key, moment in times.items()}
     how = {"openedBy": way_of(row.name), "tokenName": names.get(row.name)}
-    return {"id": row.id, **shown, **how, "current": row.hash == hash_secret(secret)}
+    return shown(row, "id", "createdAt", "seenAt", "expiresAt") | how | {"current": row.hash == hash_secret(secret)}
 
 
 def end_sessions(tx: Tx, user: int, number: int | None = None, keep: str = "") -> None:

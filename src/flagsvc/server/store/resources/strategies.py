@@ -21,6 +21,7 @@ from flagsvc.server.store.checks import (
 )
 from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints, check_limits, limit_exceeded
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.members import columns_of
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.resources.features import find, find_all, no_feature, require
 from flagsvc.server.store.schema import (
@@ -39,6 +40,8 @@ from flagsvc.server.store.upsert import chunks, rows_in
 
 MAX_STRATEGIES = 30
 ORDER = (strategies.c.sort_order, strategies.c.position)
+MEMBERS = ("name", "title", "disabled", "constraints", "parameters", "variants", "position", "sortOrder")
+"""The members of a strategy that a change sets."""
 NOT_CHANGEABLE = "You can not change the {} for an activation strategy."
 
 
@@ -66,7 +69,7 @@ def as_integer_if_whole(number: float) -> float:
 
 
 def to_json(row: Row[Any], used: Sequence[int]) -> Json:
-    """Return a strategy as the API answers it; `used` are its segments."""
+    """Return a strategy as the API answers it; `used` are its segments. An export calls this for thousands of rows."""
     return {
         "id": row.id,
         "name": row.name,
@@ -92,17 +95,20 @@ def read_whole(tx: Tx, strategy: str) -> Json:
 
 def read_all_whole(tx: Tx, ids: Iterable[str]) -> dict[str, Json]:
     """Return the strategies of these ids that there are as events hold them, by id."""
-    found: dict[str, Json] = {}
-    for chunk in chunks(dict.fromkeys(ids)):
-        rows, used = tx.db.execute(select(strategies).where(strategies.c.id.in_(chunk))), segments_of(tx, chunk)
-        found |= {row.id: whole_strategy(row, used.get(row.id, ())) for row in rows}
-    return found
+    return {row.id: whole for row, whole in wholes_in(tx, strategies.c.id, ids)}
 
 
 def wholes_of(tx: Tx, names: Iterable[str], *conditions: ColumnElement[bool]) -> Iterator[tuple[Row[Any], Json]]:
-    """Yield the strategies of features, as rows and as events hold them, those of a feature and an environment in order."""
-    for chunk in chunks(dict.fromkeys(names)):
-        query = select(strategies).where(strategies.c.feature.in_(chunk), *conditions).order_by(*ORDER)
+    """Yield the strategies of features, as rows and as events hold them, in order within a feature and an environment."""
+    yield from wholes_in(tx, strategies.c.feature, names, *conditions)
+
+
+def wholes_in(
+    tx: Tx, column: ColumnElement[Any], values: Iterable[str], *conditions: ColumnElement[bool]
+) -> Iterator[tuple[Row[Any], Json]]:
+    """Yield the strategies in which a column has one of these values, as rows and as events hold them, in ORDER."""
+    for chunk in chunks(dict.fromkeys(values)):
+        query = select(strategies).where(column.in_(chunk), *conditions).order_by(*ORDER)
         rows = tx.db.execute(query).all()
         used = segments_of(tx, (row.id for row in rows))
         yield from ((row, whole_strategy(row, used.get(row.id, ()))) for row in rows)
@@ -156,7 +162,7 @@ def list_all(tx: Tx, feature: str, environment: str, project: str | None = None)
 
 def get(tx: Tx, strategy: str) -> Json:
     """Return a strategy. Raises CallerError (404)."""
-    return _to_json(tx, _find(tx, strategy, ": "))
+    return to_json(_find(tx, strategy, ": "), segments_of(tx, [strategy]).get(strategy, ()))
 
 
 def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
@@ -181,10 +187,6 @@ def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
     if row.environment != place.environment:
         raise not_found(f"Could not find strategy with id={strategy}")
     return row
-
-
-def _to_json(tx: Tx, row: Row[Any]) -> Json:
-    return to_json(row, segments_of(tx, [row.id]).get(row.id, ()))
 
 
 def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
@@ -229,9 +231,8 @@ def add(tx: Tx, wanted: Sequence[Placed]) -> None:
 def insert_all(tx: Tx, wanted: Sequence[Placed]) -> None:
     """Insert strategies as events hold them, and record nothing."""
     rows = [
-        _strategy_columns(whole)
-        | {"id": whole["id"], "created_at": tx.now}
-        | {"feature": place.feature, "environment": place.environment}
+        columns_of(whole, ("id", *MEMBERS))
+        | {"feature": place.feature, "environment": place.environment, "created_at": tx.now}
         for place, whole in wanted
     ]
     if rows:
@@ -280,8 +281,7 @@ def _check_counts(tx: Tx, new: Sequence[Placed]) -> None:
 
 
 def _update(tx: Tx, wanted: Sequence[Placed]) -> None:
-    """Change strategies to what events hold."""
-    rows = [_strategy_columns(whole) | {"which": whole["id"]} for _, whole in wanted]
+    rows = [columns_of(whole, MEMBERS) | {"which": whole["id"]} for _, whole in wanted]
     if rows:
         names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
         tx.db.execute(update(strategies).where(strategies.c.id == bindparam("which")).values(names), rows)
@@ -292,11 +292,6 @@ def check_segments(tx: Tx, wanted: Iterable[Placed]) -> None:
     """Raise CallerError for segments that strategies cannot use (400, 404). Those that several strategies use are read once."""
     for project, numbers in dict.fromkeys((place.project, tuple(whole["segments"])) for place, whole in wanted):
         checked_segments(tx, project, numbers)
-
-
-def _strategy_columns(whole: Mapping[str, Any]) -> Json:
-    names = ("name", "title", "disabled", "constraints", "parameters", "variants", "position")
-    return {name: whole[name] for name in names} | {"sort_order": whole["sortOrder"]}
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
@@ -326,7 +321,6 @@ def check_type(tx: Tx, name: str) -> None:
 def _checked_columns(
     tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]
 ) -> dict[str, Any]:
-    """Return the checked columns for constraints, parameters and variants."""
     constraints = wanted.get("constraints") or []
     check_limits(constraints, before)
     checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))

@@ -7,25 +7,18 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from flagsvc.server.store.checks import Json, invalid, name_problem
+from flagsvc.server.store.checks import Json, name_problem, raise_problems
 from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.members import columns_of, shown
 from flagsvc.server.store.resources.segments import strategies_to_json, used_strategies_query
 from flagsvc.server.store.schema import strategies, strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
-from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.writer import Writer
 
 TEXT_FIELDS = ("title", "description")
-COLUMNS = {
-    "displayName": "display_name",
-    "title": "title",
-    "description": "description",
-    "parameters": "parameters",
-    "deprecated": "deprecated",
-    "sortOrder": "sort_order",
-}
-"""Member of a strategy type → its column."""
+MEMBERS = ("displayName", "title", "description", "parameters", "deprecated", "sortOrder")
+"""The members of a strategy type that a change sets; only events hold `sortOrder`."""
 PARAMETER_FIELDS = ("name", "type", "description", "required")
 """The members of a parameter that are stored."""
 
@@ -38,15 +31,8 @@ def list_types(tx: Tx) -> list[Json]:
 
 def to_json(row: Row[Any]) -> Json:
     """Return a strategy type as the API answers it."""
-    return {
-        "displayName": row.display_name,
-        "name": row.name,
-        "editable": not row.built_in,
-        "description": row.description,
-        "parameters": row.parameters,
-        "deprecated": row.deprecated,
-        "title": row.title,
-    }
+    editable = {"editable": not row.built_in}
+    return shown(row, "displayName", "name") | editable | shown(row, "description", "parameters", "deprecated", "title")
 
 
 def find(tx: Tx, name: str) -> Json:
@@ -73,17 +59,12 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
 
 def _check(name: str, wanted: Mapping[str, Any]) -> None:
     """Raise CallerError (400) with all problems of a strategy type."""
-    problems = [name_problem(name)]
-    problems += [
-        text_problem(each["name"], f"parameters[{index}].name") for index, each in enumerate(wanted["parameters"])
-    ]
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise invalid(*found)
+    parameters = enumerate(wanted["parameters"])
+    problems = (text_problem(each["name"], f"parameters[{index}].name") for index, each in parameters)
+    raise_problems(name_problem(name), *problems)
 
 
 def _members(wanted: Mapping[str, Any]) -> Json:
-    """Return the members of a strategy type that the request sets."""
     kept = {key: wanted[key] for key in TEXT_FIELDS if key in wanted}
     parameters = [{key: each[key] for key in PARAMETER_FIELDS if key in each} for each in wanted["parameters"]]
     return kept | {"parameters": parameters}
@@ -123,9 +104,8 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _places(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return the places of strategy types in the list, and when they were created."""
     rows = tx.db.execute(select(strategy_types).where(strategy_types.c.name.in_(names)))
-    return {row.name: {"sortOrder": row.sort_order, "createdAt": format_time(row.created_at)} for row in rows}
+    return {row.name: shown(row, "sortOrder", "createdAt") for row in rows}
 
 
 def _kind_of_change(before: Json, after: Json) -> str:
@@ -142,7 +122,7 @@ def is_used(tx: Tx, name: str) -> bool:
 WRITER = Writer(
     table=strategy_types,
     show=lambda tx, rows: [to_json(row) for row in rows],
-    columns=lambda tx, whole: {column: whole[key] for key, column in COLUMNS.items() if key in whole},
+    columns=lambda tx, whole: columns_of(whole, (name for name in MEMBERS if name in whole)),
     created="strategy-created",
     updated=_kind_of_change,
     deleted="strategy-deleted",

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.checks import Json, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG, url_problem
@@ -28,7 +29,7 @@ def list_types(tx: Tx) -> list[Json]:
 
 def to_json(row: Row[Any]) -> Json:
     """Return a tag type as the API answers it."""
-    return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
+    return shown(row, *FIELDS)
 
 
 def find(tx: Tx, name: str) -> Json:
@@ -56,9 +57,7 @@ def check_new_name(tx: Tx, name: str) -> None:
 
 def check_name(name: str) -> None:
     """Raise CallerError (400) for an invalid name of a tag type."""
-    problem = url_problem(name, "name", shortest=SHORTEST_TAG, longest=LONGEST_TAG)
-    if problem is not None:
-        raise invalid(problem)
+    raise_problems(url_problem(name, "name", shortest=SHORTEST_TAG, longest=LONGEST_TAG))
 
 
 def check_types_exist(tx: Tx, names: Iterable[str]) -> None:
@@ -88,17 +87,16 @@ def remove(tx: Tx, *names: str) -> None:
 
 
 def _belongings(tx: Tx, names: Sequence[str]) -> dict[str, Json]:
-    """Return when tag types were created, and their tags."""
     rows = tx.db.execute(select(tag_types).where(tag_types.c.name.in_(names)))
     return {row.name: {"createdAt": format_time(row.created_at), "tags": tags_of(tx, row.name)} for row in rows}
 
 
 def put_back_tags(tx: Tx, wanted: Sequence[Mapping[str, Any]]) -> None:
     """Create tags as events hold them, for the features that had them and exist."""
-    made = [
+    rows = [
         {"type": each["type"], "value": each["value"], "created_at": read_time(each["createdAt"])} for each in wanted
     ]
-    upsert(tx, tags, made, ())
+    upsert(tx, tags, rows, ())
     by = {"created_by_id": None if tx.actor is None else tx.actor.id, "created_at": tx.now}
     for each in wanted:
         same = {"type": each["type"], "value": each["value"]} | by

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.checks import Json, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.resources.features import add_tags, create_tags
 from flagsvc.server.store.resources.projects import project_of_feature
@@ -48,18 +48,22 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     Raises CallerError (400, 409). Ours: the real server answers 500 for a type that does not exist.
     """
     tag = _checked({**wanted, "value": strip_whitespace(wanted["value"])})
-    if _exists(tx, tag["type"], tag["value"]):
-        raise CallerError("NameExistsError", f"A tag of {tag['type']}:{tag['value']} already exists")
-    check_types_exist(tx, [tag["type"]])
+    _check_new(tx, tag["type"], tag["value"])
     tx.db.execute(insert(tags).values(created_at=tx.now, **tag))
     tx.record_event("tag-created", data=tag)
     return tag
 
 
+def _check_new(tx: Tx, kind: str, value: str) -> None:
+    """Raise CallerError for a tag that exists (409), and for an unknown type (400)."""
+    if _exists(tx, kind, value):
+        raise CallerError("NameExistsError", f"A tag of {kind}:{value} already exists")
+    check_types_exist(tx, [kind])
+
+
 def _checked(tag: Mapping[str, Any]) -> Json:
     """Return type and value of a tag. Raises CallerError (400) with all their problems."""
-    if found := tag_problems(tag["type"], tag["value"]):
-        raise invalid(*found)
+    raise_problems(*tag_problems(tag["type"], tag["value"]))
     return _type_and_value(tag)
 
 
@@ -69,10 +73,9 @@ def _type_and_value(tag: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, kind: str, value: str) -> None:
     """Delete a tag, also from every feature; a missing tag is not an error."""
-    found = tx.db.execute(select(tags).where(tags.c.type == kind, tags.c.value == value)).first()
-    if found is None:
+    before = find_whole(tx, kind, value)
+    if before is None:
         return
-    before = whole_tags(tx, [found])[0]
     tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
     tx.record_event("tag-deleted", before=before)
 
@@ -85,9 +88,7 @@ def find_whole(tx: Tx, kind: str, value: str) -> Json | None:
 
 def put_back(tx: Tx, whole: Mapping[str, Any]) -> None:
     """Create a tag as an event holds it, for the features that had it and exist. Raises CallerError (400, 409)."""
-    if _exists(tx, whole["type"], whole["value"]):
-        raise CallerError("NameExistsError", f"A tag of {whole['type']}:{whole['value']} already exists")
-    check_types_exist(tx, [whole["type"]])
+    _check_new(tx, whole["type"], whole["value"])
     put_back_tags(tx, [whole])
     tx.record_event("tag-created", data=find_whole(tx, whole["type"], whole["value"]))
 
@@ -145,7 +146,6 @@ def find_held(tx: Tx, names: Iterable[str], wanted: Sequence[Mapping[str, Any]])
 
 
 def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Return tags without repeats, as type and value."""
     return list({(tag["type"], tag["value"]): _type_and_value(tag) for tag in several}.values())
 
 
@@ -180,7 +180,7 @@ def give(tx: Tx, projects: Mapping[str, str], new: Sequence[tuple[str, str, str]
 
 
 def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:
-    """Remove a tag from a feature; one that it does not have is not an error. Raises CallerError (404)."""
+    """Remove a tag from a feature. A tag that the feature does not have is no error. Raises CallerError (404)."""
     _remove_tags(tx, {feature: _project(tx, feature)}, [{"type": kind, "value": value}])
 
 

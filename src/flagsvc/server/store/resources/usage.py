@@ -124,7 +124,7 @@ def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def delete_old(tx: Tx) -> None:
-    """Delete the counts that are older than two days, with those of their variants."""
+    """Delete counts older than two days, with the counts of their variants."""
     last = start_of_hour(tx.now) - timedelta(hours=KEEP_HOURS)
     tx.db.execute(delete(usage).where(usage.c.hour <= last))
 
@@ -192,7 +192,15 @@ def list_hourly(tx: Tx, feature: str, hours: float = SHOW_HOURS) -> list[dict[st
     environments = dict.fromkeys(environment for _, environment, _ in found)
     applications = list(dict.fromkeys(application for application, _, _ in found))[:MAX_APPLICATIONS]
     return [
-        found.get((application, environment, hour)) or empty_hour(feature, application, environment, hour)
+        found.get((application, environment, hour))
+        or {
+            "timestamp": format_time(hour),
+            "no": 0,
+            "yes": 0,
+            "appName": application,
+            "environment": environment,
+            "featureName": feature,
+        }
         for hour in last_hours(tx.now, hours)
         for environment in environments
         for application in applications
@@ -204,12 +212,6 @@ def last_hours(now: datetime, hours: float) -> Iterator[datetime]:
     count = -int(-hours // 1)
     for back in range(count - 1, -1, -1):
         yield start_of_hour(now) - back * HOUR
-
-
-def empty_hour(feature: str, application: str, environment: str, hour: datetime) -> dict[str, Any]:
-    """Return the row of an hour without a report."""
-    row = {"timestamp": format_time(hour), "no": 0, "yes": 0}
-    return row | {"appName": application, "environment": environment, "featureName": feature}
 
 
 def read_hours(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datetime], dict[str, Any]]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, or_, select, true
 
-from flagsvc.server.store.checks import Json, invalid, make_detail
+from flagsvc.server.store.checks import Json, invalid, make_detail, raise_problems
 from flagsvc.server.store.errors import CallerError, bad_data, not_found
 from flagsvc.server.store.schema import events, project_roles, users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 from flagsvc.server.store.timestamps import format_time
-from flagsvc.server.store.upsert import rows_in
+from flagsvc.server.store.upsert import count_rows, rows_in
 from flagsvc.server.store.writer import Writer
 from flagsvc.settings.kinds import printable
 
@@ -70,7 +70,8 @@ def list_with_roles(tx: Tx) -> list[Json]:
 
 def get(tx: Tx, number: int) -> Json:
     """Return a user. Raises CallerError (404)."""
-    return _without_link(find(tx, number))
+    found = _to_json(find(tx, number))
+    return {key: each for key, each in found.items() if key != "inviteLink"} | {"seatType": None}
 
 
 def find(tx: Tx, number: int) -> Row[Any]:
@@ -93,40 +94,32 @@ def find_by_name(tx: Tx, name: str) -> Row[Any]:
     return found
 
 
-def _without_link(row: Row[Any]) -> Json:
-    """Return a user as the API answers a single one."""
-    return {key: each for key, each in _to_json(row).items() if key != "inviteLink"} | {"seatType": None}
-
-
 def list_names(tx: Tx) -> list[Json]:
     """Return the names of every user, in order of creation, for those who give roles in a project."""
     rows = tx.db.execute(select(users).order_by(users.c.id))
-    return [
-        {"id": row.id, "accountType": "User"} | {key: text for key, text in _names(row).items() if text} for row in rows
-    ]
+    return [{"id": row.id, "accountType": "User"} | given_names(row) for row in rows]
 
 
 def count_administrators(tx: Tx) -> int:
-    return tx.db.execute(select(func.count()).select_from(users).where(users.c.root_role == ADMINISTRATOR)).scalar_one()
+    return count_rows(tx, users, users.c.root_role == ADMINISTRATOR)
 
 
 def _to_json(row: Row[Any]) -> Json:
     """Return a user as the API answers it, without unset names."""
-    names = {key: text for key, text in _names(row).items() if text}
     times = {"seenAt": format_time(row.seen_at), "loginAttempts": 0, "createdAt": format_time(row.created_at)}
     unknown = dict.fromkeys(("scimId", "companyRole", "productUpdatesEmailConsent"))
     role = {"rootRole": ROLE_NUMBERS[row.root_role], "inviteLink": NO_INVITATION}
-    return {"accountType": "User", "id": row.id, **names, "imageUrl": NO_PICTURE, **times, **unknown, **role}
+    return {"accountType": "User", "id": row.id, **given_names(row), "imageUrl": NO_PICTURE, **times, **unknown, **role}
 
 
 def shown(row: Row[Any]) -> Json:
     """Return a user as events hold it."""
-    names = {key: text for key, text in _names(row).items() if text}
-    return {"id": row.id, **names, "rootRole": ROLE_NUMBERS[row.root_role]}
+    return {"id": row.id, **given_names(row), "rootRole": ROLE_NUMBERS[row.root_role]}
 
 
-def _names(row: Row[Any]) -> Json:
-    return {"name": row.name, "username": row.username, "email": row.email}
+def given_names(row: Row[Any]) -> Json:
+    """Return the names of a user that are set."""
+    return {key: text for key in ("name", "username", "email") if (text := getattr(row, key))}
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -139,8 +132,8 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     role = _find_role(wanted["rootRole"])
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
-    made = WRITER.put(tx, names | {"rootRole": role["id"]})[0]
-    stored = _to_json(find(tx, made["id"]))
+    created = WRITER.put(tx, names | {"rootRole": role["id"]})[0]
+    stored = _to_json(find(tx, created["id"]))
     return stored | {"rootRole": _as_sent(wanted["rootRole"]), "seatType": None, "emailSent": False}
 
 
@@ -189,8 +182,7 @@ def _checked_texts(wanted: Mapping[str, Any]) -> dict[str, str | None]:
     if names["email"] and not EMAIL.fullmatch(names["email"]):
         raise invalid(make_detail('"value" must be a valid email', names["email"]))
     problems = [text_problem(text, key, longest=MAX_LENGTH) for key, text in names.items() if text]
-    if found := next(filter(None, problems), None):
-        raise invalid(found)
+    raise_problems(next(filter(None, problems), None))
     return names | {"email": names["email"] and names["email"].lower()}
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store.checks import Json, check_name
 from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.members import shown
 from flagsvc.server.store.resources import dependencies, features
 from flagsvc.server.store.resources import strategies as rules_of
 from flagsvc.server.store.resources.feature_environments import save_variants
@@ -80,9 +82,9 @@ def insert_whole(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> None:
     rules_of.insert_all(tx, _placed(tx, wholes))
     features.add_tags(tx, {each["name"]: [(tag["type"], tag["value"]) for tag in each["tags"]] for each in wholes})
     put_back_links(tx, {whole["name"]: whole["links"] for whole in wholes})
-    made = read_whole(tx, features.find_all(tx, names))
+    inserted = read_whole(tx, features.find_all(tx, names))
     for each in wholes:
-        tx.record_event("feature-created", project=each["project"], feature=each["name"], data=made[each["name"]])
+        tx.record_event("feature-created", project=each["project"], feature=each["name"], data=inserted[each["name"]])
 
 
 def _placed(tx: Tx, wholes: Sequence[Mapping[str, Any]]) -> list[Placed]:
@@ -106,7 +108,7 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
     row = features.find(tx, name)
     if row is None or row.archived_at is not None:
         raise not_found(f"Could not find feature flag with name {name}")
-    described = {member: row._mapping[column] for member, column in features.DESCRIBED.items()}
+    described = shown(row, *DESCRIPTION)
     tags = tx.db.execute(select(feature_tags.c.type, feature_tags.c.value).where(feature_tags.c.feature == name))
     described |= {"name": new_name, "tags": [dict(each._mapping) for each in tags]}
     created = features.create(tx, project, described)

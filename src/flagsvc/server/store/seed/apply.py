@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import select
 
 from flagsvc.core.errors import SeedError
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store import schema
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.errors import CallerError
@@ -27,7 +28,7 @@ from flagsvc.server.store.resources import (
     tag_types,
     users,
 )
-from flagsvc.server.store.resources.features import DESCRIBED, OFF
+from flagsvc.server.store.resources.features import OFF
 from flagsvc.server.store.resources.maintenance import set_maintenance
 from flagsvc.server.store.resources.project_access import give_role
 from flagsvc.server.store.resources.projects import environments_of
@@ -152,24 +153,9 @@ def _environments_of_entry(tx: Tx, each: Entry) -> Sequence[str]:
     return list(tx.db.execute(select(schema.environments.c.name)).scalars())
 
 
-def _context_field(tx: Tx, each: Entry, place: int) -> Json:
-    row = {"name": each["name"], "description": each.get("description"), "stickiness": each.get("stickiness", False)}
-    values = each.get("legalValues") or []
-    return row | {"sortOrder": each.get("sortOrder", 10), "legalValues": values, "project": each.get("project")}
-
-
-def _segment(tx: Tx, each: Entry, place: int) -> Json:
-    row = {"name": each["name"], "description": each.get("description"), "project": each.get("project")}
-    return row | {"constraints": each.get("constraints") or [], "createdBy": SEED}
-
-
-def _strategy_type(tx: Tx, each: Entry, place: int) -> Json:
-    row = {"name": each["name"], "title": each.get("title"), "description": each.get("description")}
-    return row | {"deprecated": each.get("deprecated", False), "parameters": each.get("parameters") or []}
-
-
-def _tag_type(tx: Tx, each: Entry, place: int) -> Json:
-    return {name: each.get(name) for name in tag_types.FIELDS}
+def _members(**defaults: Any) -> Callable[[Tx, Entry, int], Json]:
+    """Return what makes a whole of the name of an entry and of these members, which have defaults."""
+    return lambda tx, each, place: {"name": each["name"]} | {key: each.get(key, defaults[key]) for key in defaults}
 
 
 def _user(tx: Tx, each: Entry, place: int) -> Json:
@@ -180,10 +166,15 @@ def _user(tx: Tx, each: Entry, place: int) -> Json:
 WRITTEN: Mapping[str, Section] = {
     "environments": Section(environments.WRITER, _environment),
     "projects": Section(project_changes.WRITER, _project),
-    "contextFields": Section(context_fields.WRITER, _context_field),
-    "segments": Section(segments.WRITER, _segment),
-    "strategyTypes": Section(strategy_types.WRITER, _strategy_type),
-    "tagTypes": Section(tag_types.WRITER, _tag_type),
+    "contextFields": Section(
+        context_fields.WRITER,
+        _members(description=None, stickiness=False, sortOrder=10, legalValues=[], project=None),
+    ),
+    "segments": Section(segments.WRITER, _members(description=None, project=None, constraints=[], createdBy=SEED)),
+    "strategyTypes": Section(
+        strategy_types.WRITER, _members(title=None, description=None, deprecated=False, parameters=[])
+    ),
+    "tagTypes": Section(tag_types.WRITER, _members(description=None, icon=None, color=None)),
     "users": Section(users.WRITER, _user),
 }
 """Section of a seed → how its entries are written, in this order."""
@@ -233,14 +224,13 @@ def _parse_time(value: str | date | None) -> datetime | None:
 
 
 def _flags(tx: Tx, seed: Seed) -> list[Json]:
-    """Return the flags of a seed with their strategies, as events hold them."""
     positions = tx.positions(schema.features, len(seed["features"]))
     rules = _strategies(tx, seed)
     return [
         {
             "name": each["name"],
             "project": each.get("project", "default"),
-            **{member: each[member] for member in DESCRIBED if member in each},
+            **{member: each[member] for member in DESCRIPTION if member in each},
             "createdBy": SEED,
             "createdById": None,
             "archived": each.get("archived", False),

@@ -79,7 +79,8 @@ def parse_seed(data: object) -> Seed:
     if about := about_state_export(data):
         raise SeedError([f"it {about}"])
     problems = list(islice(_problems(data), MOST_PROBLEMS))
-    problems = problems or list(islice(_problems_of_names(data), MOST_PROBLEMS))
+    if not problems:
+        problems = list(islice(chain(_repeated(data), _reference_problems(data), _tokens(data)), MOST_PROBLEMS))
     if problems:
         more = [f"these are {MOST_PROBLEMS} problems, and there may be more"] if len(problems) == MOST_PROBLEMS else []
         raise SeedError([*problems, *more])
@@ -88,13 +89,13 @@ def parse_seed(data: object) -> Seed:
 
 
 def _entry(section: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry without members that are null, but for those that null clears."""
+    """Return an entry without null in members that null does not clear."""
     cleared = {key: None for key in CLEARED_BY_NULL.get(section, ()) if entry.get(key, key) is None}
     return cast("dict[str, Any]", without_nulls(SECTIONS[section], entry)) | cleared
 
 
 def _digest_of(data: Mapping[str, Any]) -> str:
-    """Return the digest that identifies a seed. Databases hold it, so members that are null stay part of it."""
+    """Return the digest that identifies a seed. Databases hold the digest, so null stays part of it."""
     sections = {name: data.get(name) or [] for name in SECTIONS}
     text = json.dumps({MAINTENANCE: bool(data.get(MAINTENANCE)), **sections}, sort_keys=True, default=str)
     return sha256(text.encode()).hexdigest()
@@ -124,11 +125,6 @@ def _shape_problems(name: str, shape: Shape, value: object) -> Iterator[str]:
 def _unknown_key(name: str, known: list[str], place: str) -> str:
     hint = nearest(name, known) or f"known are {', '.join(known)}"
     return f"{place}{name}: is not a key of a seed file: {hint}"
-
-
-def _problems_of_names(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the problems of names, in a file whose shape is right."""
-    return chain(_repeated(data), _reference_problems(data), _tokens(data))
 
 
 def _repeated(data: Mapping[str, Any]) -> Iterator[str]:

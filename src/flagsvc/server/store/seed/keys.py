@@ -48,19 +48,11 @@ def is_storable(value: object) -> bool:
     return not deeper(value, DEEPEST) and not contains(value, UNSTORABLE)
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict) and is_storable(value)
-
-
 def _is_override(value: object) -> bool:
     if not isinstance(value, dict) or not _is_text(value.get("contextName")):
         return False
     values = value.get("values", [])
     return isinstance(values, list) and all(_is_prose(each) for each in values) and is_storable(value)
-
-
-def _is_type_parameter(value: object) -> bool:
-    return isinstance(value, dict) and _is_prose(value.get("name")) and is_storable(value)
 
 
 def _are_texts(value: object) -> bool:
@@ -69,19 +61,6 @@ def _are_texts(value: object) -> bool:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
-
-
-def _is_count(value: object) -> bool:
-    return _is_whole(value) and isinstance(value, int) and value >= 0
-
-
-def _is_name(value: object) -> bool:
-    """Return whether a name is valid in paths, as the single operations check it."""
-    return isinstance(value, str) and name_problem(value) is None
-
-
-def _is_label(value: object) -> bool:
-    return isinstance(value, str) and _is_text(value) and utf16_length(value) <= LONGEST_LABEL
 
 
 def _is_secret(value: object) -> bool:
@@ -115,19 +94,31 @@ PROSE = Exact("a text", _is_prose, {"type": "string"})
 FLAG = Exact("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
 NAME = Exact(
     f"a text that is not empty, URL-friendly and has at most {MAX_NAME_LENGTH} characters",
-    _is_name,
+    lambda value: isinstance(value, str) and name_problem(value) is None,
     SOME | {"maxLength": MAX_NAME_LENGTH},
 )
-LABEL = Exact(f"a text that is not empty and has at most {LONGEST_LABEL} characters", _is_label, SOME)
+LABEL = Exact(
+    f"a text that is not empty and has at most {LONGEST_LABEL} characters",
+    lambda value: isinstance(value, str) and _is_text(value) and utf16_length(value) <= LONGEST_LABEL,
+    SOME,
+)
 SECRET = Exact(
     "a secret that a header can carry: printable ASCII without blanks around it or `Bearer` before it", _is_secret, SOME
 )
 WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
-COUNT = Exact("a whole number from 0 up to 2147483647", _is_count, {"type": "integer", "minimum": 0})
+COUNT = Exact(
+    "a whole number from 0 up to 2147483647",
+    lambda value: isinstance(value, int) and _is_whole(value) and value >= 0,
+    {"type": "integer", "minimum": 0},
+)
 NUMBER = Exact("a number", _is_number, {"type": "number"})
 WEIGHT = Exact("a whole number", _is_weight, {"type": "integer"})
 MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string", "format": "date-time"})
-OBJECT = Exact(f"an object of at most {DEEPEST} levels, without a NUL", _is_object, {"type": "object"})
+OBJECT = Exact(
+    f"an object of at most {DEEPEST} levels, without a NUL",
+    lambda value: isinstance(value, dict) and is_storable(value),
+    {"type": "object"},
+)
 OBJECTS = List(OBJECT)
 PARAMETERS = Exact("an object of texts", _are_texts, {"type": "object", "additionalProperties": {"type": "string"}})
 PROJECT = NameOf("projects")
@@ -175,7 +166,7 @@ MODE = Choice("open", "protected", "private")
 TYPE_PARAMETERS = List(
     Exact(
         "an object with a text as `name`",
-        _is_type_parameter,
+        lambda value: isinstance(value, dict) and _is_prose(value.get("name")) and is_storable(value),
         {
             "type": "object",
             "properties": {

@@ -17,7 +17,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import ColumnElement, Row, select
 
 from flagsvc.server.store import schema
 from flagsvc.server.store.keyring import IS_TOKEN, PERSONAL, hash_secret, new_personal_secret
@@ -29,7 +29,7 @@ from flagsvc.server.store.seed.apply import WRITTEN, apply_seed
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Store, Tx
-from flagsvc.server.store.upsert import upsert
+from flagsvc.server.store.upsert import count_rows, upsert
 
 SEEDED = "seed"
 """The key of the digests of the applied seeds. Older versions stored a single digest."""
@@ -95,8 +95,7 @@ def count_existing_rows(tx: Tx) -> dict[str, int]:
     """Return the number of rows of the tables in USED that are not empty. Who is signed in does not count."""
     counts = {}
     for table in USED:
-        counted = select(func.count()).select_from(table).where(*((IS_TOKEN,) if table is tokens else ()))
-        counts[table.name] = tx.db.execute(counted).scalar_one()
+        counts[table.name] = count_rows(tx, table, *((IS_TOKEN,) if table is tokens else ()))
     return {name: count for name, count in counts.items() if count}
 
 
@@ -118,8 +117,7 @@ def _applied_seeds(tx: Tx) -> list[str]:
 def count_features(store: Store) -> int:
     """Return the number of features that are not archived."""
     with store.reading() as tx:
-        active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
-        return int(tx.db.execute(active).scalar_one())
+        return count_rows(tx, features, features.c.archived_at.is_(None))
 
 
 COLUMNS: Mapping[str, ColumnElement[Any]] = {
@@ -198,7 +196,7 @@ class FirstSecrets(NamedTuple):
 def create_first_token(store: Store) -> FirstSecrets | None:
     """Create a token and a sign-in link of an administrator where no token exists, and return their secrets; else return None.
 
-    The secrets cannot be read again. The administrator is created too, unless there is one. Of several servers that start at the
+    The secrets cannot be read again. The administrator is created too, unless one exists. Of several servers that start at the
     same time, only one creates the token.
     """
     with store.reading() as tx:
@@ -209,7 +207,7 @@ def create_first_token(store: Store) -> FirstSecrets | None:
 
 
 def _has_tokens(tx: Tx) -> bool:
-    return bool(tx.db.execute(select(func.count()).select_from(tokens).where(IS_TOKEN)).scalar_one())
+    return count_rows(tx, tokens, IS_TOKEN) > 0
 
 
 def is_first_token(tx: Tx) -> bool:
@@ -232,5 +230,5 @@ def _administrator(tx: Tx) -> Row[Any]:
     taken = set(tx.db.execute(select(users.c.username)).scalars())
     names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
     name = next(each for each in names if each not in taken)
-    made = WRITER.put(tx, {"username": name, "name": name, "rootRole": ROLE_NUMBERS["admin"]})[0]
-    return find(tx, made["id"])
+    created = WRITER.put(tx, {"username": name, "name": name, "rootRole": ROLE_NUMBERS["admin"]})[0]
+    return find(tx, created["id"])

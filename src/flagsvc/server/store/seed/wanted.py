@@ -14,6 +14,7 @@ from uuid import uuid4
 from sqlalchemy import select
 
 from flagsvc.core.errors import SeedError
+from flagsvc.server.shapes.features import DESCRIPTION
 from flagsvc.server.store import schema
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import Json, fill_parameters
@@ -187,7 +188,6 @@ def _keep_an_administrator(tx: Tx, seed: Seed, before: Set[str]) -> None:
         raise SeedError([f"users[{index}].rootRole: {LAST_ADMINISTRATOR}" for index in lost])
 
 
-METADATA = ("type", "description", "impressionData")
 COMPARED = ("name", "title", "disabled", "segments", "variants")
 
 
@@ -232,7 +232,7 @@ def _check(place: str, entry: Entry, held: Json) -> None:
 def _change(tx: Tx, entry: Entry, held: Json) -> None:
     """Change what an entry names of a flag, but for its states."""
     name, project = entry["name"], held["project"]
-    named = {key: entry[key] for key in METADATA if key in entry}
+    named = {key: entry[key] for key in DESCRIPTION.keys() & entry.keys() - {"stale"}}
     if any((value or None) != (held[key] or None) for key, value in named.items()):
         features.change(tx, project, name, held | named)
     if "stale" in entry:
@@ -252,7 +252,6 @@ def _set_states(tx: Tx, entry: Entry, held: Json) -> None:
 
 
 def _by_place(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    """Return the strategies of a seed by feature and environment."""
     found: dict[tuple[str, str], list[Entry]] = {}
     for each in entries:
         found.setdefault((each["feature"], each["environment"]), []).append(each)
@@ -269,7 +268,7 @@ def _set_strategies(tx: Tx, place: StrategyPlace, wanted: Sequence[Json], held: 
 
 
 def _matches(place: StrategyPlace, wanted: Sequence[Json], held: Sequence[Json]) -> Iterator[Json | None]:
-    """Yield for each wanted strategy the one that it is or becomes: an equal one, else one of the same type, else None."""
+    """Yield for each wanted strategy the strategy to change: an equal one, else one of the same type, else None."""
     left = list(held)
     found: list[Json | None] = []
     for each in wanted:
@@ -295,7 +294,7 @@ def without_defaults(values: Any) -> Any:
 
 
 def _put(tx: Tx, place: StrategyPlace, index: int, wanted: Json, held: Json | None) -> str:
-    """Add a strategy, or change one that is different, and return its id."""
+    """Add a strategy, or change a different one, and return its id."""
     if held is None:
         order = index if wanted["sortOrder"] is None else wanted["sortOrder"]
         held = {"id": str(uuid4()), "position": tx.positions(schema.strategies)[0], "sortOrder": order}

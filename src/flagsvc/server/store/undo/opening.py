@@ -14,8 +14,8 @@ from flagsvc.server.store.event_views import Side
 from flagsvc.server.store.resources import features
 from flagsvc.server.store.schema import events, feature_environments, strategies
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.undo.of_flags import ARCHIVING, FLAG, STATE, STRATEGY
-from flagsvc.server.store.undo.subjects import Change, Subject, held_of, read_changes
+from flagsvc.server.store.undo.of_resources import ARCHIVING, FLAG, STATE, STRATEGY
+from flagsvc.server.store.undo.subjects import Change, Subject, held_of, to_change
 from flagsvc.server.store.upsert import chunks
 
 Place: TypeAlias = tuple[str, str]
@@ -53,7 +53,7 @@ class State:
 
 
 def find_openings(tx: Tx, changes: Sequence[Change]) -> list[Opening]:
-    """Return the flags that the undo of changes opens to everyone. One that is open now is not among them."""
+    """Return the flags that the undo of changes opens to everyone. A flag that is open now is left out."""
     going = {each.feature for each in changes if _subject_of(each) is FLAG and each.before is None}
     states = _read_states(tx, {each.feature or "" for each in changes if _may_open(each)} - going)
     found = (_find_opening(tx, place, states[place], undone) for place, undone in _by_place(changes, states).items())
@@ -67,7 +67,7 @@ def _may_open(change: Change) -> bool:
 
 
 def _read_states(tx: Tx, flags: set[str]) -> dict[Place, State]:
-    """Return what flags are now, in each environment that they have."""
+    """Return the present states of flags, in each of their environments."""
     found: dict[Place, State] = {}
     for names in chunks(sorted(flags)):
         archived = {row.name: row.archived_at is not None for row in features.find_all(tx, names)}
@@ -79,7 +79,6 @@ def _read_states(tx: Tx, flags: set[str]) -> dict[Place, State]:
 
 
 def _read_active(tx: Tx, flags: Sequence[str]) -> defaultdict[Place, set[str]]:
-    """Return the ids of the active strategies of flags, by their places."""
     found: defaultdict[Place, set[str]] = defaultdict(set)
     column = strategies.c
     query = select(column.feature, column.environment, column.id).where(column.feature.in_(flags), ~column.disabled)
@@ -89,7 +88,7 @@ def _read_active(tx: Tx, flags: Sequence[str]) -> defaultdict[Place, set[str]]:
 
 
 def _by_place(changes: Iterable[Change], states: Iterable[Place]) -> dict[Place, list[Change]]:
-    """Return the changes that may open a flag, by the places that there are. One that revives a flag is in each of them."""
+    """Return the changes that may open a flag, by place. A change that revives a flag is at each place."""
     of_flag: defaultdict[str, list[Change]] = defaultdict(list)
     for change in filter(_may_open, changes):
         of_flag[change.feature or ""].append(change)
@@ -111,7 +110,6 @@ def _find_opening(tx: Tx, place: Place, now: State, changes: Sequence[Change]) -
 
 
 def _undone(state: State, change: Change, environment: str) -> State:
-    """Return a state after the undo of a change."""
     before, subject = change.before or {}, _subject_of(change)
     if subject is STATE:
         return replace(state, enabled=bool(before.get("enabled")))
@@ -132,7 +130,7 @@ def _find_loss(tx: Tx, place: Place, changes: Sequence[Change]) -> Change | None
     if changes[0].action is not None:
         since = or_(since, event.action == changes[0].action)
     query = select(events).where(or_(here, whole, around), since, event.id.not_in(numbers)).order_by(event.id.desc())
-    return next((each for each in read_changes(tx.db.execute(query)) if _takes(each)), None)
+    return next((change for row in tx.db.execute(query) if _takes(change := to_change(row))), None)
 
 
 def _takes(change: Change) -> bool:
@@ -141,7 +139,6 @@ def _takes(change: Change) -> bool:
 
 
 def _is_active(side: Side) -> bool:
-    """Return whether a side of an event is an active strategy."""
     return side is not None and not side.get("disabled")
 
 

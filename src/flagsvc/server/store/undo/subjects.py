@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -51,7 +51,8 @@ def unknown_event(number: int) -> CallerError:
 
 def find_action(tx: Tx, action: str) -> list[Change]:
     """Return the events that were done together, in their order; none for an unknown id."""
-    return read_changes(tx.db.execute(select(events).where(events.c.action == action).order_by(events.c.id)))
+    rows = tx.db.execute(select(events).where(events.c.action == action).order_by(events.c.id))
+    return [to_change(row) for row in rows]
 
 
 def require_action(tx: Tx, action: str) -> list[Change]:
@@ -75,10 +76,6 @@ def may_see(actor: Actor | None, change: Change) -> bool:
     return actor is None or change.project is not None or change.by_id == actor.id or actor.may("ADMIN")
 
 
-def read_changes(rows: Iterable[Row[Any]]) -> list[Change]:
-    return [to_change(row) for row in rows]
-
-
 def to_change(row: Row[Any]) -> Change:
     what = (row.id, row.type, row.project, row.environment, row.feature, row.before, row.data)
     return Change(*what, row.created_by, row.created_by_id, row.created_at, row.way, row.action)
@@ -99,7 +96,7 @@ class Subject(NamedTuple):
 
     `read` returns for each event what is there now, in the form of its `after`. `restore` makes it what the `before` of each event
     is, and records that; it raises CallerError. `word` is what people call it. `paths` are the parts of the database that an event
-    changes, and `uses` those that must be there for what it adds: they tell which later event stands in the way of an undo.
+    changes, and `uses` the parts that its addition needs. Both tell which later event stands in the way of an undo.
     `together` says that an event of a flag touches only that flag, and that events of different paths are undone together.
     """
 
@@ -217,15 +214,8 @@ def in_environment(*rest: str) -> Paths:
     """Return what gives the paths of a part of the event's flag in its environment."""
 
     def paths(change: Change) -> tuple[Path, ...]:
-        flag, environment = change.feature or "", change.environment or ""
-        return ("flag", flag, "in", environment, *rest), (
-            "project",
-            change.project or "",
-            "in",
-            environment,
-            flag,
-            *rest,
-        )
+        project, environment, flag = change.project or "", change.environment or "", change.feature or ""
+        return ("flag", flag, "in", environment, *rest), ("project", project, "in", environment, flag, *rest)
 
     return paths
 

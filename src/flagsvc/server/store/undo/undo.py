@@ -59,7 +59,7 @@ def changes_of(tx: Tx, number: int) -> list[Change]:
 def find_obstacle(tx: Tx, actor: Actor | None, changes: Sequence[Change]) -> Obstacle | None:
     """Return what keeps a caller from undoing changes: their kind, or a permission. None if nothing does.
 
-    It does not look at what is there now.
+    It does not look at the present state.
     """
     owners: Mapping[str, str] | None = None
     for change in changes:

@@ -172,7 +172,7 @@ def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
 
 
 def test_members_that_are_null_count_as_missing() -> None:
-    """They are left out wherever entries nest, but for those that null clears. Objects of users, such as a payload, stay."""
+    """They are left out wherever entries nest, unless null clears the member. Objects of users, such as a payload, stay."""
     project = {"id": "p", "mode": None, "featureNaming": {"pattern": "a", "example": None}, "featureLimit": None}
     field = {"name": "c", "stickiness": None, "legalValues": [{"value": "x", "description": None}]}
     kind = {"name": "k", "parameters": [{"name": "n", "type": None}]}
@@ -311,10 +311,3 @@ def test_deep_nesting(content: bytes) -> None:
     """Deep nesting raises ValueError that says so."""
     with pytest.raises(ValueError, match="nested too deeply"):
         read_text(content, Anything())
-
-
-@pytest.mark.parametrize("indent", [None, 2, "\t"])
-def test_json_in_any_indentation(indent: int | str | None) -> None:
-    """JSON is read with any indentation."""
-    content = {"a": [1, {"b": None}]}
-    assert read_text(json.dumps(content, indent=indent).encode(), Anything()) == content
