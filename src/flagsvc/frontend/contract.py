@@ -46,12 +46,13 @@ from flagsvc.proxy.configuration.prepare import Preparer
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.asgi import run_in_pool
 from flagsvc.server.api.authorization import read_secret
-from flagsvc.server.api.call import ApiContext, MalformedCount
+from flagsvc.server.api.call import ENTRIES, ApiContext
 from flagsvc.server.api.client import reports
 from flagsvc.server.api.openapi import FRONTEND_TOKEN
 from flagsvc.server.api.pipeline import HEADER_TABLE
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.documents import DocumentQuery, Documents
+from flagsvc.server.webhooks.sender import Counts
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.server import ServerOptions
 
@@ -68,7 +69,7 @@ UNLIMITED = ("429",)
 ROWS: tuple[ProxyRoute, ...] = tuple(row for row in FRONTEND.routes if (row.method, row.path) in OPERATIONS)
 
 
-def make_dialect(store: ReportStore, malformed: MalformedCount) -> Dialect:
+def make_dialect(store: ReportStore, malformed: Counts[str]) -> Dialect:
     """Return the dialect. Its reports go to `store`; `malformed` counts what cannot be read of them."""
     return replace(
         FRONTEND,
@@ -97,7 +98,7 @@ class StoredMetrics(Handler):
     """POST /api/frontend/client/metrics."""
 
     def __init__(
-        self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: MalformedCount
+        self, answers: Answers, holder: ConfigurationHolder, store: ReportStore, malformed: Counts[str]
     ) -> None:
         self.answers = answers
         self.holder = holder
@@ -108,7 +109,7 @@ class StoredMetrics(Handler):
         """Check a report, and return an awaitable that stores it. Raises HttpError (400, 413, and 503 when awaited)."""
         value: Any = read_json(body, call.media, call.limit, call.depth)
         counts, malformed = read_metrics(value, CLIENT_METRICS)
-        self.malformed.add(malformed)
+        self.malformed.add(ENTRIES, malformed)
         sdk = (call.other(SDK) or b"").decode("latin-1")[:MAX_NAME_LENGTH]
         stop = (value.get("bucket") or {}).get("stop")
         return self._save(call, FrontendReport(cut(str(value["appName"])), sdk or None, stop, self._known(counts)))
@@ -195,7 +196,7 @@ class FrontendEnvironments:
         return self._scoped.find(environment, frozenset(token.projects))
 
     def _find(self, name: str) -> FrontendEnvironment:
-        """Return an environment. For a new one, the one that was asked for least recently may end."""
+        """Return an environment. A new environment may end the environment that was asked for least recently."""
         found = self._found.get(name)
         if found is None:
             self._made += 1
@@ -314,7 +315,7 @@ class FrontendContract(Contract):
         endpoint = call.endpoint
         sent = method_label(call.request.method)
         route, method = (UNMATCHED, sent) if endpoint is None else (endpoint.counts.route, endpoint.counts.method)
-        self._server.counts.add(route, method, response.status)
+        self._server.counts.add((route, method, response.status))
         return response
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:

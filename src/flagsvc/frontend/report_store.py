@@ -136,7 +136,7 @@ class ReportStore:
         self._seen |= dict.fromkeys(unseen, now)
 
     def _rename(self, tx: Tx, batch: ReportBatch) -> list[tuple[ClientToken, FrontendReport]]:
-        """Return the reports. Those of one name too many have the common name."""
+        """Return the reports. Reports of a name too many have the common name."""
         seen = {name for name, _ in self._seen}
         storable = seen | find_storable(tx, {each.app_name for _, each in batch.reports} - seen, MAX_APPLICATIONS)
         return [

@@ -17,7 +17,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 20_000
 DIGITS: Final = 9
 EXACT: Final = "={}.{}"
-"""The name of the hidden field with the exact text of a field: of its place among those of its name, and the name."""
+"""The name of the hidden field with the exact text of a field: made of the place among fields of the same name, and the name."""
 
 
 class Form(dict[str, list[str]]):

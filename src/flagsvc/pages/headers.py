@@ -29,7 +29,7 @@ GUARDS: Final[Headers] = [
 ]
 """Headers of every page and file."""
 PAGE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"no-store")]
-"""Headers of a page. What it shows is for one person, so no cache keeps it."""
+"""Headers of a page. A page is for one person, so no cache keeps it."""
 FILE_HEADERS: Final[Headers] = [*GUARDS, (b"cache-control", b"public, max-age=31536000, immutable")]
 """Headers of a file, whose path has a digest of its content."""
 READ_HEADERS: Final = {b"cookie": COOKIE, b"host": HOST, b"sec-fetch-site": FETCH_SITE}

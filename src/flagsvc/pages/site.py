@@ -43,7 +43,7 @@ class Site:
         details: Sequence[str] = (),
         permissions: Sequence[str] = (),
     ) -> Answer:
-        """Return the page of an error. `permissions` are those of which the caller needs one."""
+        """Return the page of an error. The caller needs any of the `permissions`."""
         values: dict[str, Any] = {
             "home": self.home,
             "status": status,

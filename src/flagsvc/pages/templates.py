@@ -1,4 +1,4 @@
-"""Templates and files of pages, and what is around every page: its place, its sections, and who is signed in.
+"""Templates and files of pages, and the frame of every page: its place, its sections, and who is signed in.
 
 Every value is escaped, and a name that a page does not have is an error. The path of a file has a digest of its content, so that a
 browser keeps the file for ever and still gets a new one.
@@ -92,7 +92,7 @@ def make_exact(name: str, value: str | None, at: int = 0, *, lines: bool = False
 
 
 class Section(NamedTuple):
-    """A section of the pages, for the navigation: its title, and its path below that of the pages."""
+    """A section of the pages, for the navigation: its title, and its path below the path of the pages."""
 
     title: str
     path: str
@@ -145,7 +145,7 @@ MEDIA: Final = {
 
 
 class StaticFile(NamedTuple):
-    """A file: `address` is its path below that of the files, `tag` its entity tag."""
+    """A file: `address` is its path below the path of the files, `tag` its entity tag."""
 
     address: str
     media: bytes

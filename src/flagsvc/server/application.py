@@ -298,7 +298,7 @@ def create_flag_server(
     """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
     `url` is the server's public address; without it that of the options counts. `make_frontend` makes the frontend API; without it
-    there is none. `trust_peers` tells that the address in a scope is that of the connection, and never that of a header; the
+    there is none. `trust_peers` tells that the address in a scope is the address of the connection, and never of a header. The
     option userHeader needs it. `serves_admin_address` tells that `operators` is served at adminAddress; else that option has no
     effect, and callers get the metrics.
 

@@ -84,31 +84,31 @@ def events(pages: PageClient, action: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", ["a", "alone", "b", "theirs"]),
-        ("from=development&to=staging", ["a", "alone", "theirs"]),
-        ("from=staging", ["a", "alone", "theirs"]),
-        ("to=development", ["a", "alone", "b", "theirs"]),
-        ("from=production&to=staging", ["b", "theirs"]),
-        ("q=th", ["theirs"]),
-        ("project=other", ["theirs"]),
-        ("type=experiment", ["a"]),
-        ("tag=team:shop", []),
-        ("sort=name&order=desc", ["theirs", "b", "alone", "a"]),
-        ("page=2", []),
-        ("from=development&to=development", []),
-        ("from=nowhere", []),
-    ],
-)
-def test_only_what_differs(pages: PageClient, query: str, found: list[str]) -> None:
-    """Archived flags and those that are the same are not listed; the filters and the order are in the address."""
-    assert names(pages, query) == found
+DIFFERING = {
+    "": ["a", "alone", "b", "theirs"],
+    "from=development&to=staging": ["a", "alone", "theirs"],
+    "from=staging": ["a", "alone", "theirs"],
+    "to=development": ["a", "alone", "b", "theirs"],
+    "from=production&to=staging": ["b", "theirs"],
+    "q=th": ["theirs"],
+    "project=other": ["theirs"],
+    "type=experiment": ["a"],
+    "tag=team:shop": [],
+    "sort=name&order=desc": ["theirs", "b", "alone", "a"],
+    "page=2": [],
+    "from=development&to=development": [],
+    "from=nowhere": [],
+}
+"""Query → the flags of the page."""
+
+
+def test_only_what_differs(pages: PageClient) -> None:
+    """Archived flags and flags without a difference are not listed; the filters and the order are in the address."""
+    assert {query: names(pages, query) for query in DIFFERING} == DIFFERING
 
 
 def test_words(pages: PageClient) -> None:
-    """Each side says what the flag is there; a flag that is in one of them only cannot be ticked."""
+    """Each side says what the flag is there; a flag that a side does not have cannot be ticked."""
     shown = pages.get("/ui/compare").text
     assert "<mark>on</mark>" in shown and "<mark>off</mark>" in shown and "25 % by userId, group a</mark>" in shown
     assert "<script>alert" not in shown and html.escape(HOSTILE, quote=False) in html.unescape(shown).replace(
@@ -123,7 +123,7 @@ def test_words(pages: PageClient) -> None:
 
 
 def test_a_copy(pages: PageClient) -> None:
-    """It is shown before it is done, and all of it is one action; afterwards the flags are the same in both."""
+    """The page shows the copy before it is done. The copy is one action; afterwards the flags are the same in both."""
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
     shown = pages.press(form, "preview", flag=["a", "theirs"])
     assert shown.status == 200 and "production is protected" in shown.text
@@ -227,22 +227,22 @@ def test_nothing_is_copied_unseen(pages: PageClient) -> None:
     assert state(pages, "b", "production") == state(pages, "b", "development")
 
 
-@pytest.mark.parametrize(
-    ("flags", "status", "message"),
-    [
-        ([], 400, "Tick at least one flag."),
-        (["gone"], 404, "There is no active flag gone"),
-        ([HOSTILE], 404, "There is no active flag"),
-        (["alone"], 404, "The flag alone is not in the environment production"),
-    ],
+UNCOPYABLE: tuple[tuple[list[str], int, str], ...] = (
+    ([], 400, "Tick at least one flag."),
+    (["gone"], 404, "There is no active flag gone"),
+    ([HOSTILE], 404, "There is no active flag"),
+    (["alone"], 404, "The flag alone is not in the environment production"),
 )
-def test_what_cannot_be_copied(pages: PageClient, flags: list[str], status: int, message: str) -> None:
+
+
+def test_what_cannot_be_copied(pages: PageClient) -> None:
     """The reason is at the form, and what was ticked stays."""
     form = pages.form(pages.get(DEVELOPMENT), "page=1")
-    shown = pages.press(form, "preview", flag=flags)
-    assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
-    ticked = [value for name, value in pages.form(shown, "page=1").fields if name == "flag"]
-    assert ticked == flags if flags != ["alone"] else "alone" in html.unescape(shown.text)
+    for flags, status, message in UNCOPYABLE:
+        shown = pages.press(form, "preview", flag=flags)
+        assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
+        ticked = [value for name, value in pages.form(shown, "page=1").fields if name == "flag"]
+        assert ticked == flags if flags != ["alone"] else "alone" in html.unescape(shown.text)
 
 
 def test_variants_become_the_same_too(pages: PageClient) -> None:
@@ -293,22 +293,16 @@ def test_a_flag_to_several_environments(pages: PageClient) -> None:
     assert "already the same in production, staging" in again.text
 
 
-@pytest.mark.parametrize(
-    ("source", "targets", "status", "message"),
-    [
-        ("development", [], 400, "Tick at least one environment to copy to."),
-        ("development", ["development"], 400, "cannot be copied to the environment that it is copied from"),
-        ("nowhere", ["production"], 404, "The flag a is not in the environment nowhere"),
-        ("development", [HOSTILE], 404, "The flag a is not in the environment"),
-    ],
-)
-def test_environments_that_cannot_be(
-    pages: PageClient, source: str, targets: list[str], status: int, message: str
-) -> None:
+def test_environments_that_cannot_be(pages: PageClient) -> None:
     """The reason is at the form."""
     form = pages.form(pages.get("/ui/flags/a/copy"), "/copy")
-    shown = pages.post(form.action, [("from", source), *(("to", each) for each in targets), ("do", "preview")])
-    assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
+    for source, target, status, message in (
+        ("development", "development", 400, "cannot be copied to the environment that it is copied from"),
+        ("nowhere", "production", 404, "The flag a is not in the environment nowhere"),
+        ("development", HOSTILE, 404, "The flag a is not in the environment"),
+    ):
+        shown = pages.post(form.action, [("from", source), ("to", target), ("do", "preview")])
+        assert shown.status == status and message in shown.text and "<script>alert" not in shown.text
     assert pages.get("/ui/flags/nothing/copy").status == 404
     assert pages.get("/ui/flags/gone/copy").headers["location"] == "/ui/flags/gone/archived"
 

@@ -39,7 +39,7 @@ TEXT = {"description": "description", "segment": "description", "strategy": "tit
 
 
 class Attempt(NamedTuple):
-    """A form that a person has loaded: what it changes, what it showed, what is typed; an undo has the number of its event."""
+    """A form that a person has loaded: its thing, the text it showed, and the typed text. An undo has the number of its event."""
 
     what: str
     send: Callable[[], Answer]
@@ -149,7 +149,7 @@ def test_nothing_is_overwritten_unseen(office: Office) -> None:
 
 
 def require_chains(office: Office, rows: Sequence[Row[Any]]) -> None:
-    """Check that each change of a thing begins with what the one before it left, and that the last one is what is there."""
+    """Check that each change of a thing begins with the result of the change before. The thing is as after the last change."""
     chains: dict[str, list[Row[Any]]] = defaultdict(list)
     for row in rows:
         chains[KINDS[row.type]].append(row)

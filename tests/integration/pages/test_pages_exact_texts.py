@@ -66,7 +66,7 @@ def content(pages: PageClient, path: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", PAGES)
 def test_saved_without_a_change(pages: PageClient, kind: str) -> None:
-    """What the user has not changed is stored as it was."""
+    """Unchanged texts are stored unchanged."""
     page, end, _, api = PAGES[kind]
     before = content(pages, api)
     form = pages.form(pages.get(page), end)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, PageForm, page_client
 
 A = "/api/admin/projects/default/features/a"
@@ -87,12 +86,7 @@ def test_overrides_and_stickiness(pages: PageClient) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "message"),
-    [
-        ({"v0__fixed": "on", "v0__share": "x"}, "must be a percentage"),
-        ({"v0__name": "red"}, "duplicate"),
-        ({"v0__name": "a b"}, "URL friendly"),
-        ({"v0__fixed": "on", "v1__fixed": "on"}, "There must be at least one"),
-    ],
+    [({"v0__fixed": "on", "v0__share": "x"}, "must be a percentage"), ({"v0__name": "red"}, "duplicate")],
 )
 def test_what_the_api_refuses(pages: PageClient, typed: dict[str, str], message: str) -> None:
     """The form comes back with the message and with what was typed."""
@@ -105,7 +99,7 @@ def test_what_the_api_refuses(pages: PageClient, typed: dict[str, str], message:
 
 
 def test_another_environment(pages: PageClient) -> None:
-    """A flag that has variants in one environment gets some in another one, and its page offers that."""
+    """A flag with variants in an environment gets variants in another environment, and its page offers that."""
     place = "/ui/flags/a/production/variants"
     assert place in pages.get("/ui/flags/a").text
     form = pages.form(pages.press(form_of(pages, place), "add-variant"), place)
@@ -138,12 +132,3 @@ def test_two_people(pages: PageClient) -> None:
     assert {each["name"] for each in stored(pages)} == {"theirs", "red"}
     assert pages.press(pages.form(conflict, HERE), "save").status == 303
     assert {each["name"] for each in stored(pages)} == {"mine", "red"}
-
-
-def test_who_may_not(pages: PageClient) -> None:
-    """A viewer sees the variants, with the permission that a change needs."""
-    page = pages.get(HERE, token=VIEWER_SECRET)
-    assert page.status == 200 and "UPDATE_FEATURE_ENVIRONMENT_VARIANTS" in page.text
-    before = stored(pages)
-    fields = [*form_of(pages).filled({"v0.name": "other"}), ("do", "save")]
-    assert pages.post(HERE, fields, token=VIEWER_SECRET).status == 403 and stored(pages) == before

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.batch_scene import Scene, feature, place, scene_of, strategy, variant
-from support.databases import KINDS, fresh_database
-from support.flagservers import ADMIN_SECRET, VIEWER_SECRET, app_client
-from support.import_cases import CASES, comparable, state
+from support.batch_scene import feature, place, strategy, variant
+from support.flagservers import ADMIN_SECRET, VIEWER_SECRET
 from support.page_forms import PageClient
 
 FEATURES = "/api/admin/projects/default/features"
@@ -105,13 +101,20 @@ def test_errors_stop_it(pages: PageClient) -> None:
     """Errors and warnings are shown with their flags, and no button imports; a form that was made up does not either."""
     text = data_set(feature("theirs"), feature("gone"), featureStrategies=[strategy("theirs", "custom")])
     shown = preview(pages, text)
-    assert (
-        "theirs (in project other)" in shown.text and "<li>custom</li>" in shown.text and "<li>gone</li>" in shown.text
-    )
+    assert all(words in shown.text for words in ("theirs (in project other)", "<li>custom</li>", "<li>gone</li>"))
     form = pages.form(shown, "/import")
     assert form.buttons == [("do", "preview")]
     fields = [*form.fields, ("do", "save")]
     assert pages.post_parts(form.action, fields).status == 400
+
+
+def test_it_finds_what_the_validation_finds(pages: PageClient) -> None:
+    """The page has the errors, the warnings and the missing permissions that the API answers."""
+    text = data_set(feature("theirs"), feature("gone"), featureStrategies=[strategy("theirs", "custom")])
+    body = {"project": "default", "environment": "development", "data": json.loads(text)}
+    wanted = pages.client.post("/api/admin/features-batch/validate", body, token=VIEWER_SECRET).json()
+    plan = found(pages, text)["found"]["plans"][0]
+    assert wanted["errors"] and wanted["permissions"] and {name: plan[name] for name in wanted} == wanted
 
 
 def test_an_archived_flag_is_left_out(pages: PageClient) -> None:
@@ -126,7 +129,6 @@ def test_an_archived_flag_is_left_out(pages: PageClient) -> None:
         ("", "Choose a file, or paste a text."),
         ("{", "The text is not JSON"),
         ("[]", "The `/body/data` property must be object"),
-        ('{"features": []}', "The `/body/data/featureStrategies` property is required"),
         (data_set(feature(HOSTILE)), "URL friendly"),
         (data_set(feature("a\0b")), "must not contain a NUL"),
         (data_set(feature("half\ud800")), "URL friendly"),
@@ -158,52 +160,7 @@ def test_who_may_not(pages: PageClient) -> None:
 
 
 def test_a_whole_request(pages: PageClient) -> None:
-    """The data of a request counts; project and environment are those that the form says."""
+    """The data of a request counts. The form says project and environment."""
     text = json.dumps({"project": "other", "environment": "production", "data": json.loads(GOOD)})
     plan = found(pages, text, ADMIN_SECRET)["found"]["plans"][0]
     assert (plan["project"], plan["environment"], plan["protected"]) == ("default", "development", False)
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Scene]]:
-    """Give a database of each kind: its URL, and what makes it new again for each case."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('cases') / 'flags.db'}"
-        with scene_of(url) as fresh:
-            yield url, fresh
-        return
-    with fresh_database(request.getfixturevalue("postgresql_cluster")) as url, scene_of(url) as fresh:
-        yield url, fresh
-
-
-def read_cases() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the recorded cases that a form can send: those that name a project and an environment, and have a data set."""
-    for path in CASES:
-        case = json.loads(path.read_text())
-        body = case["when"].get("body")
-        whole = isinstance(body, dict) and set(body) == {"project", "environment", "data"}
-        if whole and isinstance(body["project"], str) and case["then"]["status"] in (200, 400):
-            yield path, case
-
-
-@pytest.mark.parametrize(
-    ("path", "case"), list(read_cases()), ids=lambda each: each.stem if isinstance(each, Path) else ""
-)
-def test_recorded_cases(path: Path, case: dict[str, Any], scene: tuple[str, Scene]) -> None:
-    """The page finds what the real server's validation found, or shows its message."""
-    database, fresh = scene
-    fresh.renew()
-    body, then = case["when"]["body"], case["then"]
-    fields = [("project", body["project"]), ("environment", body["environment"]), ("text", json.dumps(body["data"]))]
-    token = case["when"]["headers"]["Authorization"]
-    with app_client(database, given=state(case["given"])) as client:
-        told = PageClient(client).post("/ui/import.json", fields, token=token)
-    if then["status"] == 400:
-        assert (told.status, told.json()["problems"]) == (400, [each["message"] for each in then["body"]["details"]])
-        return
-    wanted = comparable(then["body"])
-    if told.json()["found"] is None:  # the rules find nothing, but the import itself would refuse it
-        assert not wanted["errors"] and not wanted["permissions"] and told.json()["problems"]
-        return
-    plan = told.json()["found"]["plans"][0]
-    assert comparable({name: plan[name] for name in wanted}) == wanted

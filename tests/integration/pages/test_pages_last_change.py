@@ -64,7 +64,7 @@ def test_a_flag(pages: PageClient) -> None:
 
 
 def test_a_segment(pages: PageClient) -> None:
-    """The change of this segment is told, and not that of another one. Only administrators see events of no project."""
+    """The change of this segment is told, and no change of another segment. Only administrators see events of no project."""
     mine = pages.form(pages.get("/ui/segments/1"), "/segments/1")
     theirs = pages.form(pages.get("/ui/segments/1"), "/segments/1")
     other = pages.form(pages.get("/ui/segments/2"), "/segments/2")

@@ -1,4 +1,4 @@
-"""The event stream of the flag server: for those who are signed in, as long as they are; changes and arrivals are told."""
+"""The event stream of the flag server: open to users with a session, until the session ends; it tells changes and arrivals."""
 
 from __future__ import annotations
 

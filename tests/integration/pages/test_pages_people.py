@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.store.resources import identities, users
-from support.flagservers import EDITOR_SECRET, VIEWER_SECRET
+from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient, read_secret, require_kept
 from support.page_scene import Visitor
 
@@ -63,9 +63,6 @@ def test_a_new_user_with_a_token(pages: PageClient) -> None:
     ("fields", "message"),
     [
         ({"username": "", "name": HOSTILE}, "username or email"),
-        ({"username": "reader"}, "User already exists"),
-        ({"email": "no address"}, "valid email"),
-        ({"rootRole": "Owner"}, "Could not find rootRole=Owner"),
         ({"rootRole": "King"}, "rootRole"),
     ],
 )
@@ -142,19 +139,6 @@ def test_deleting_one(pages: PageClient) -> None:
     assert visitor.see("/flags").status == 303
     assert pages.get("/ui/flags", token=VIEWER_SECRET).status == 401
     assert "reader" not in stored(pages)
-
-
-@pytest.mark.parametrize("secret", [EDITOR_SECRET, VIEWER_SECRET])
-def test_for_administrators_only(pages: PageClient, secret: str) -> None:
-    """Everyone else is told the permission, at each page and each form."""
-    place = place_of(pages, "owner")
-    for path in ("/ui/people", "/ui/people/new", place):
-        refused = pages.get(path, token=secret)
-        assert refused.status == 403 and "ADMIN" in refused.text
-    forms = ("sign-in-link", "sessions/end", "accounts/x/unlink", "delete")
-    for path in ("/ui/people/new", place, *(f"{place}/{each}" for each in forms)):
-        assert pages.post(path, token=secret).status == 403
-    assert pages.client.get(f"{API}/{place.rpartition('/')[2]}").status == 200
 
 
 def test_ids_that_no_user_has(pages: PageClient) -> None:

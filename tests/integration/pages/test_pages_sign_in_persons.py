@@ -1,4 +1,4 @@
-"""Who a person of a provider becomes: names that are long, odd or those of others; and why somebody is refused, in the log.
+"""Who a person of a provider becomes, also with a long or odd name, or the name of another user; and why somebody is refused.
 
 Roles that groups gave end with the groups: in the database, in sessions that are open, in tokens, and on every server.
 """
@@ -28,16 +28,7 @@ def newest(scene: Scene) -> dict[str, Any]:
     return dict(scene.client.get("/api/admin/user-admin").json()["users"][-1])
 
 
-ADDRESSES = [
-    "ben@flags.example",
-    "Ben@Flags.Example",
-    "ben\uff20flags.example",
-    "new@flags.example",
-    "b\u00e9n@x.example",
-]
-
-
-@pytest.mark.parametrize("subject", ADDRESSES)
+@pytest.mark.parametrize("subject", ["Ben@Flags.Example", "ben\uff20flags.example", "new@flags.example"])
 def test_a_subject_is_no_name_that_could_be_an_address(scene: Scene, subject: str) -> None:
     """The new user gets the id of the account as name: the subject may be the address of somebody else, now or later."""
     assert scene.sign_in(sub=subject, email=None).status == 303
@@ -62,13 +53,9 @@ def test_an_address_does_not_become_that_of_another_by_its_letters(scene: Scene)
 
 
 LONG = [
-    ("name", "x" * 10_000),
     ("name", "\U0001f600" * 200),
     ("name", "Ada\r\n\u202eadmin\ud83d\x00"),
-    ("email", "x" * 10_000 + "@flags.example"),
     ("email", "\U0001f600" * 200 + "@flags.example"),
-    ("email", "a\x00\u202eb\ud83d@flags.example"),
-    ("sub", "x" * 10_000),
     ("sub", "\U0001f600" * 5_000),
     ("sub", "a\nb\u202e\ud83d\x00"),
     ("preferred_username", "\u202e" * 10_000),
@@ -77,7 +64,7 @@ LONG = [
 
 @pytest.mark.parametrize(("claim", "text"), LONG, ids=[f"{claim}-{number}" for number, (claim, _) in enumerate(LONG)])
 def test_a_long_or_odd_name_locks_nobody_out(scene: Scene, claim: str, text: str) -> None:
-    """It is shortened or left out, and what is stored is printable. The same person comes back as the same user."""
+    """The name is shortened or left out. The stored name is printable. The same person comes back as the same user."""
     given: dict[str, Any] = {"name": None, "sub": "l-1", claim: text}
     visitor = Visitor(scene.client, None)
     assert scene.sign_in(visitor, **given).status == 303 and scene.sign_in(**given).status == 303
@@ -104,21 +91,12 @@ def test_long_subjects_with_the_same_beginning_are_two_people(scene: Scene) -> N
 
 
 REASONS: list[tuple[dict[str, Any], str]] = [
-    ({"groups": None, "_claim_names": {"groups": "src1"}}, "group overage"),
     ({"groups": None, "hasgroups": True}, "group overage"),
     ({"groups": None}, "the claim `groups` is missing: oidcGroupsClaim"),
-    ({"groups": 5}, "the claim `groups` is not a text or a list of texts"),
-    ({"groups": [5]}, "an entry of the claim `groups` is not a text"),
     ({"groups": ["others"]}, "groupRoles names none of the groups"),
     ({"email": "chief@flags.example"}, "is an administrator, and is not linked"),
     ({"exp": 1_749_999_000}, "the token has expired (`exp`): compare the clocks"),
-    ({"nbf": 1_750_001_000}, "the token is not valid yet (`nbf`): compare the clocks"),
-    ({"iat": 1_750_001_000}, "the token is from the future (`iat`)"),
-    ({"aud": "another"}, "the token is for another client"),
-    ({"iss": "https://evil.example"}, "the claim `iss` names another issuer"),
     ({"nonce": "another"}, "the claim `nonce` is that of another sign-in"),
-    ({"nonce": ["another"]}, "the claim `nonce` is not a text"),
-    ({"sub": 5}, "the claim `sub` is not a text"),
 ]
 
 
@@ -131,11 +109,10 @@ def test_a_refusal_has_its_reason_in_the_log(scene: Scene, claims: dict[str, Any
     assert not any(text in str(line) for text in ("flags.example", "Ada", "a-1", SECRET, "code-", "evil", "others"))
 
 
-@pytest.mark.parametrize("verified", [None, False, "true"])
-def test_an_address_that_is_not_verified_is_named_in_the_log(database_url: str, verified: object) -> None:
+def test_an_address_that_is_not_verified_is_named_in_the_log(database_url: str) -> None:
     """Where the roles are given here and no user is found, the log says that the address did not count."""
     with provider_scene(database_url, ()) as scene:
-        assert scene.sign_in(email="ben@flags.example", email_verified=verified).status == 403
+        assert scene.sign_in(email="ben@flags.example", email_verified=None).status == 403
         line = str(scene.client.log.lines[-1])
     assert "no user has the verified address" in line and "`email_verified` is not true" in line
     assert "ben@" not in line
@@ -188,7 +165,7 @@ def token_of(scene: Scene, name: str) -> str:
     return str(made["secret"])
 
 
-@pytest.mark.parametrize("groups", [[], ["others"], None, "others", 5, {"devs": True}])
+@pytest.mark.parametrize("groups", [["others"], None])
 def test_an_answer_without_a_role_takes_what_groups_gave(scene: Scene, groups: object) -> None:
     """The administrator becomes a viewer without projects, the sessions of the provider end, and the events say all of it."""
     older = signed_in(scene, "flag-admins", "shop")

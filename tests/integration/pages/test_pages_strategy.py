@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
-from support.flagservers import VIEWER_SECRET
 from support.page_forms import PageClient
 
 API = "/api/admin/projects/default/features/a/environments/development/strategies"
@@ -123,11 +122,8 @@ def test_what_saving_changes(pages: PageClient) -> None:
     [
         ({"rollout": "101"}, 400, "The rollout must be a whole number from 0 to 100."),
         ({"rollout": "half"}, 400, "The rollout must be a whole number from 0 to 100."),
-        ({"c0__operator": "NUM_GT", "c0__values": "many"}, 400, "must be a number"),
         ({"c0__operator": "NOSUCH"}, 400, "operator"),
-        ({"c0__field": "plan", "c0__values": "gold"}, 400, "not specified as a legal value"),
         ({"segment": ["99"]}, 404, "No segment exists with ID"),
-        ({"name": "nosuch"}, 400, "Could not find strategy type with name nosuch"),
     ],
 )
 def test_errors_keep_what_was_typed(pages: PageClient, changes: dict[str, Any], status: int, message: str) -> None:
@@ -178,14 +174,11 @@ def test_long_lists_that_differ(pages: PageClient) -> None:
     assert "1 added (y), 1 removed (x)" in conflict.text
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("conditions", "9" * 5000), ("do", "condition-up:" + "9" * 5000), ("segment", "²"), ("base", "é")],
-)
-def test_numbers_that_are_none(pages: PageClient, name: str, value: str) -> None:
+def test_numbers_that_are_none(pages: PageClient) -> None:
     """A number that no form sends is no error of the server."""
-    made(pages)
-    assert pages.post(f"{LIST}/new", [(name, value), ("rollout", "5"), ("name", "flexibleRollout")]).status == 200
+    long = "9" * 5000
+    for odd in (("conditions", long), ("do", f"condition-up:{long}"), ("segment", "²"), ("base", "é")):
+        assert pages.post(f"{LIST}/new", [odd, ("rollout", "5"), ("name", "flexibleRollout")]).status == 200
     assert pages.post("/ui/try", [("environment", "development"), ("why", "9" * 5000 + ":a")]).status == 200
 
 
@@ -224,21 +217,3 @@ def test_other_types(pages: PageClient) -> None:
     form = pages.form(pages.get(f"{LIST}/{strategy['id']}"), strategy["id"])
     assert form.value("p.userIds") == "1,2,3"
     assert pages.get(f"{LIST}/new?type=nosuch").status == 404
-
-
-def test_what_a_viewer_sees(pages: PageClient) -> None:
-    """A viewer sees the form without buttons that work, and with the permission that they need; a post is refused."""
-    strategy = made(pages)
-    page = pages.get(f"{LIST}/{strategy['id']}", token=VIEWER_SECRET)
-    assert "needs the permission UPDATE_FEATURE_STRATEGY" in page.body.decode()
-    assert pages.form(page, strategy["id"]).buttons == []
-    for path in (f"{LIST}/new", f"{LIST}/{strategy['id']}", f"{LIST}/{strategy['id']}/delete"):
-        assert pages.post(path, [("do", "save")], token=VIEWER_SECRET).status == 403
-    assert stored(pages) == [strategy | {"milestoneId": None}]
-
-
-def test_data(pages: PageClient) -> None:
-    """The same address with `.json` gives the data of the page."""
-    strategy = made(pages, title="mine")
-    found = pages.data(f"{LIST}/{strategy['id']}")
-    assert (found["flag"], found["form"]["title"], found["may"]) == ("a", "mine", True)

@@ -172,7 +172,7 @@ def test_an_application_is_not_stored_as_seen_again_at_once(tmp_path: Path) -> N
 
 
 def test_reports_of_a_second_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first report is stored at once. Those that follow within a second wait, and one transaction stores them all."""
+    """The first report is stored at once. Later reports wait up to a second, and a single transaction stores them all."""
     with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, _):
         begun = Counter[str]()
         recording = client.server.store.recording
@@ -199,7 +199,7 @@ def test_reports_of_a_second_are_written_together(tmp_path: Path, monkeypatch: p
 
 
 def test_reports_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report that is one too many gets a 503 that says when to come back. The others are stored, and so is the next one."""
+    """A report that is one too many gets a 503 that says when to come back. The other reports and the next report are stored."""
     monkeypatch.setattr(report_store, "MAX_ENTRIES", 4)
     with app_client(str(tmp_path / "flags.db"), given=GIVEN) as client, reporting(client) as (store, clock, _):
         first, second, refused = asyncio.run(save_all(store, clock, [named("web", 1)] * 3))
@@ -226,7 +226,7 @@ def test_what_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
         assert report(client, counted) == 200
         assert usage(client, "on") == [("web", 2, 0, {"green": 2})]
         assert usage(client, "basket") == []
-        assert client.server.malformed.read() == 3
+        assert client.server.malformed.read() == {"entries": 3}
 
 
 def test_a_database_that_takes_no_changes_is_told() -> None:

@@ -127,7 +127,8 @@ class FlagServerContract(Contract):
         """Return the response, from the first check to the handler. Large bodies are processed one at a time."""
         large = call.limit > LARGE_BODY and (call.content_encoding is not None or len(body) > LARGE_BODY)
         with self._large_body_lock if large else nullcontext():
-            return self._pipeline.answer(call, request, body)
+            admitted = self._pipeline.admit(call, request, body)
+            return admitted if isinstance(admitted, Response) else self._pipeline.finish(request, admitted)
 
 
 def run_in_pool(pool: Executor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:

@@ -35,7 +35,6 @@ API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", 
 PAGES = "/ui"
 AREAS = (CLIENT_API, ADMIN_API, FRONTEND_API, API, PAGES)
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
-"""The names of the cookie with a session. The first one is for TLS: browsers bind it to the host and send it with TLS only."""
 PERSONAL = "user:"
 BACKEND = ("client", "backend")
 
@@ -134,6 +133,7 @@ class CookieNames(NamedTuple):
 
 
 SESSION = CookieNames("__Host-flagsvc", "flagsvc")
+"""The names of the cookie with a session. Browsers bind the secure cookie to the host, and send it with TLS only."""
 
 
 def is_secure(request: Request, url: str) -> bool:

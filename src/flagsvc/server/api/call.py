@@ -5,7 +5,6 @@ It has no NUL characters, which PostgreSQL cannot store in texts (ours: the real
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,45 +28,14 @@ from flagsvc.server.store.batch.differences import DifferingFlags
 from flagsvc.server.store.documents import UnfoldedDocuments
 from flagsvc.server.store.keyring import KeyRenewal, Keyring
 from flagsvc.server.store.store import Store
-from flagsvc.server.webhooks.sender import AttemptCounts
+from flagsvc.server.webhooks.sender import OUTCOMES, Counts
 
 if TYPE_CHECKING:
     from flagsvc.server.store.documents import Documents
 
 
-class AnswerCounts:
-    """Counts answers from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._answers: dict[tuple[str, str, int], int] = {}
-
-    def add(self, route: str, method: str, status: int) -> None:
-        key = (route, method, status)
-        with self._lock:
-            self._answers[key] = self._answers.get(key, 0) + 1
-
-    def read(self) -> dict[tuple[str, str, int], int]:
-        """Return the counts by (route, method, status) as they stand now."""
-        with self._lock:
-            return dict(self._answers)
-
-
-class MalformedCount:
-    """Counts the entries of reports that were left out because they cannot be read, from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._number = 0
-
-    def add(self, number: int) -> None:
-        """Count so many entries."""
-        with self._lock:
-            self._number += number
-
-    def read(self) -> int:
-        """Return the number as it stands now."""
-        return self._number
+ENTRIES = "entries"
+"""The key of what reports have that cannot be read."""
 
 
 @dataclass
@@ -81,11 +49,12 @@ class ProcessStatus:
 class ApiContext:
     """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
 
-    `counts` counts answers, and `reached` counts requests that were rejected at a limit. `pollers` knows who polls, and what each
-    has. `unfolded` has documents for explanations, `differing` what differs between environments. `streams` are the open streams
-    of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left, `ways` the ways to sign in
-    beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks, `malformed` what reports have
-    that cannot be read. `described` are the operations of the OpenAPI document that another contract answers. `metrics_apart`
+    `counts` counts answers by route, method and status, and `reached` counts requests that were rejected at a limit. `pollers`
+    knows who polls, and what each has. `unfolded` has documents for explanations, `differing` what differs between environments.
+    `streams` are the open streams of pages. `trust` is the option trustProxy, and `tries` are the tries to sign in that are left,
+    `ways` the ways to sign in beside tokens and links. `renewal` makes new tokens known. `attempts` counts those of webhooks,
+    `malformed` the ENTRIES of reports that cannot be read. `described` are the operations of the OpenAPI document that another
+    contract answers. `metrics_apart`
     tells that callers get no metrics, because operators have an address of their own.
     """
 
@@ -96,7 +65,7 @@ class ApiContext:
     log: Logger
     url: str = ""
     base: str = ""
-    counts: AnswerCounts = field(default_factory=AnswerCounts)
+    counts: Counts[tuple[str, str, int]] = field(default_factory=Counts)
     reached: Reached = field(default_factory=Reached)
     pollers: Pollers = field(default_factory=Pollers)
     process: ProcessStatus = field(default_factory=ProcessStatus)
@@ -106,9 +75,9 @@ class ApiContext:
     trust: TrustedProxies = field(default_factory=lambda: TrustedProxies(False))
     described: list[Operation] = field(default_factory=list)
     ways: SignInWays = field(default_factory=SignInWays)
-    attempts: AttemptCounts = field(default_factory=AttemptCounts)
+    attempts: Counts[str] = field(default_factory=lambda: Counts(OUTCOMES))
     metrics_apart: bool = False
-    malformed: MalformedCount = field(default_factory=MalformedCount)
+    malformed: Counts[str] = field(default_factory=lambda: Counts([ENTRIES]))
     renewal: KeyRenewal = field(init=False)
     tries: SignInTries = field(init=False)
     provider_tries: SignInTries = field(init=False)

@@ -161,7 +161,7 @@ def wrong_media(content_type: str) -> ApiError:
 
 
 def forbidden(permissions: Sequence[str]) -> ApiError:
-    """Return the 403 for a missing permission. If it names several permissions, any one of them is enough."""
+    """Return the 403 for a missing permission. Any of several permissions is enough."""
     failure = named(403, "PermissionError", permission_refusal(list(permissions)).message)
     failure.body |= {"permissions": list(permissions)}
     return failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import func, select
@@ -17,7 +17,7 @@ from flagsvc.http.messages import JSON, TEXT
 from flagsvc.http.metrics import CONTENT_TYPE, Labels, MetricRow, limits_row, measure, requests_row
 from flagsvc.http.reached_limits import COMMON_LIMITS
 from flagsvc.http.shapes import Array, Object, String
-from flagsvc.server.api.call import ApiCall, ApiContext
+from flagsvc.server.api.call import ENTRIES, ApiCall, ApiContext
 from flagsvc.server.api.errors import RETRY_S, unknown_path
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.schema import features
@@ -73,7 +73,7 @@ def find_objection(server: ApiContext) -> str:
         return DRAINING
     try:
         server.store.revision()
-    except UnwritableError:  # the file was moved, and this read would have opened another one
+    except UnwritableError:  # the file was moved, and this read would have opened another file
         return ""
     except DatabaseError as error:
         server.log.warn("not ready", error=describe_error(error))
@@ -131,76 +131,63 @@ FIRST = Object(
     },
     required=("name", "description", "endpoints"),
 )
-WELCOME = Route(
+route = partial(Route, tag="Operational", auth=Auth.NONE)
+WELCOME = route(
     path="/",
     handler=welcome,
     operation="getFirstPage",
     summary="Say what this is and where to go, as text or JSON.",
-    tag="Operational",
-    auth=Auth.NONE,
     media=TEXT.decode(),
     as_json=FIRST,
     in_memory=True,
 )
 PROBES = (
-    Route(
+    route(
         path="/health",
         handler=health,
         operation="getHealth",
         summary="Tell that the server runs.",
-        tag="Operational",
-        auth=Auth.NONE,
         in_memory=True,
     ),
-    Route(
+    route(
         path="/ready",
         handler=ready,
         operation="getReady",
         summary="Tell whether the server and its database answer.",
-        tag="Operational",
-        auth=Auth.NONE,
     ),
-    Route(
+    route(
         path="/livez",
         handler=livez,
         operation="getLivez",
         summary="Tell that the server runs, wherever the base path is.",
-        tag="Operational",
-        auth=Auth.NONE,
         media=TEXT.decode(),
         in_memory=True,
         rooted=True,
         listed=False,
     ),
-    Route(
+    route(
         path="/readyz",
         handler=readyz,
         operation="getReadyz",
         summary="Tell whether callers should be sent here, wherever the base path is.",
-        tag="Operational",
-        auth=Auth.NONE,
         media=TEXT.decode(),
         rooted=True,
         listed=False,
     ),
 )
 METRICS = (
-    Route(
+    route(
         path=METRICS_PATH,
         handler=scrape_here,
         operation="getMetrics",
         summary="Metrics of the server in Prometheus text format.",
-        tag="Operational",
-        auth=Auth.NONE,
         media=CONTENT_TYPE,
     ),
-    Route(
+    route(
         path="/metrics",
         handler=scrape_here,
         operation="getMetricsOfRoot",
         summary="Metrics, where most scrapers look for them.",
-        tag="Operational",
-        auth=Auth.NONE,
         media=CONTENT_TYPE,
         rooted=True,
         listed=False,
@@ -287,7 +274,7 @@ OWN: tuple[Row, ...] = (
         "flagsvc_usage_malformed",
         "counter",
         "Entries of reports left out: they cannot be read.",
-        lambda of: {(): of.server.malformed.read()},
+        lambda of: {(): of.server.malformed.read()[ENTRIES]},
     ),
 )
 """The metrics that only the flag server defines, and those that it shares with the proxy."""

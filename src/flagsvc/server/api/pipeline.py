@@ -206,8 +206,8 @@ class Pipeline:
 
     `error_page` makes the page of an error, below `/ui`; it returns None where no page is wanted.
 
-    A transport calls `route` and `check_head`, reads the body, then calls `answer`, or its steps `admit` and `finish`, each in any
-    thread. None raises.
+    A transport calls `route` and `check_head`, reads the body, and then calls `admit` and `finish`. None of them raises, in any
+    thread.
     """
 
     def __init__(
@@ -285,11 +285,6 @@ class Pipeline:
         head = Call(Request(UNREAD, b"", b"", []))
         failure = errors.bare(status, message or EARLY_REFUSALS[status], headers)
         return self._answer_failure(head, self.route(head), failure)
-
-    def answer(self, head: Call, request: RoutedRequest, body: bytes) -> Response:
-        """Return the response of the first check that fails, or of the handler."""
-        admitted = self.admit(head, request, body)
-        return admitted if isinstance(admitted, Response) else self.finish(request, admitted)
 
     def admit(self, head: Call, request: RoutedRequest, body: bytes) -> ApiCall | Response:
         """Return the call for the handler, or the answer of the first check that fails."""
@@ -424,7 +419,7 @@ class Pipeline:
         response.close = head.huge
         route = request.route
         method = method_label(head.request.method) if route is NO_ROUTE else route.method
-        self._server.counts.add(route.path, method, response.status)
+        self._server.counts.add((route.path, method, response.status))
         return response
 
 

@@ -1,4 +1,4 @@
-"""Who polls this server, and which revision each has: proxies and server-side SDKs. In memory, for the page of the proxies.
+"""The proxies and server-side SDKs that poll this server, with their revisions. In memory, for the page of the proxies.
 
 An instance that has got a document, or 304 for it, has that document. So the server knows whether a change has arrived, without
 any further message of the instances.
@@ -15,7 +15,7 @@ from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 
 Who: TypeAlias = tuple[bytes | None, bytes | None, bytes | None]
 MAX_POLLERS = 10_000
-"""The most instances that are remembered. The one that has been silent longest is forgotten first."""
+"""The most instances that are remembered. The instance with the longest silence is forgotten first."""
 MAX_QUERY = 1000
 """The most characters of the filters of a query that is remembered."""
 MAX_NAME = 100
@@ -25,7 +25,7 @@ SILENT_S = 60.0
 
 
 class Poller(NamedTuple):
-    """One instance: what it asks for, the names that it gives itself, and what it has, since when.
+    """An instance: its query, its own names, and its document with the time.
 
     `polled` is the moment of its last poll, `interval` the seconds between the last two; None after the first.
     """
@@ -89,7 +89,7 @@ def size_of(query: DocumentQuery) -> int:
 
 
 def count_arrived(pollers: Iterable[Poller], digests: dict[DocumentQuery, str], now: float) -> tuple[int, int]:
-    """Return how many instances have the newest document that they ask for, and how many there are, without those that are gone.
+    """Return how many instances have their newest document, and how many instances there are. Instances that are gone do not count.
 
     `digests` has the digest of the newest document of each query; an instance with another query is left out.
     """

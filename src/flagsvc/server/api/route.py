@@ -1,6 +1,6 @@
 """The definition of a route of the flag server, which pipeline, OpenAPI document and tests read; and what several routes share.
 
-A handler that only calls the store is made of that call by `reading` or `writing`.
+A handler that only calls the store is made of that call by `reading` or `writing`, mostly with `by_path`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.route import RouteRow
-from flagsvc.http.shapes import Integer, Named, Object, String, check
+from flagsvc.http.shapes import Integer, Named, Object, Shape, String, check
 from flagsvc.pages.forms import Form
 from flagsvc.server.api.body import Parsed
 from flagsvc.server.api.call import ApiCall
@@ -99,6 +99,33 @@ def row_id(call: ApiCall, name: str = "id") -> int:
 
 def location_header(place: str) -> Heads:
     return ((b"location", quote(place, safe="/~!*'()").encode()),)
+
+
+NUMBERED = ("id", "userId")
+"""Parameters of paths that are ids of rows."""
+
+
+def by_path(function: Callable[..., Any], *names: str) -> Act:
+    """Return what calls a function of the store with parameters of the path, and the body if the route reads a body.
+
+    Without `names`, it gets all parameters in the order of the path.
+    """
+
+    def act(tx: Tx, call: ApiCall) -> Any:
+        given = [row_id(call, name) if name in NUMBERED else call.params[name] for name in names or call.params]
+        return function(tx, *given, *([] if call.body is None else [call.body]))
+
+    return act
+
+
+def versioned(member: str, act: Act) -> Act:
+    """Return what answers the result of `act` as a member of an object with the version 1."""
+    return lambda tx, call: {"version": 1, member: act(tx, call)}
+
+
+def versioned_shape(name: str, member: str, shape: Shape, version: Integer) -> Named:
+    """Return the shape of what `versioned` answers."""
+    return Named(name, Object({"version": version, member: shape}, required=("version", member), closed=True))
 
 
 def reading(act: Act, *, headers: Heads = ()) -> Handler:

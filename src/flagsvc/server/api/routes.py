@@ -14,8 +14,8 @@ from flagsvc.http.messages import HTML, Headers
 from flagsvc.server.api import admin, client, operations
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.openapi import document
-from flagsvc.server.api.operations import LASTING, METRICS_PATH
-from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.api.operations import LASTING, METRICS_PATH, route
+from flagsvc.server.api.route import Route
 
 SAFE: Headers = [*docs_page.SAFE, *LASTING]
 
@@ -31,23 +31,19 @@ def show_file(call: ApiCall) -> Answer:
     return Answer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
 
 
-PAGE = Route(
+PAGE = route(
     path="/docs/openapi",
     handler=show_page,
     operation="getOpenApiPage",
     summary="A page that shows the description and tries the endpoints.",
-    tag="Operational",
-    auth=Auth.NONE,
     media=HTML.decode(),
 )
 FILES = tuple(
-    Route(
+    route(
         path=f"/docs/openapi/{name}",
         handler=show_file,
         operation=f"getDocsFile{number}",
         summary="A file of the page.",
-        tag="Operational",
-        auth=Auth.NONE,
         listed=False,
     )
     for number, name in enumerate((*docs_page.BUNDLED, *docs_page.WRITTEN))
@@ -63,13 +59,11 @@ def docs_routes(others: tuple[Route, ...]) -> tuple[Route, ...]:
         here = [row for row in every if not (call.server.metrics_apart and row.path == METRICS_PATH)]
         return Answer(document(here, place, call.server.described), headers=LASTING)
 
-    described = Route(
+    described = route(
         path="/docs/openapi.json",
         handler=describe,
         operation="getOpenApi",
         summary="The description of every endpoint.",
-        tag="Operational",
-        auth=Auth.NONE,
     )
     rows = (described, PAGE, *FILES)
     every = (*others, *rows)

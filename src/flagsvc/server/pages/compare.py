@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.admin.search import read_number
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.edits import SAVE, Look, problems_of
+from flagsvc.server.pages.edits import Look, problems_of
 from flagsvc.server.pages.flags import MAX_PAGE, PAGE_SIZE, PLAIN_FILTERS, choices, read_filters, read_search
-from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.plans import beside, preview_plans, try_plans
+from flagsvc.server.pages.page import change, page
+from flagsvc.server.pages.plans import beside, preview_plans, submit_plans
 from flagsvc.server.store.batch.exporting import read_flag_states
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.checks import Json
@@ -40,7 +41,7 @@ class Pair(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A flag that differs, and whether it is in both environments, so that it can be copied."""
+    """A flag that differs. A flag in both environments can be copied."""
 
     name: str
     copyable: bool
@@ -83,24 +84,16 @@ def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     return make_copies(tx, names, pair.source, [pair.target])
 
 
-def show(call: ApiCall) -> Answer:
-    """Return a page of the flags that differ."""
-    return show_page(call, Look())
-
-
 def submit(call: ApiCall) -> Answer:
-    """Show what a copy changes, or copy. Nothing is copied unseen."""
-    if call.form.text("do") != SAVE:
-        return show_page(call, Look(preview=True))
-    done = try_plans(call, lambda tx: make_requests(call, tx), "page")
-    if isinstance(done, Look):
-        return show_page(call, done)
-    return see_other(call, "compare", done=done, **read_filters(call, FILTERS))
+    """Show what a copy changes, or copy."""
+    filters = read_filters(call, FILTERS)
+    return submit_plans(call, partial(make_requests, call), partial(show_page, call), "compare", query=filters)
 
 
-def show_page(call: ApiCall, look: Look) -> Answer:
-    """Return the page, with what a copy changes if the look has a preview."""
-    found = preview_plans(call, lambda tx: make_requests(call, tx), look)
+def show_page(call: ApiCall, look: Look | None = None) -> Answer:
+    """Return a page of the flags that differ, with what a copy changes if the look has a preview."""
+    look = look or Look()
+    found = preview_plans(call, partial(make_requests, call), look)
     with call.store.reading() as tx:
         known = list_environments(tx)
         listed = list_page(call, tx, known, look)
@@ -167,6 +160,6 @@ def describe(tx: Tx, pair: Pair, listed: Sequence[Difference]) -> list[Json]:
 
 TEMPLATE = "compare.html"
 ROUTES = (
-    page("/compare", show, TEMPLATE, "Two environments side by side."),
+    page("/compare", show_page, TEMPLATE, "Two environments side by side."),
     change("/compare", submit, template=TEMPLATE, stands_for="importToggles"),
 )

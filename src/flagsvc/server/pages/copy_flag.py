@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from flagsvc.http.answers import Answer
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.pages.compare import needs_of
-from flagsvc.server.pages.edits import SAVE, Look
+from flagsvc.server.pages.edits import Look
 from flagsvc.server.pages.flag import read_flag, require_flag
 from flagsvc.server.pages.notices import kept_notice
 from flagsvc.server.pages.page import change, page, see_other
-from flagsvc.server.pages.plans import preview_plans, try_plans
+from flagsvc.server.pages.plans import preview_plans, submit_plans
 from flagsvc.server.store.batch.planning import ImportRequest, make_copies
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.store import Tx
@@ -32,29 +33,24 @@ def make_requests(call: ApiCall, tx: Tx) -> list[ImportRequest]:
     return make_copies(tx, [call.params["featureName"]], source, dict.fromkeys(targets))
 
 
-def show(call: ApiCall) -> Answer:
-    """Return the form; the address may name the environment to copy from."""
-    return show_page(call, Look())
-
-
 def submit(call: ApiCall) -> Answer:
-    """Show what a copy changes, or copy. Nothing is copied unseen."""
-    if call.form.text("do") != SAVE:
-        return show_page(call, Look(preview=True))
-    done = try_plans(call, lambda tx: make_requests(call, tx), "page")
-    if isinstance(done, Look):
-        return show_page(call, done)
-    return see_other(call, "flags", call.params["featureName"], done=done)
+    """Show what a copy changes, or copy."""
+    name = call.params["featureName"]
+    return submit_plans(call, partial(make_requests, call), partial(show_page, call), "flags", name)
 
 
-def show_page(call: ApiCall, look: Look) -> Answer:
-    """Return the page, with what a copy changes if the look has a preview; of an archived flag, go to its own page."""
+def show_page(call: ApiCall, look: Look | None = None) -> Answer:
+    """Return the form, with what a copy changes if the look has a preview; of an archived flag, go to its own page.
+
+    The address may name the environment to copy from.
+    """
+    look = look or Look()
     name = call.params["featureName"]
     with call.store.reading() as tx:
         if require_flag(tx, name).archived_at is not None:
             return see_other(call, "flags", name, "archived", undo=kept_notice(call))
         flag = read_flag(tx, name)
-    found = preview_plans(call, lambda tx: make_requests(call, tx), look)
+    found = preview_plans(call, partial(make_requests, call), look)
     names = [each["name"] for each in flag["environments"]]
     wanted = call.form.text(SOURCE) or call.first_value(SOURCE) or ""
     source = wanted if wanted in names else next(iter(names), "")
@@ -83,6 +79,6 @@ def only_target(names: Sequence[str], source: str) -> Sequence[str]:
 
 TEMPLATE, OWN = "copy.html", "/flags/:featureName/copy"
 ROUTES = (
-    page(OWN, show, TEMPLATE, "The form to copy a flag to other environments."),
+    page(OWN, show_page, TEMPLATE, "The form to copy a flag to other environments."),
     change(OWN, submit, template=TEMPLATE, stands_for="importToggles"),
 )

@@ -43,7 +43,7 @@ class ChangedMeanwhileError(Exception):
 
 
 def digest_of(stored: Any) -> str:
-    """Return a digest of a JSON value. A form carries that of what it was made from."""
+    """Return a digest of a JSON value. A form carries the digest of what it was made from."""
     text = json.dumps(stored, sort_keys=True, separators=(",", ":"))
     return blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 

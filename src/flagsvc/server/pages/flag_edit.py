@@ -81,12 +81,11 @@ def kinds() -> list[Json]:
     return [{"value": identity, "text": name} for identity, name, *_ in TYPES]
 
 
-def show(call: ApiCall) -> Answer:
-    return edit_page(call, None, Look())
-
-
-def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[str, Json] | None = None) -> Answer:
+def edit_page(
+    call: ApiCall, typed: Json | None = None, look: Look | None = None, typed_links: dict[str, Json] | None = None
+) -> Answer:
     """Return the page with the form of a flag, its tags and links, and what archives it. Raises CallerError (404)."""
+    look = look or Look()
     name = call.params["featureName"]
     with call.store.reading() as tx:
         row = require_flag(tx, name)
@@ -114,7 +113,7 @@ def edit_page(call: ApiCall, typed: Json | None, look: Look, typed_links: dict[s
 
 
 def link_forms(tx: Tx, name: str, typed: dict[str, Json]) -> list[Json]:
-    """Return the forms of the links of a flag, and at last that of a new one, with what was typed by the ids of links."""
+    """Return the forms of the links of a flag, and of a new link, with what was typed by the ids of links."""
     held = [each | {"base": digest_of(each)} for each in links.links_of(tx, [name]).get(name, [])]
     return [{**each, **typed.get(each["id"], {})} for each in (*held, {"id": "", "url": "", "title": ""})]
 
@@ -245,7 +244,7 @@ ROUTES = (
     page("/new-flag", show_new, TEMPLATE, "The form of a new flag."),
     page("/projects/:projectId/new-flag", show_new, TEMPLATE, "The form of a new flag of a project."),
     change("/projects/:projectId/new-flag", create, template=TEMPLATE, stands_for="createFeature"),
-    page(f"{ONE}/edit", show, TEMPLATE, "The form of a flag."),
+    page(f"{ONE}/edit", edit_page, TEMPLATE, "The form of a flag."),
     change(f"{ONE}/edit", update, template=TEMPLATE, stands_for="patchFeature"),
     change(f"{ONE}/tags", change_tags, template=TEMPLATE, stands_for="updateTags"),
     change(f"{ONE}/archive", archive, template=TEMPLATE, stands_for="archiveFeature"),

@@ -164,10 +164,6 @@ def require_active(tx: Tx, names: Sequence[str]) -> None:
             raise not_found(f"There is no active flag {name}")
 
 
-def show_export(call: ApiCall) -> Answer:
-    return show_export_page(call, Look())
-
-
 def download(call: ApiCall) -> Answer:
     """Return the file, or the form again with the reason why there is none."""
     given = read_filters(call, FILTERS)
@@ -182,8 +178,9 @@ def download(call: ApiCall) -> Answer:
     return Answer(body, headers=((b"content-type", JSON), (b"content-disposition", file), *PAGE_HEADERS))
 
 
-def show_export_page(call: ApiCall, look: Look) -> Answer:
+def show_export_page(call: ApiCall, look: Look | None = None) -> Answer:
     """Return the page: the flags that fit, with what each is in the environment."""
+    look = look or Look()
     given = read_filters(call, FILTERS)
     number = read_number(call.first_value("page"), 1, least=1, most=MAX_PAGE)
     ticked = call.form.texts("flag")
@@ -221,6 +218,6 @@ EXPORT_TEMPLATE = "export.html"
 ROUTES = (
     page("/import", show, TEMPLATE, "The form to import flags."),
     change("/import", submit, template=TEMPLATE, stands_for="importToggles"),
-    page("/export", show_export, EXPORT_TEMPLATE, "The form to export flags."),
+    page("/export", show_export_page, EXPORT_TEMPLATE, "The form to export flags."),
     change("/export", download, template=EXPORT_TEMPLATE, reads=True, stands_for="exportFeatures"),
 )

@@ -1,4 +1,4 @@
-"""What a flag depends on: choosing its parent, in which state that must be, and removing it."""
+"""The parent of a flag: the forms that choose the parent and its state, and remove it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,6 @@ PARTS = {"words": "Depends on"}
 CHANGED = "Nothing was removed: someone changed the parents meanwhile. This is what they are now."
 
 
-def show(call: ApiCall) -> Answer:
-    """Return the form of the parent: of the one in the query, or else of the one that the flag has."""
-    return show_page(call, None, Look())
-
-
 def form_of(parent: Json) -> Json:
     return {"parent": parent["feature"], "state": ON if parent["enabled"] else OFF, "variants": parent["variants"]}
 
@@ -54,8 +49,9 @@ def told(parents: list[Json]) -> Json:
     return {"words": "; ".join(f"{each['feature']}, {state_words(each)}" for each in parents)}
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
-    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None) -> Answer:
+    """Return the page of the form: with the typed values, or with the stored values. Raises CallerError (404)."""
+    look = look or Look()
     name = call.params["featureName"]
     with call.store.reading() as tx:
         project = require_flag(tx, name).project
@@ -123,7 +119,7 @@ OWN = "/flags/:featureName/parent"
 TEMPLATE = "flag_parent.html"
 
 ROUTES = (
-    page(OWN, show, TEMPLATE, "What a flag depends on."),
+    page(OWN, show_page, TEMPLATE, "What a flag depends on."),
     change(OWN, save, template=TEMPLATE, stands_for="addFeatureDependency"),
     change(f"{OWN}/:parent/remove", remove, template=TEMPLATE, stands_for="deleteFeatureDependency"),
 )

@@ -30,10 +30,6 @@ from flagsvc.server.store.store import Tx
 PARTS = {"words": "Variants"}
 
 
-def show(call: ApiCall) -> Answer:
-    return show_page(call, None, Look())
-
-
 def shown_of(stored: list[Json]) -> Json:
     """Return what the form shows of stored variants."""
     return {"variants": variants_form.rows_of(stored), STICKS_TO: variants_form.sticks_to(stored)}
@@ -71,7 +67,7 @@ def save(call: ApiCall, shown: Json) -> Answer:
         require_unchanged(stored, call.form.text("base"))
         feature_environments.replace_variants(tx, place, check(VARIANTS, wanted_of(shown, stored)))
 
-    return attempt(call, work, lambda look: show_page(call, shown, look), "flags", call.params["featureName"])
+    return attempt(call, work, partial(show_page, call, shown), "flags", call.params["featureName"])
 
 
 def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
@@ -80,8 +76,9 @@ def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
     return StrategyPlace(require_flag(tx, name).project, name, call.params["environment"])
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
-    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None) -> Answer:
+    """Return the page of the form: with the typed values, or with the stored values. Raises CallerError (404)."""
+    look = look or Look()
     with call.store.reading() as tx:
         place = read_place(tx, call)
         stored = feature_environments.list_variants(tx, place)
@@ -122,6 +119,6 @@ OWN = "/flags/:featureName/:environment/variants"
 TEMPLATE = "flag_variants.html"
 
 ROUTES = (
-    page(OWN, show, TEMPLATE, "The variants of a flag in an environment."),
+    page(OWN, show_page, TEMPLATE, "The variants of a flag in an environment."),
     change(OWN, submit, template=TEMPLATE, stands_for="overwriteEnvironmentFeatureVariants"),
 )

@@ -21,18 +21,14 @@ USUAL_TIME = timedelta(days=90)
 """How long a token works, unless another day is typed."""
 
 
-def show(call: ApiCall) -> Answer:
-    """Return the caller's tokens, with the form of a new one."""
-    return show_page(call, None, Look())
-
-
 def usual_day(tx: Tx) -> str:
     """Return the day (UTC) on which a new token ends, unless another one is typed."""
     return (tx.now + USUAL_TIME).date().isoformat()
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
-    """Return the page: with what was typed, or with an empty form. Raises CallerError (403) for an admin token."""
+def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None) -> Answer:
+    """Return the caller's tokens, with the form of a new token: with what was typed, or empty. Raises CallerError (403)."""
+    look = look or Look()
     with call.store.reading() as tx:
         found = personal_tokens.list_tokens(tx, user_of(call.actor))
         form = typed or {"description": "", "expires": usual_day(tx)}
@@ -82,7 +78,7 @@ def end_others(call: ApiCall) -> Answer:
 
 
 ROUTES = (
-    page("/my-tokens", show, TEMPLATE, "The caller's personal tokens."),
+    page("/my-tokens", show_page, TEMPLATE, "The caller's personal tokens."),
     change("/my-tokens", create, template=TEMPLATE, stands_for="createPat"),
     change("/my-tokens/:id/delete", remove, stands_for="deletePat"),
     page("/sessions", show_sessions, "sessions.html", "The caller's sessions."),

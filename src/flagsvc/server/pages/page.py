@@ -54,18 +54,9 @@ def page(
     permission: str | tuple[str, ...] = "",
 ) -> Route:
     """Return the route of a page below PAGES. `template` is the name of its template, `summary` says what it shows."""
-    return Route(
-        path=f"{PAGES}{path}",
-        handler=handler,
-        operation=f"page{template.removesuffix('.html').title().replace('_', '')}",
-        summary=summary,
-        tag="Pages",
-        auth=auth,
-        permission=permission,
-        media=HTML.decode(),
-        render=partial(render, template),
-        listed=False,
-    )
+    operation = f"page{template.removesuffix('.html').title().replace('_', '')}"
+    route, shown = raw(path, handler, summary, HTML.decode()), partial(render, template)
+    return replace(route, operation=operation, auth=auth, permission=permission, render=shown)
 
 
 def raw(path: str, handler: Handler, summary: str, media: str) -> Route:
@@ -218,7 +209,7 @@ def show_stream(call: ApiCall) -> Answer:
 
 
 class Setting(NamedTuple):
-    """A page below the settings: its title, its path below the pages, and what it is for."""
+    """A page below the settings: its title, its path below the pages, and its purpose."""
 
     title: str
     path: str

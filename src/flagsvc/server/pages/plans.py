@@ -1,4 +1,4 @@
-"""What an import or a copy changes, in words, shown before it is done; and doing it only if that is still what it changes."""
+"""The changes of an import or of a copy, in words, before they are done. They are done only if they are still the same."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from flagsvc.engine.model import SegmentSpec
 from flagsvc.engine.parse import parse_dependency
+from flagsvc.http.answers import Answer
 from flagsvc.http.json_text import whole
 from flagsvc.http.shapes import ShapeError
 from flagsvc.http.shapes.text import to_json
 from flagsvc.reasons.words import dependency_words, plain, whole_words, words_of_variants
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.pages.edits import CONFLICT, ChangedMeanwhileError, Look, digest_of, problems_of, require_unchanged
+from flagsvc.server.pages.edits import (
+    CONFLICT,
+    SAVE,
+    ChangedMeanwhileError,
+    Look,
+    digest_of,
+    problems_of,
+    require_unchanged,
+)
 from flagsvc.server.pages.flags import is_protected
+from flagsvc.server.pages.page import see_other
 from flagsvc.server.store.batch.importing import check_importer
 from flagsvc.server.store.batch.planning import KINDS, SAME, ImportPlan, ImportRequest, carry_out
 from flagsvc.server.store.batch.rules import PERMISSIONS
@@ -89,6 +99,16 @@ def preview_plans(call: ApiCall, make: Maker, look: Look) -> Json | None:
     except (CallerError, ShapeError) as error:
         look.status, look.problems = problems_of(error)
         return None
+
+
+def submit_plans(
+    call: ApiCall, make: Maker, again: Callable[[Look], Answer], *goal: str, query: Mapping[str, str] | None = None
+) -> Answer:
+    """Do what the button of a form says: show what imports change, or import, and go to a page. Nothing is imported unseen."""
+    if call.form.text("do") != SAVE:
+        return again(Look(preview=True))
+    done = try_plans(call, make, "page")
+    return again(done) if isinstance(done, Look) else see_other(call, *goal, done=done, **(query or {}))
 
 
 def try_plans(call: ApiCall, make: Maker, way: Way) -> Tx | Look:
@@ -205,7 +225,7 @@ def told(value: object) -> str:
 
 
 def lines_of(own: Sequence[Item], others: Sequence[Item], *, detailed: bool = False) -> list[Json]:
-    """Return the lines of a side. An item of which the other side has fewer differs."""
+    """Return the lines of a side. An item without an equal item on the other side differs."""
     rest = [(each.kind, each.value) for each in others]
     found: list[Json] = []
     for each in own:

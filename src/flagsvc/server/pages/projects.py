@@ -214,7 +214,7 @@ def take(call: ApiCall) -> Answer:
 
 
 def unchanged_user(call: ApiCall, tx: Tx) -> int:
-    """Return the user in the path. Raises ChangedMeanwhileError if the roles are not those that were shown."""
+    """Return the user in the path. Raises ChangedMeanwhileError if the roles have changed since they were shown."""
     user = row_id(call, "userId")
     require_unchanged(held_roles(tx, call.params["projectId"], user), call.form.text("base"))
     return user

@@ -42,7 +42,7 @@ NOT_DONE: Final = "Nothing was done: someone changed this {} meanwhile. This is 
 
 
 class Seen(NamedTuple):
-    """What a page shows: the stored one with its key, both None for a new one, and two forms.
+    """What a page shows: the stored object with its key, both None for a new object, and two forms.
 
     `own` is the form of what is stored; `typed` is what was typed, None for nothing.
     """
@@ -166,11 +166,11 @@ class Resource:
         return Answer({"rows": rows, self.members[1]: rows} | data, look.status)
 
     def show(self, call: ApiCall) -> Answer:
-        """Return the form of a stored one, or that of a new one. Raises CallerError (404)."""
+        """Return the form of a stored or a new object. Raises CallerError (404)."""
         return self.show_page(call, None, Look())
 
     def show_page(self, call: ApiCall, typed: Json | None, look: Look) -> Answer:
-        """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+        """Return the page of the form: with the typed values, or with the stored values. Raises CallerError (404)."""
         key = self._key_of(call)
         with call.store.reading() as tx:
             stored = None if key is None else self.find(tx, key)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from flagsvc.engine.parse import parse_segment
 from flagsvc.pages.forms import Form
 from flagsvc.reasons.words import EVERYONE, constraint_words
-from flagsvc.server.api.authorization import MAX_ID, read_number
-from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.admin.segments import read_id
 from flagsvc.server.pages.conditions import (
     CONDITIONS,
     condition_choices,
@@ -55,14 +54,6 @@ def body_of(shown: Json, _stored: Json | None) -> Json:
     body = {"name": shown["name"], "constraints": constraints_of(shown["conditions"])}
     body |= {"description": shown["description"]}
     return body | ({"project": shown["project"]} if shown["project"] else {})
-
-
-def read_id(call: ApiCall, name: str) -> int:
-    """Return the id in the path. Raises ShapeError (400), and CallerError (404) for a too large number."""
-    number = read_number(call, name)
-    if number == MAX_ID:
-        raise segments.unknown_segment(call.params[name])
-    return number
 
 
 def remove(tx: Tx, number: int) -> None:

@@ -251,7 +251,7 @@ def read_answer(call: ApiCall, provider: Provider) -> Answer:
 
 
 def use(call: ApiCall, attempt: Attempt) -> bool:
-    """Note that a try is used, before the provider is asked, so that of two answers only one gets there. False if it was used."""
+    """Note that a try is used, before the provider is asked: only the first of two answers gets there. False if it was used."""
     with call.store.recording() as tx:
         return identities.use_answer(tx, attempt.hash, NOTED_S)
 

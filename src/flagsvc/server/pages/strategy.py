@@ -1,7 +1,7 @@
 """Editing a strategy of a flag in an environment: the form, what saving changes, saving, the order, and deleting.
 
-The form works without script: each button sends all that was typed, and the page comes back with it. It carries a digest of what
-it was made from, so that two people who edit the same strategy see each other's change before one is lost.
+The form works without script: each button sends all that was typed, and the page comes back with it. It carries a digest of the
+stored strategy. So of two people who edit the same strategy, the second sees the change of the first, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -46,10 +46,6 @@ CREATE, UPDATE, DELETE = "CREATE_FEATURE_STRATEGY", "UPDATE_FEATURE_STRATEGY", "
 CHANGED = "It was not deleted: someone changed this strategy meanwhile. This is what it is now."
 
 
-def show(call: ApiCall) -> Answer:
-    return show_page(call, None, Look())
-
-
 def submit(call: ApiCall) -> Answer:
     """Do what the button of the form says: save, show what saving changes, or change the form."""
     shown = read_form(call.form)
@@ -75,7 +71,7 @@ def save(call: ApiCall, shown: Json) -> Answer:
         else:
             strategies.change(tx, place, stored["id"], body)
 
-    return attempt(call, work, lambda look: show_page(call, shown, look), "flags", call.params["featureName"])
+    return attempt(call, work, partial(show_page, call, shown), "flags", call.params["featureName"])
 
 
 def read_place(tx: Tx, call: ApiCall) -> StrategyPlace:
@@ -90,8 +86,9 @@ def find_strategy(tx: Tx, place: StrategyPlace, identity: str | None) -> Json | 
     return next((each for each in listed if each["id"] == identity), None)
 
 
-def show_page(call: ApiCall, typed: Json | None, look: Look) -> Answer:
-    """Return the page of the form: with what was typed, or with what is stored. Raises CallerError (404)."""
+def show_page(call: ApiCall, typed: Json | None = None, look: Look | None = None) -> Answer:
+    """Return the page of the form: with the typed values, or with the stored values. Raises CallerError (404)."""
+    look = look or Look()
     identity = call.params.get("strategyId")
     with call.store.reading() as tx:
         place = read_place(tx, call)
@@ -201,8 +198,8 @@ ONE = f"{PATH}/:strategyId"
 TEMPLATE = "strategy.html"
 
 ROUTES = (
-    page(f"{PATH}/new", show, TEMPLATE, "The form of a new strategy."),
-    page(ONE, show, TEMPLATE, "The form of a strategy."),
+    page(f"{PATH}/new", show_page, TEMPLATE, "The form of a new strategy."),
+    page(ONE, show_page, TEMPLATE, "The form of a strategy."),
     change(f"{PATH}/new", submit, template=TEMPLATE, stands_for="addFeatureStrategy"),
     change(ONE, submit, template=TEMPLATE, stands_for="updateFeatureStrategy"),
     change(f"{ONE}/move", move, stands_for="setStrategySortOrder"),

@@ -36,7 +36,7 @@ def preview_of(
     *,
     enabled: bool,
 ) -> Json:
-    """Return what a change does. `others` are the other strategies of `flag` there, and `enabled` tells whether it is on.
+    """Return what a change does. `others` are the other strategies of `flag` there. `enabled` tells whether the flag is on.
 
     A flag that is on without an active strategy is on for everyone.
     """
@@ -60,7 +60,7 @@ def preview_of(
 
 
 def notes_of(stored: Json | None, wanted: Json, others: Sequence[Json], *, enabled: bool) -> list[str]:
-    """Return what else is to be known: the flag is off, other strategies are active, or none is."""
+    """Return notes: the flag is off, other strategies are active, or no strategy is."""
     was = stored is not None and not stored["disabled"]
     if not enabled:
         return ["The flag is off here, so no user has it now. This holds once it is on."]

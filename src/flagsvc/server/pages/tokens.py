@@ -155,7 +155,7 @@ def remove_of_project(call: ApiCall) -> Answer:
 
 
 def find_token(call: ApiCall, found: list[Json]) -> Json:
-    """Return the token in the path. Raises CallerError (404) if it is none of these."""
+    """Return the token in the path. Raises CallerError (404) for any other token."""
     number = row_id(call)
     for each in found:
         if number_of(each) == number:
@@ -172,13 +172,9 @@ PARTS = {"expires": "Expires at the end of"}
 DAY = len("2030-01-31")
 
 
-def show_one(call: ApiCall) -> Answer:
-    """Return a token that the caller may read. Raises CallerError (404)."""
-    return show_expiry(call, Look())
-
-
-def show_expiry(call: ApiCall, look: Look, typed: Json | None = None) -> Answer:
-    """Return the page of a token: with what was typed, or with what is stored. Raises CallerError (404)."""
+def show_expiry(call: ApiCall, typed: Json | None = None, look: Look | None = None) -> Answer:
+    """Return the page of a token: with the typed values, or with the stored values. Raises CallerError (404)."""
+    look = look or Look()
     with call.store.reading() as tx:
         names = [each["id"] for each in projects.list_names(tx)]
         stored = find_token(call, readable(tx, call.actor, names))
@@ -212,7 +208,7 @@ def update_expiry(call: ApiCall) -> Answer:
         if typed != shown_of(stored):
             api_tokens.set_expiry(tx, stored["secret"], body["expiresAt"])
 
-    return attempt(call, work, lambda look: show_expiry(call, look, typed), "tokens", call.params["id"])
+    return attempt(call, work, partial(show_expiry, call, typed), "tokens", call.params["id"])
 
 
 ONE = "token.html"
@@ -226,6 +222,6 @@ ROUTES = (
     change("/tokens/new/:projectId", create_in_project, template=FORM, stands_for="createProjectApiToken"),
     change("/tokens/:id/delete", remove, stands_for="deleteApiToken"),
     change("/tokens/:id/delete/:projectId", remove_of_project, stands_for="deleteProjectApiToken"),
-    page(OWN, show_one, ONE, "An API token."),
+    page(OWN, show_expiry, ONE, "An API token."),
     change(OWN, update_expiry, template=ONE, stands_for="updateApiToken"),
 )

@@ -62,7 +62,7 @@ def rows_of(variants: Iterable[Json]) -> list[Json]:
 
 
 def sticks_to(variants: Sequence[Json], otherwise: str = DEFAULT) -> str:
-    """Return the field that decides who gets which variant: that of the first one, or `otherwise` if it has none."""
+    """Return the field that decides who gets which variant: the field of the first variant, or `otherwise` if there is none."""
     return (variants[0].get("stickiness") if variants else "") or otherwise
 
 
@@ -107,7 +107,7 @@ def problems_of_rows(rows: Iterable[Json]) -> list[str]:
 
 
 def variants_of(rows: Iterable[Json], stickiness: str, stored: Sequence[Json] = ()) -> list[Json]:
-    """Return variants as the admin API takes them. A stored one that says nothing of stickiness stays so."""
+    """Return variants as the admin API takes them. A stored variant without a stickiness stays so."""
     silent = {each["name"] for each in stored if "stickiness" not in each} if stickiness == DEFAULT else set()
     found = []
     for row in rows:

@@ -1,6 +1,6 @@
 """Webhooks: the list, and the form of one; switching, testing and deleting it; what it has sent.
 
-No page has a sensitive parameter: not the stored one, nor one that was just typed.
+No page has a sensitive parameter, neither a stored parameter nor a parameter that was just typed.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def more(seen: Seen) -> Json:
 
 
 def listed(known: list[str], chosen: list[str]) -> list[Json]:
-    """Return boxes for names: those that are known, and those that are chosen."""
+    """Return boxes for the known names and the chosen names."""
     names = list(dict.fromkeys((*known, *chosen)))
     return [{"value": name, "text": "all" if name == ALL else name, "ticked": name in chosen} for name in names]
 
 
 def offered(known: tuple[str, ...], chosen: list[str]) -> list[Json]:
-    """Return boxes for types of events, in words. A type that this server never writes is only there if it is chosen."""
+    """Return boxes for types of events, in words. A type that this server never writes needs to be chosen already."""
     rows = listed(list(known), chosen)
     return [each | {"text": kind_of(each["value"]).label, "known": each["value"] in KINDS} for each in rows]
 

@@ -1,7 +1,7 @@
 """One try to sign in at a provider: a random secret in a cookie, from which everything follows that the answer must fit.
 
-State, nonce and the code verifier of PKCE are digests of the secret under different labels. Who sees one of them in an address can
-make none of the others. The time is a part of the secret, so that no one can make an old try young.
+State, nonce and the code verifier of PKCE are digests of the secret under different labels. A digest that somebody sees in an
+address tells nothing of the other digests. The time is a part of the secret, so that no one can make an old try young.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RANDOM_BYTES = 32
 MAX_AGE_S = 600
 """Seconds that a try is valid."""
 LEEWAY_S = 60
-"""Seconds by which the clocks of two servers may differ: one may begin a try that another one ends."""
+"""Seconds by which the clocks of two servers may differ: another server may end the try."""
 NOTED_S = MAX_AGE_S + 2 * LEEWAY_S
 """Seconds that a used try is noted: longer than any of these clocks takes it."""
 SEPARATOR = "."

@@ -162,7 +162,10 @@ MOST_GROUPS = 1000
 LONGEST = 255
 """The most characters of a subject and of an address."""
 CUT = "\u2026"
-"""Stands for what a shortened subject leaves out. No subject with it is kept as it is, so none equals a shortened one."""
+"""Stands for what a shortened subject leaves out. A subject that contains it is shortened, too.
+
+So no full subject equals a shortened subject.
+"""
 KEPT = 190
 """The characters that a shortened subject keeps, in front of a digest of all."""
 

@@ -156,7 +156,7 @@ class Provider:
     def _check(self, found: Metadata, token: str, attempt: Attempt) -> dict[str, Any]:
         """Return the claims of a token; for an unknown key the provider is asked for its keys, not too often.
 
-        Keys that are old count as unknown, so that one which the provider has withdrawn ends.
+        Old keys count as unknown, so that a key that the provider has withdrawn ends.
         """
         if self._clock.monotonic() - self._keys_at >= KEPT_S:
             self._keys = []

@@ -25,7 +25,7 @@ CALLBACK = "/ui/sign-in/callback"
 
 @dataclass(frozen=True)
 class SignInWays:
-    """`header` reads the user that a proxy in front names, if one does; `provider` is an OpenID provider, if there is one.
+    """`header` reads the user that a proxy in front names; `provider` is an OpenID provider. Both can be absent.
 
     `group_roles` are the roles that groups give.
     """
@@ -78,7 +78,7 @@ class NamedPerson(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The digest of name and groups: a session of another one is not this person's."""
+        """The digest of name and groups: a session with another digest belongs to another person."""
         return hashlib.sha256(json.dumps(self).encode()).hexdigest()
 
 

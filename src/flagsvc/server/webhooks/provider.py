@@ -226,7 +226,7 @@ def origin_of(url: str) -> str:
 
 
 def key_of(secret: str) -> bytes:
-    """Return the key of a secret: the bytes of its text, or those that its Base64 means. Raises ValueError for wrong Base64."""
+    """Return the key of a secret: the bytes of its text, or of its Base64. Raises ValueError for wrong Base64."""
     if not secret.startswith(PREFIX):
         return secret.encode()
     try:

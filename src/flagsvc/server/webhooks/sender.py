@@ -1,6 +1,6 @@
 """Sends what is in the queue of webhooks, from a thread of its own, so that no request waits for a receiver (decision 0062).
 
-Several servers share the queue, and each delivery is claimed by one of them. A receiver gets an event at least once: again if its
+Several servers share the queue. A server claims each delivery. A receiver gets an event at least once: again if its
 answer does not arrive, or if a server ends before it has stored the answer.
 """
 
@@ -10,10 +10,10 @@ import asyncio
 import json
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
@@ -65,7 +65,7 @@ MOST_TOGETHER = 100
 IDLE_S = 10.0
 """Seconds after which the connections of a webhook that sends nothing are closed."""
 END_S = 2.0
-"""Seconds that running attempts have at the end. Those that are stopped are due again at once, on any server."""
+"""Seconds that running attempts have at the end. Stopped attempts are due again at once, on any server."""
 CLOSE_S = 10.0
 LOG_PAUSE_S = 60.0
 """Seconds between two log lines about the same trouble of a webhook."""
@@ -75,24 +75,27 @@ WITHHELD = "events without a project are sent only by webhooks that an administr
 
 DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
 OUTCOMES = (DELIVERED, RETRIED, FAILED)
-"""An attempt was a success, is followed by another one, or was the last one without success."""
+"""How an attempt ends: with success, before the next attempt, or as the last attempt without success."""
 
 
-class AttemptCounts:
-    """Counts attempts from any thread."""
+Key = TypeVar("Key", bound=Hashable)
 
-    def __init__(self) -> None:
+
+class Counts(Generic[Key]):
+    """Counts things by a key, from any thread. The `known` keys have a number from the beginning."""
+
+    def __init__(self, known: Iterable[Key] = ()) -> None:
         self._lock = threading.Lock()
-        self._counts = dict.fromkeys(OUTCOMES, 0)
+        self._numbers = dict.fromkeys(known, 0)
 
-    def add(self, outcome: str) -> None:
+    def add(self, key: Key, number: int = 1) -> None:
         with self._lock:
-            self._counts[outcome] += 1
+            self._numbers[key] = self._numbers.get(key, 0) + number
 
-    def read(self) -> dict[str, int]:
-        """Return the counts by outcome as they stand now."""
+    def read(self) -> dict[Key, int]:
+        """Return the numbers as they stand now."""
         with self._lock:
-            return dict(self._counts)
+            return dict(self._numbers)
 
 
 class Work(NamedTuple):
@@ -123,7 +126,7 @@ class Sender:
         store: Store,
         clock: Clock,
         log: Logger,
-        counts: AttemptCounts,
+        counts: Counts[str],
         reach: Reach,
         *,
         limits: Limits = LIMITS,

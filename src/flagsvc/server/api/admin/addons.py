@@ -8,7 +8,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, reading, row_id, writing
+from flagsvc.server.api.route import Route, by_path, reading, row_id, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.store.errors import bad_data
 from flagsvc.server.webhooks import addons
@@ -163,7 +163,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: addons.create(tx, call.body)),
+        handler=writing(by_path(addons.create)),
         operation="createAddon",
         summary="Create a webhook",
         permission=CREATE,
@@ -173,7 +173,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:id",
-        handler=reading(lambda tx, call: addons.find(tx, row_id(call))),
+        handler=reading(by_path(addons.find)),
         operation="getAddon",
         summary="Show a webhook",
         result=ADDON,
@@ -181,7 +181,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=writing(lambda tx, call: addons.change(tx, row_id(call), call.body)),
+        handler=writing(by_path(addons.change)),
         operation="updateAddon",
         summary="Replace the settings of a webhook",
         description="A parameter that is not sent is removed. A masked one keeps its value.",
@@ -192,7 +192,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=writing(lambda tx, call: addons.remove(tx, row_id(call))),
+        handler=writing(by_path(addons.remove)),
         operation="deleteAddon",
         summary="Delete a webhook",
         description="What it has not sent is deleted, too.",

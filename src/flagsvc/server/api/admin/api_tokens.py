@@ -10,7 +10,7 @@ from functools import partial
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import NO_STORE, Route, reading, writing
+from flagsvc.server.api.route import NO_STORE, Route, by_path, reading, writing
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import api_tokens
 from flagsvc.server.store.resources.projects import find as find_project
@@ -118,7 +118,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: api_tokens.create(tx, call.body), headers=NO_STORE, location="api-tokens"),
+        handler=writing(by_path(api_tokens.create), headers=NO_STORE, location="api-tokens"),
         operation="createApiToken",
         summary="Create a token",
         description="Only this answer contains the secret.",
@@ -140,7 +140,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:token",
         method="DELETE",
-        handler=writing(lambda tx, call: api_tokens.remove(tx, call.params["token"])),
+        handler=writing(by_path(api_tokens.remove)),
         operation="deleteApiToken",
         summary="Delete a token",
         description=NAMED_BY,
@@ -172,9 +172,7 @@ ROUTES = (
     route(
         path=f"{OF_PROJECT}/:token",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: api_tokens.remove_of_project(tx, call.params["projectId"], call.params["token"])
-        ),
+        handler=writing(by_path(api_tokens.remove_of_project)),
         operation="deleteProjectApiToken",
         summary="Delete a token of a project",
         description=f"{NAMED} 400 if the token reads other projects, too.",

@@ -8,7 +8,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.authorization import body_project, context_field_project
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, reading, writing
+from flagsvc.server.api.route import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, Route, by_path, reading, writing
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.resources import context_fields
@@ -62,7 +62,7 @@ MAY_DELETE = ("DELETE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: context_fields.list_fields(tx)),
+        handler=reading(by_path(context_fields.list_fields)),
         operation="getContextFields",
         summary="List context fields",
         result=FIELDS,
@@ -70,7 +70,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: context_fields.create(tx, call.body), location="context/{name}"),
+        handler=writing(by_path(context_fields.create), location="context/{name}"),
         operation="createContextField",
         summary="Create a context field",
         permission=MAY_CREATE,
@@ -100,7 +100,7 @@ ROUTES = (
     route(
         path=FIELD_PATH,
         method="PUT",
-        handler=writing(lambda tx, call: context_fields.change(tx, call.params["contextField"], call.body)),
+        handler=writing(by_path(context_fields.change)),
         operation="updateContextField",
         summary="Change a context field",
         description="Absent stickiness becomes false, absent legal values become empty, and the sort order becomes 0.",
@@ -111,7 +111,7 @@ ROUTES = (
     route(
         path=FIELD_PATH,
         method="DELETE",
-        handler=writing(lambda tx, call: context_fields.remove(tx, call.params["contextField"])),
+        handler=writing(by_path(context_fields.remove)),
         operation="deleteContextField",
         summary="Delete a context field",
         description="409 while a strategy of an active feature constrains it.",
@@ -121,7 +121,7 @@ ROUTES = (
     route(
         path=f"{FIELD_PATH}/legal-values",
         method="POST",
-        handler=writing(lambda tx, call: context_fields.set_legal_value(tx, call.params["contextField"], call.body)),
+        handler=writing(by_path(context_fields.set_legal_value)),
         operation="updateContextFieldLegalValue",
         summary="Add a legal value, or change its description",
         permission=MAY_UPDATE,
@@ -131,11 +131,7 @@ ROUTES = (
     route(
         path=f"{FIELD_PATH}/legal-values/:legalValue",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: context_fields.remove_legal_value(
-                tx, call.params["contextField"], call.params["legalValue"]
-            )
-        ),
+        handler=writing(by_path(context_fields.remove_legal_value)),
         operation="deleteContextFieldLegalValue",
         summary="Remove a legal value",
         description="Constraints with this value do not change.",

@@ -7,7 +7,7 @@ from functools import partial
 from flagsvc.http.shapes import Array, Boolean, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, writing
 from flagsvc.server.store.resources import dependencies
 from flagsvc.server.store.store import Tx
 
@@ -45,9 +45,7 @@ ROUTES = (
     route(
         path=f"{FEATURES}/:child/dependencies",
         method="POST",
-        handler=writing(
-            lambda tx, call: dependencies.add(tx, call.params["projectId"], call.params["child"], call.body)
-        ),
+        handler=writing(by_path(dependencies.add)),
         operation="addFeatureDependency",
         summary="Make a feature depend on a parent",
         permission=PERMISSION,
@@ -71,14 +69,14 @@ ROUTES = (
     ),
     route(
         path=f"{FEATURES}/:child/parents",
-        handler=reading(lambda tx, call: dependencies.possible_parents(tx, call.params["child"])),
+        handler=reading(by_path(dependencies.possible_parents, "child")),
         operation="listParentOptions",
         summary="List the features that could be the parent",
         result=PARENTS,
     ),
     route(
         path=f"{FEATURES}/:parent/parent-variants",
-        handler=reading(lambda tx, call: dependencies.variants_of(tx, call.params["parent"])),
+        handler=reading(by_path(dependencies.variants_of, "parent")),
         operation="listParentVariantOptions",
         summary="List the variants of a parent",
         result=VARIANTS,

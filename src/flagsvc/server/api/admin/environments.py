@@ -16,7 +16,10 @@ from flagsvc.server.api.route import (
     NAME_BODY,
     Handler,
     Route,
+    by_path,
     reading,
+    versioned,
+    versioned_shape,
     writing,
 )
 from flagsvc.server.shapes.feature_bodies import CREATE_STRATEGY
@@ -42,14 +45,8 @@ ENVIRONMENT = Named(
         description="An environment, with its numbers of projects, tokens and enabled features.",
     ),
 )
-ENVIRONMENTS = Named(
-    "environmentsSchema",
-    Object(
-        {"version": Integer(example=1), "environments": Array(ENVIRONMENT)},
-        required=("version", "environments"),
-        closed=True,
-    ),
-)
+VERSION = Integer(example=1)
+ENVIRONMENTS = versioned_shape("environmentsSchema", "environments", Array(ENVIRONMENT), VERSION)
 OF_PROJECT = Named(
     "environmentProjectSchema",
     Object(
@@ -59,14 +56,7 @@ OF_PROJECT = Named(
         description="An environment, with its numbers for a project.",
     ),
 )
-ALL_OF_PROJECT = Named(
-    "environmentsProjectSchema",
-    Object(
-        {"version": Integer(example=1), "environments": Array(OF_PROJECT)},
-        required=("version", "environments"),
-        closed=True,
-    ),
-)
+ALL_OF_PROJECT = versioned_shape("environmentsProjectSchema", "environments", Array(OF_PROJECT), VERSION)
 SORT_ORDER = Named(
     "sortOrderSchema",
     Map(Integer(minimum=MIN_SORT_ORDER, maximum=MAX_SORT_ORDER), description="Environment → its position in lists."),
@@ -130,23 +120,21 @@ UPDATE = Named(
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: {"version": 1, "environments": environments.list_all(tx)}),
+        handler=reading(versioned("environments", by_path(environments.list_all))),
         operation="getAllEnvironments",
         summary="List environments",
         result=ENVIRONMENTS,
     ),
     route(
         path=f"{PATH}/:name",
-        handler=reading(lambda tx, call: environments.get(tx, call.params["name"])),
+        handler=reading(by_path(environments.get)),
         operation="getEnvironment",
         summary="Show an environment",
         result=ENVIRONMENT,
     ),
     route(
         path=f"{PATH}/project/:projectId",
-        handler=reading(
-            lambda tx, call: {"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])}
-        ),
+        handler=reading(versioned("environments", by_path(environments.list_for_project))),
         operation="getProjectEnvironments",
         summary="List environments, with their numbers for a project",
         result=ALL_OF_PROJECT,
@@ -154,7 +142,7 @@ ROUTES = (
     route(
         path=f"{PATH}/sort-order",
         method="PUT",
-        handler=writing(lambda tx, call: environments.sort(tx, call.body)),
+        handler=writing(by_path(environments.sort)),
         operation="updateSortOrder",
         summary="Set the sort order of environments",
         permission="ADMIN",
@@ -176,9 +164,7 @@ ROUTES = (
     route(
         path=f"{PROJECT}/environments/:environment",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
-        ),
+        handler=writing(by_path(environments.remove_from_project)),
         operation="removeEnvironmentFromProject",
         summary="Remove an environment from a project",
         description="Strategies stay, in case the environment is added again.",
@@ -188,7 +174,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: environments.create(tx, call.body), location="environments/{name}"),
+        handler=writing(by_path(environments.create), location="environments/{name}"),
         operation="createEnvironment",
         summary="Create an environment",
         description="No project has it until it is added there.",
@@ -210,7 +196,7 @@ ROUTES = (
     route(
         path=f"{PATH}/update/:name",
         method="PUT",
-        handler=writing(lambda tx, call: environments.change(tx, call.params["name"], call.body)),
+        handler=writing(by_path(environments.change)),
         operation="updateEnvironment",
         summary="Change the type and the sort order of an environment",
         description="Absent members stay unchanged.",
@@ -221,7 +207,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=writing(lambda tx, call: environments.remove(tx, call.params["name"])),
+        handler=writing(by_path(environments.remove)),
         operation="removeEnvironment",
         summary="Delete an environment",
         description="403 for a protected one; 409 while a project has it or a token reads it, with every reason.",

@@ -14,7 +14,7 @@ from flagsvc.http.shapes.shape import Named, Nullable
 from flagsvc.server.api.authorization import read_number
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import invalid
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, writing
 from flagsvc.server.shapes.features import MOMENT
 from flagsvc.server.shapes.features import TAG as FEATURE_TAG
 from flagsvc.server.store.checks import Json
@@ -238,7 +238,7 @@ ROUTES = (
     ),
     route(
         path="/api/admin/event-creators",
-        handler=reading(lambda tx, call: events.list_creators(tx)),
+        handler=reading(by_path(events.list_creators)),
         operation="getEventCreators",
         summary="List the authors of events.",
         result=CREATORS,

@@ -6,9 +6,9 @@ from functools import partial
 
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
-from flagsvc.server.api.admin.strategies import read_place
+from flagsvc.server.api.admin.strategies import at_place
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Handler, Route, reading, writing
+from flagsvc.server.api.route import Handler, Route, reading, versioned, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
 from flagsvc.server.store.checks import Json
@@ -79,7 +79,7 @@ BULK_SWITCHES = tuple(
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: feature_environments.get(tx, read_place(call))),
+        handler=reading(at_place(feature_environments.get)),
         operation="getFeatureEnvironment",
         summary="Show the state of a feature in an environment",
         result=FEATURE_ENVIRONMENT,
@@ -88,9 +88,7 @@ ROUTES = (
     *BULK_SWITCHES,
     route(
         path=f"{PATH}/variants",
-        handler=reading(
-            lambda tx, call: {"version": 1, "variants": feature_environments.list_variants(tx, read_place(call))}
-        ),
+        handler=reading(versioned("variants", at_place(feature_environments.list_variants))),
         operation="getEnvironmentFeatureVariants",
         summary="List the variants of a feature in an environment",
         result=shapes.FEATURE_VARIANTS,
@@ -98,12 +96,7 @@ ROUTES = (
     route(
         path=f"{PATH}/variants",
         method="PUT",
-        handler=writing(
-            lambda tx, call: {
-                "version": 1,
-                "variants": feature_environments.replace_variants(tx, read_place(call), call.body),
-            }
-        ),
+        handler=writing(versioned("variants", at_place(feature_environments.replace_variants))),
         operation="overwriteEnvironmentFeatureVariants",
         summary="Replace the variants of a feature in an environment",
         description="Works only for features that already have variants. Add new variants to strategies.",
@@ -114,12 +107,7 @@ ROUTES = (
     route(
         path=f"{PATH}/variants",
         method="PATCH",
-        handler=writing(
-            lambda tx, call: {
-                "version": 1,
-                "variants": feature_environments.patch_variants(tx, read_place(call), call.body),
-            }
-        ),
+        handler=writing(versioned("variants", at_place(feature_environments.patch_variants))),
         operation="patchEnvironmentsFeatureVariants",
         summary="Change the variants of a feature in an environment",
         permission=VARIANTS_PERMISSION,

@@ -11,7 +11,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.server.api.call import ApiCall
 from flagsvc.server.api.errors import forbidden
-from flagsvc.server.api.route import Handler, Route, reading, writing
+from flagsvc.server.api.route import Handler, Route, by_path, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.batch import FEATURE_LINK
 from flagsvc.server.store.checks import invalid, make_detail
@@ -99,7 +99,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: features.create(tx, call.params["projectId"], call.body)),
+        handler=writing(by_path(features.create)),
         operation="createFeature",
         summary="Create a feature",
         description="It is switched off in every environment of the project.",
@@ -126,9 +126,7 @@ ROUTES = (
     route(
         path=ONE,
         method="PUT",
-        handler=writing(
-            lambda tx, call: features.replace(tx, call.params["projectId"], call.params["featureName"], call.body)
-        ),
+        handler=writing(by_path(features.replace)),
         operation="updateFeature",
         summary="Replace the description of a feature",
         permission="UPDATE_FEATURE",
@@ -138,9 +136,7 @@ ROUTES = (
     route(
         path=ONE,
         method="PATCH",
-        handler=writing(
-            lambda tx, call: features.patch(tx, call.params["projectId"], call.params["featureName"], call.body)
-        ),
+        handler=writing(by_path(features.patch)),
         operation="patchFeature",
         summary="Change the description of a feature",
         permission="UPDATE_FEATURE",
@@ -150,9 +146,7 @@ ROUTES = (
     route(
         path=ONE,
         method="DELETE",
-        handler=writing(
-            lambda tx, call: feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
-        ),
+        handler=writing(by_path(feature_archive.archive)),
         operation="archiveFeature",
         summary="Archive a feature",
         permission="DELETE_FEATURE",
@@ -273,9 +267,7 @@ ROUTES = (
     route(
         path=LINK,
         method="POST",
-        handler=writing(
-            lambda tx, call: links.add(tx, call.params["projectId"], call.params["featureName"], call.body)
-        ),
+        handler=writing(by_path(links.add)),
         operation="createFeatureLink",
         summary="Add a link to a feature",
         description="The URL is normalized; it must be one of a web page (http, https). A feature has at most 10 links.",
@@ -286,11 +278,7 @@ ROUTES = (
     route(
         path=f"{LINK}/:linkId",
         method="PUT",
-        handler=writing(
-            lambda tx, call: links.change(
-                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"], call.body
-            ),
-        ),
+        handler=writing(by_path(links.change)),
         operation="updateFeatureLink",
         summary="Change a link of a feature",
         description="An absent title stays unchanged.",
@@ -301,11 +289,7 @@ ROUTES = (
     route(
         path=f"{LINK}/:linkId",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: links.remove(
-                tx, call.params["projectId"], call.params["featureName"], call.params["linkId"]
-            ),
-        ),
+        handler=writing(by_path(links.remove)),
         operation="deleteFeatureLink",
         summary="Remove a link of a feature",
         permission="UPDATE_FEATURE",

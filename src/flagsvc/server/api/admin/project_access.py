@@ -10,7 +10,7 @@ from functools import partial
 
 from flagsvc.http.shapes import Anything, Array, Integer, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.route import Route, reading, row_id, writing
+from flagsvc.server.api.route import Route, by_path, reading, row_id, writing
 from flagsvc.server.store.resources import project_access
 
 MAX_ID = 2**53
@@ -68,7 +68,7 @@ LIMIT = "Those who are neither owner nor administrator give and take only roles 
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: project_access.list_access(tx, call.params["projectId"])),
+        handler=reading(by_path(project_access.list_access)),
         operation="getProjectAccess",
         summary="List the users with a role in a project",
         permission=PERMISSION,
@@ -105,7 +105,7 @@ ROUTES = (
     route(
         path=OF_USER,
         method="DELETE",
-        handler=writing(lambda tx, call: project_access.remove(tx, call.params["projectId"], row_id(call, "userId"))),
+        handler=writing(by_path(project_access.remove)),
         operation="removeUserAccess",
         summary="Take all roles of a user in a project away",
         description=LIMIT,

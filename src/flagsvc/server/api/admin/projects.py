@@ -1,7 +1,7 @@
 """`/api/admin/projects`: lists, shows, creates, changes and deletes projects.
 
-The open-source edition of the real server only lists and shows. The other routes, which are ours, have the paths and bodies of its
-other editions (decision 0055).
+The open-source edition of the real server only lists and shows. Our other routes have the paths and bodies of the other editions
+(decision 0055).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, versioned, versioned_shape, writing
 from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
 from flagsvc.server.store.resources import project_changes, projects
@@ -44,10 +44,7 @@ LISTED = Named(
         description="A project in a list.",
     ),
 )
-PROJECTS = Named(
-    "projectsSchema",
-    Object({"version": Integer(example=1), "projects": Array(LISTED)}, required=("version", "projects"), closed=True),
-)
+PROJECTS = versioned_shape("projectsSchema", "projects", Array(LISTED), Integer(example=1))
 DETAILS = DESCRIBED | {
     "version": Integer(example=1),
     "featureLimit": Nullable(Integer(), description="The most active features; null: no limit."),
@@ -149,10 +146,7 @@ ROUTES = (
     route(
         path="/api/admin/projects",
         handler=reading(
-            lambda tx, call: {
-                "version": 1,
-                "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE),
-            }
+            versioned("projects", lambda tx, call: projects.list_all(tx, archived=call.first_value("archived") == TRUE))
         ),
         operation="getProjects",
         summary="List projects",
@@ -161,14 +155,14 @@ ROUTES = (
     ),
     route(
         path=f"{PROJECT}/overview",
-        handler=reading(lambda tx, call: projects.get_overview(tx, call.params["projectId"])),
+        handler=reading(by_path(projects.get_overview)),
         operation="getProjectOverview",
         summary="Show a project",
         result=OVERVIEW,
     ),
     route(
         path=f"{PROJECT}/health-report",
-        handler=reading(lambda tx, call: projects.get_health_report(tx, call.params["projectId"])),
+        handler=reading(by_path(projects.get_health_report)),
         operation="getProjectHealthReport",
         summary="Show a project with its features",
         result=REPORT,
@@ -176,7 +170,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: project_changes.create(tx, call.body), location="projects/{id}"),
+        handler=writing(by_path(project_changes.create), location="projects/{id}"),
         operation="createProject",
         summary="Create a project",
         description="A user who creates a project owns it.",
@@ -198,7 +192,7 @@ ROUTES = (
     route(
         path=PROJECT,
         method="PUT",
-        handler=writing(lambda tx, call: project_changes.change(tx, call.params["projectId"], call.body)),
+        handler=writing(by_path(project_changes.change)),
         operation="updateProject",
         summary="Change a project",
         description="Absent members stay unchanged.",
@@ -208,7 +202,7 @@ ROUTES = (
     route(
         path=f"{PROJECT}/settings",
         method="PUT",
-        handler=writing(lambda tx, call: project_changes.change_settings(tx, call.params["projectId"], call.body)),
+        handler=writing(by_path(project_changes.change_settings)),
         operation="updateProjectEnterpriseSettings",
         summary="Change the mode and the naming pattern of a project",
         description="Absent members stay unchanged. Existing features keep their names.",
@@ -218,7 +212,7 @@ ROUTES = (
     route(
         path=PROJECT,
         method="DELETE",
-        handler=writing(lambda tx, call: project_changes.remove(tx, call.params["projectId"])),
+        handler=writing(by_path(project_changes.remove)),
         operation="deleteProject",
         summary="Delete a project",
         description="403 while it has active features. Its archived features, segments, context fields and tokens go with it.",

@@ -14,7 +14,7 @@ from flagsvc.server.api.authorization import (
     written_segment_project,
 )
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import NAME_BODY, Route, location_header, reading, writing
+from flagsvc.server.api.route import NAME_BODY, Route, by_path, location_header, reading, writing
 from flagsvc.server.shapes.strategies import CONSTRAINT
 from flagsvc.server.store.checks import Json
 from flagsvc.server.store.resources import segments
@@ -87,17 +87,17 @@ STRATEGIES = Named(
 )
 
 
-def _read_id(call: ApiCall) -> int:
+def read_id(call: ApiCall, name: str = "id") -> int:
     """Return the id of the segment in the path. Raises ShapeError (400), and CallerError (404) for a too large number."""
-    number = read_number(call, "id")
+    number = read_number(call, name)
     if number == MAX_ID:
-        raise segments.unknown_segment(call.params["id"])
+        raise segments.unknown_segment(call.params[name])
     return number
 
 
 def remove(call: ApiCall) -> Answer:
     """Delete a segment that no strategy uses."""
-    number = _read_id(call)
+    number = read_id(call)
     with call.store.writing(call.actor) as tx:
         removed = segments.remove(tx, number)
     return Answer(status=204 if removed else 409)
@@ -114,7 +114,7 @@ def set_for_strategy(call: ApiCall) -> Answer:
 
 
 def list_strategies(tx: Tx, call: ApiCall) -> Json:
-    number = segments.find(tx, _read_id(call))["id"]
+    number = segments.find(tx, read_id(call))["id"]
     return {"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []}
 
 
@@ -132,7 +132,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: segments.create(tx, call.body), location="segments/{id}"),
+        handler=writing(by_path(segments.create), location="segments/{id}"),
         operation="createSegment",
         summary="Create a segment",
         permission=("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
@@ -172,7 +172,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:id",
-        handler=reading(lambda tx, call: segments.find(tx, _read_id(call))),
+        handler=reading(lambda tx, call: segments.find(tx, read_id(call))),
         operation="getSegment",
         summary="Show a segment",
         result=SEGMENT,
@@ -180,7 +180,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=writing(lambda tx, call: segments.change(tx, _read_id(call), call.body)),
+        handler=writing(lambda tx, call: segments.change(tx, read_id(call), call.body)),
         operation="updateSegment",
         summary="Change a segment",
         description="Without a project it belongs to all projects; without a description it keeps its own.",

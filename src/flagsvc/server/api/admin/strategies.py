@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from flagsvc.http.shapes import Array, ShapeError, check
 from flagsvc.server.api.admin.features import ONE, TAG
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Act, Route, by_path, reading, writing
 from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.strategies import CONSTRAINT, FEATURE_STRATEGY
 from flagsvc.server.store.checks import Json, invalid
@@ -20,6 +22,16 @@ from flagsvc.server.store.store import Tx
 def read_place(call: ApiCall) -> StrategyPlace:
     """Return the feature and the environment in the path."""
     return StrategyPlace(call.params["projectId"], call.params["featureName"], call.params["environment"])
+
+
+def at_place(function: Callable[..., Any]) -> Act:
+    """Return what calls a function of the store with the place of the path, and the strategy and the body if there are any."""
+
+    def act(tx: Tx, call: ApiCall) -> Any:
+        strategy = [call.params["strategyId"]] if "strategyId" in call.params else []
+        return function(tx, read_place(call), *strategy, *([] if call.body is None else [call.body]))
+
+    return act
 
 
 def patch(tx: Tx, call: ApiCall) -> Json:
@@ -48,11 +60,7 @@ route = partial(Route, tag=TAG)
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(
-            lambda tx, call: strategies.list_all(
-                tx, call.params["featureName"], call.params["environment"], call.params["projectId"]
-            )
-        ),
+        handler=reading(by_path(strategies.list_all, "featureName", "environment", "projectId")),
         operation="getFeatureStrategies",
         summary="List the strategies of a feature in an environment",
         result=Array(FEATURE_STRATEGY),
@@ -60,7 +68,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: strategies.create(tx, read_place(call), call.body)),
+        handler=writing(at_place(strategies.create)),
         operation="addFeatureStrategy",
         summary="Add a strategy",
         permission="CREATE_FEATURE_STRATEGY",
@@ -70,7 +78,7 @@ ROUTES = (
     route(
         path=f"{PATH}/set-sort-order",
         method="POST",
-        handler=writing(lambda tx, call: strategies.sort(tx, read_place(call), call.body)),
+        handler=writing(at_place(strategies.sort)),
         operation="setStrategySortOrder",
         summary="Set the sort order of strategies",
         permission="UPDATE_FEATURE_STRATEGY",
@@ -78,7 +86,7 @@ ROUTES = (
     ),
     route(
         path=ONE_STRATEGY,
-        handler=reading(lambda tx, call: strategies.get(tx, call.params["strategyId"])),
+        handler=reading(by_path(strategies.get, "strategyId")),
         operation="getFeatureStrategy",
         summary="Show a strategy",
         result=FEATURE_STRATEGY,
@@ -86,7 +94,7 @@ ROUTES = (
     route(
         path=ONE_STRATEGY,
         method="PUT",
-        handler=writing(lambda tx, call: strategies.change(tx, read_place(call), call.params["strategyId"], call.body)),
+        handler=writing(at_place(strategies.change)),
         operation="updateFeatureStrategy",
         summary="Change a strategy",
         description="Absent constraints, parameters and variants are removed.",
@@ -107,7 +115,7 @@ ROUTES = (
     route(
         path=ONE_STRATEGY,
         method="DELETE",
-        handler=writing(lambda tx, call: strategies.remove(tx, read_place(call), call.params["strategyId"])),
+        handler=writing(at_place(strategies.remove)),
         operation="deleteFeatureStrategy",
         summary="Delete a strategy",
         permission="DELETE_FEATURE_STRATEGY",

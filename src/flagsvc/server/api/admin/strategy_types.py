@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, versioned, writing
 from flagsvc.server.store.resources import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")
@@ -87,7 +87,7 @@ route = partial(Route, tag="Strategies")
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: {"version": 1, "strategies": strategy_types.list_types(tx)}),
+        handler=reading(versioned("strategies", by_path(strategy_types.list_types))),
         operation="getAllStrategies",
         summary="List strategy types",
         result=STRATEGIES,
@@ -95,7 +95,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: strategy_types.create(tx, call.body), location="strategies/{name}"),
+        handler=writing(by_path(strategy_types.create), location="strategies/{name}"),
         operation="createStrategy",
         summary="Create a strategy type",
         permission="CREATE_STRATEGY",
@@ -105,7 +105,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:name",
-        handler=reading(lambda tx, call: strategy_types.find(tx, call.params["name"])),
+        handler=reading(by_path(strategy_types.find)),
         operation="getStrategy",
         summary="Show a strategy type",
         result=STRATEGY,
@@ -113,7 +113,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=writing(lambda tx, call: strategy_types.change(tx, call.params["name"], call.body)),
+        handler=writing(by_path(strategy_types.change)),
         operation="updateStrategy",
         summary="Change a custom strategy type",
         permission="UPDATE_STRATEGY",
@@ -122,7 +122,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=writing(lambda tx, call: strategy_types.remove(tx, call.params["name"])),
+        handler=writing(by_path(strategy_types.remove)),
         operation="removeStrategy",
         summary="Delete a custom strategy type",
         permission="DELETE_STRATEGY",
@@ -130,7 +130,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:strategyName/deprecate",
         method="POST",
-        handler=writing(lambda tx, call: strategy_types.deprecate(tx, call.params["strategyName"])),
+        handler=writing(by_path(strategy_types.deprecate)),
         operation="deprecateStrategy",
         summary="Mark a strategy type as deprecated",
         permission="UPDATE_STRATEGY",
@@ -138,7 +138,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:strategyName/reactivate",
         method="POST",
-        handler=writing(lambda tx, call: strategy_types.reactivate(tx, call.params["strategyName"])),
+        handler=writing(by_path(strategy_types.reactivate)),
         operation="reactivateStrategy",
         summary="Mark a strategy type as not deprecated",
         permission="UPDATE_STRATEGY",

@@ -7,7 +7,7 @@ from functools import partial
 from flagsvc.http.answers import Answer
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, versioned, versioned_shape, writing
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.resources import tag_types
 
@@ -35,14 +35,8 @@ UPDATE = Named(
     ),
 )
 VERSION = Integer(description="Always 1.")
-ONE = Named(
-    "tagTypeWithVersionSchema",
-    Object({"version": VERSION, "tagType": SHOWN}, required=("version", "tagType"), closed=True),
-)
-ALL = Named(
-    "tagTypesSchema",
-    Object({"version": VERSION, "tagTypes": Array(SHOWN)}, required=("version", "tagTypes"), closed=True),
-)
+ONE = versioned_shape("tagTypeWithVersionSchema", "tagType", SHOWN, VERSION)
+ALL = versioned_shape("tagTypesSchema", "tagTypes", Array(SHOWN), VERSION)
 VALID = Named(
     "validateTagTypeSchema",
     Object({"valid": Boolean(), "tagType": TAG_TYPE}, required=("valid", "tagType")),
@@ -62,7 +56,7 @@ route = partial(Route, tag="Tags")
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: {"version": 1, "tagTypes": tag_types.list_types(tx)}),
+        handler=reading(versioned("tagTypes", by_path(tag_types.list_types))),
         operation="getTagTypes",
         summary="List tag types",
         result=ALL,
@@ -70,7 +64,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: tag_types.create(tx, call.body), location="tag-types/{name}"),
+        handler=writing(by_path(tag_types.create), location="tag-types/{name}"),
         operation="createTagType",
         summary="Create a tag type",
         permission="CREATE_TAG_TYPE",
@@ -90,7 +84,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:name",
-        handler=reading(lambda tx, call: {"version": 1, "tagType": tag_types.find(tx, call.params["name"])}),
+        handler=reading(versioned("tagType", by_path(tag_types.find))),
         operation="getTagType",
         summary="Show a tag type",
         result=ONE,
@@ -98,7 +92,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:name",
         method="PUT",
-        handler=writing(lambda tx, call: tag_types.change(tx, call.params["name"], call.body)),
+        handler=writing(by_path(tag_types.change)),
         operation="updateTagType",
         summary="Change a tag type",
         description="Absent members stay unchanged. A missing tag type is not an error.",
@@ -108,7 +102,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:name",
         method="DELETE",
-        handler=writing(lambda tx, call: tag_types.remove(tx, call.params["name"])),
+        handler=writing(by_path(tag_types.remove)),
         operation="deleteTagType",
         summary="Delete a tag type",
         description="Its tags are deleted too, from every feature.",

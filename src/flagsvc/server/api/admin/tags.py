@@ -6,7 +6,7 @@ from functools import partial
 
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.authorization import feature_project
-from flagsvc.server.api.route import Route, reading, writing
+from flagsvc.server.api.route import Route, by_path, reading, versioned, versioned_shape, writing
 from flagsvc.server.shapes.features import TAG
 from flagsvc.server.store.resources import tags
 from flagsvc.server.store.texts import LONGEST_TAG, SHORTEST_TAG
@@ -53,14 +53,8 @@ BULK = Named(
     ),
 )
 VERSION = Integer(description="Always 1.")
-ALL = Named(
-    "tagsSchema",
-    Object({"version": VERSION, "tags": Array(TAG)}, required=("version", "tags"), closed=True),
-)
-ONE = Named(
-    "tagWithVersionSchema",
-    Object({"version": VERSION, "tag": TAG}, required=("version", "tag"), closed=True),
-)
+ALL = versioned_shape("tagsSchema", "tags", Array(TAG), VERSION)
+ONE = versioned_shape("tagWithVersionSchema", "tag", TAG, VERSION)
 
 
 PATH = "/api/admin/tags"
@@ -68,7 +62,7 @@ OF_FEATURE = "/api/admin/features/:featureName/tags"
 TAGS, FEATURES = "Tags", "Features"
 MAY = "UPDATE_FEATURE"
 
-LIST = reading(lambda tx, call: {"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
+LIST = reading(versioned("tags", by_path(tags.list_tags)))
 
 route = partial(Route, tag=TAGS)
 
@@ -77,9 +71,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(
-            lambda tx, call: {"version": 1, "tag": tags.create(tx, call.body)}, location="tags/{tag[type]}/{tag[value]}"
-        ),
+        handler=writing(versioned("tag", by_path(tags.create)), location="tags/{tag[type]}/{tag[value]}"),
         operation="createTag",
         summary="Create a tag",
         description="White space at the ends of the value is removed.",
@@ -97,9 +89,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:type/:value",
-        handler=reading(
-            lambda tx, call: {"version": 1, "tag": tags.find(tx, call.params["type"], call.params["value"])}
-        ),
+        handler=reading(versioned("tag", by_path(tags.find))),
         operation="getTag",
         summary="Show a tag",
         result=ONE,
@@ -107,7 +97,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:type/:value",
         method="DELETE",
-        handler=writing(lambda tx, call: tags.remove(tx, call.params["type"], call.params["value"])),
+        handler=writing(by_path(tags.remove)),
         operation="deleteTag",
         summary="Delete a tag",
         description="It is removed from every feature. A missing tag is not an error.",
@@ -115,7 +105,7 @@ ROUTES = (
     ),
     route(
         path=OF_FEATURE,
-        handler=reading(lambda tx, call: {"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])}),
+        handler=reading(versioned("tags", by_path(tags.tags_of))),
         operation="listTags",
         summary="List the tags of a feature",
         tag=FEATURES,
@@ -124,10 +114,7 @@ ROUTES = (
     route(
         path=OF_FEATURE,
         method="POST",
-        handler=writing(
-            lambda tx, call: tags.add_to_feature(tx, call.params["featureName"], call.body),
-            location="{featureName}/tags",
-        ),
+        handler=writing(by_path(tags.add_to_feature), location="{featureName}/tags"),
         operation="addTag",
         summary="Add a tag to a feature",
         description="A missing tag is created; its type must exist.",
@@ -142,12 +129,12 @@ ROUTES = (
         path=OF_FEATURE,
         method="PUT",
         handler=writing(
-            lambda tx, call: {
-                "version": 1,
-                "tags": tags.change_tags_of_feature(
+            versioned(
+                "tags",
+                lambda tx, call: tags.change_tags_of_feature(
                     tx, call.params["featureName"], call.body["addedTags"], call.body["removedTags"]
                 ),
-            }
+            )
         ),
         operation="updateTags",
         summary="Add tags to a feature, and remove tags",
@@ -160,11 +147,7 @@ ROUTES = (
     route(
         path=f"{OF_FEATURE}/:type/:value",
         method="DELETE",
-        handler=writing(
-            lambda tx, call: tags.remove_from_feature(
-                tx, call.params["featureName"], call.params["type"], call.params["value"]
-            )
-        ),
+        handler=writing(by_path(tags.remove_from_feature)),
         operation="removeTag",
         summary="Remove a tag from a feature",
         description="A missing tag is not an error.",

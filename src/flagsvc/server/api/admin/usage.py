@@ -9,7 +9,7 @@ from flagsvc.http.answers import Answer
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.route import Route, reading
+from flagsvc.server.api.route import Route, by_path, reading
 from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
 from flagsvc.server.store.texts import split_words
@@ -163,7 +163,7 @@ ROUTES = (
     ),
     route(
         path="/api/admin/metrics/applications/:appName",
-        handler=reading(lambda tx, call: get(tx, call.params["appName"])),
+        handler=reading(by_path(get)),
         operation="getApplication",
         summary="One application, its instances and the flags it evaluated.",
         result=ONE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from flagsvc.http.shapes import Anything, Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
-from flagsvc.server.api.route import Route, reading, row_id, writing
+from flagsvc.server.api.route import Route, by_path, reading, row_id, writing
 from flagsvc.server.store.resources import identities, users
 
 DATE = Nullable(String(format="date-time"))
@@ -139,7 +139,7 @@ ACCOUNTS_PATH = f"{PATH}/:id/accounts"
 ROUTES = (
     route(
         path=PATH,
-        handler=reading(lambda tx, call: users.list_users(tx)),
+        handler=reading(by_path(users.list_users)),
         operation="getUsers",
         summary="List users and root roles",
         permission="ADMIN",
@@ -148,7 +148,7 @@ ROUTES = (
     route(
         path=PATH,
         method="POST",
-        handler=writing(lambda tx, call: users.create(tx, call.body), location="{id}"),
+        handler=writing(by_path(users.create), location="{id}"),
         operation="createUser",
         summary="Create a user",
         description="There are no passwords and no mails: create a personal token for the user.",
@@ -175,7 +175,7 @@ ROUTES = (
     ),
     route(
         path=f"{PATH}/:id",
-        handler=reading(lambda tx, call: users.get(tx, row_id(call))),
+        handler=reading(by_path(users.get)),
         operation="getUser",
         summary="Show a user",
         permission="ADMIN",
@@ -184,7 +184,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:id",
         method="PUT",
-        handler=writing(lambda tx, call: users.change(tx, row_id(call), call.body)),
+        handler=writing(by_path(users.change)),
         operation="updateUser",
         summary="Change a user",
         description="Absent and empty members stay unchanged.",
@@ -195,7 +195,7 @@ ROUTES = (
     route(
         path=f"{PATH}/:id",
         method="DELETE",
-        handler=writing(lambda tx, call: users.remove(tx, row_id(call))),
+        handler=writing(by_path(users.remove)),
         operation="deleteUser",
         summary="Delete a user",
         description="The user's personal tokens are refused at once. 403 for the only administrator.",
@@ -212,7 +212,7 @@ ROUTES = (
     route(
         path=f"{ACCOUNTS_PATH}/:accountId",
         method="DELETE",
-        handler=writing(lambda tx, call: identities.unlink(tx, row_id(call), call.params["accountId"])),
+        handler=writing(by_path(identities.unlink)),
         operation="unlinkAccountOfUser",
         summary="Unlink a user from an account elsewhere",
         description="The sessions of the user that were opened in its way end.",

@@ -6,6 +6,8 @@ projects. The header `Unleash-Client-Spec` of an SDK tells whether it supports s
 
 from __future__ import annotations
 
+from functools import partial
+
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import APP_NAME, INSTANCE_ID, SDK
 from flagsvc.http.client_query import FILTERS, PARAMETERS, find_problems, knows_segments, split_tags
@@ -141,25 +143,23 @@ def select_projects(token: ClientToken, requested: list[str] | None) -> tuple[st
     return None if requested is None else tuple(requested)
 
 
+route = partial(Route, tag="Client", auth=Auth.CLIENT)
+
 ROUTES = (
-    Route(
+    route(
         path="/api/client/features",
         handler=get_features,
         at_once=get_cached_features,
         operation="getAllClientFeatures",
         summary="The configuration of the flags that the token's projects and environment hold.",
-        tag="Client",
-        auth=Auth.CLIENT,
         query=PARAMETERS,
         result=FEATURES,
     ),
-    Route(
+    route(
         path="/api/client/features/:featureName",
         handler=get_feature,
         operation="getClientFeature",
         summary="The configuration of one flag.",
-        tag="Client",
-        auth=Auth.CLIENT,
         query=PARAMETERS,
         result=FEATURE,
     ),

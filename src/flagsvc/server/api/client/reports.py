@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from flagsvc.http.answers import Answer
@@ -24,7 +25,7 @@ from flagsvc.http.reports import (
     read_toggles,
     read_usage,
 )
-from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.call import ENTRIES, ApiCall
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ClientToken
 from flagsvc.server.store.resources.applications import ALL, Registration, register
@@ -40,7 +41,7 @@ def receive_metrics(call: ApiCall) -> Answer:
     body, token = call.body, call.token
     app_name, stop = cut(body["appName"]), (body.get("bucket") or {}).get("stop")
     reported, malformed = read_toggles(body)
-    call.server.malformed.add(malformed)
+    call.server.malformed.add(ENTRIES, malformed)
     registration = Registration(
         app_name=app_name,
         environment=token.environment,
@@ -60,7 +61,7 @@ def receive_bulk_metrics(call: ApiCall) -> Answer:
     """Add the counts of many instances, and register them; a server in between sends the report."""
     applications: list[Entry] = call.body["applications"]
     metrics: list[Entry] = call.body["metrics"]
-    call.server.malformed.add(count_malformed(metrics, applications))
+    call.server.malformed.add(ENTRIES, count_malformed(metrics, applications))
     with call.store.recording() as tx:
         register(tx, [read_registration(each, call.token, tx.now, call.request.peer) for each in applications if each])
         add_counts(tx, read_counts(metrics, call.token.environment, tx.now), call.token.covers)
@@ -116,37 +117,33 @@ def register_client(call: ApiCall) -> Answer:
     return Answer(None, 202)
 
 
+route = partial(Route, tag="Client", auth=Auth.CLIENT)
+
 ROUTES = (
-    Route(
+    route(
         path="/api/client/metrics",
         method="POST",
         handler=receive_metrics,
         operation="registerClientMetrics",
         summary="Report how often flags were on and off.",
-        tag="Client",
-        auth=Auth.CLIENT,
         body=CLIENT_METRICS,
         status=202,
     ),
-    Route(
+    route(
         path="/api/client/metrics/bulk",
         method="POST",
         handler=receive_bulk_metrics,
         operation="clientBulkMetrics",
         summary="Report how often flags were on and off, for many applications in one request.",
-        tag="Client",
-        auth=Auth.CLIENT,
         body=BULK,
         status=202,
     ),
-    Route(
+    route(
         path="/api/client/register",
         method="POST",
         handler=register_client,
         operation="registerClientApplication",
         summary="Register a running application and its SDK.",
-        tag="Client",
-        auth=Auth.CLIENT,
         body=CLIENT_REGISTRATION,
         status=202,
     ),
