@@ -10,8 +10,8 @@ import pytest
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api import scopes
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.generations.admission import MAX_TRIES, Admission, ServiceFinder
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.generations.admission import MAX_TRIES
+from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.evaluating import feature
@@ -56,13 +56,12 @@ class Scene(GenerationScene):
         single = {} if names else {"client_keys": "key", "flagsvc_api_token": "t"}
         given: dict[str, Any] = {name: {} for name in names}
         super().__init__(given, admit=self.admit, token_validation="upstream", **single)
-        self.finder = ServiceFinder(self.generations, self.admit)
         for feed in self.made:
             feed.serve_document(DOCUMENT)
 
     async def find(self, token: str) -> Service | None:
         """Return the service that a token opens."""
-        return await self.finder.find(token, b"")
+        return await self.generations.find(token, b"")
 
     def opens(self, token: str) -> Service | None:
         """Return the service that gets the requests with a token, if it accepts them."""
@@ -164,7 +163,7 @@ async def test_what_opens_nothing() -> None:
     """No service, or a 503 if that cannot be said now."""
     scene = Scene()
     assert await scene.find("unknown") is None
-    assert scene.finder.is_refused("refused") and not scene.finder.is_refused("unknown")
+    assert scene.generations.is_refused("refused") and not scene.finder.is_refused("unknown")
     scene.admit.fault = UnavailableError(4.2)
     with pytest.raises(HttpError) as caught:
         await scene.find("unknown")
@@ -277,7 +276,7 @@ async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
         "[]:x.2": Admission(0, True, TokenScope("x", frozenset("ba")), False),
         "legacy": Admission(0, False, TokenScope("x", frozenset("a")), True),
     }
-    assert await scene.finder.describe(["legacy", "unknown", "[]:x.2", "*:x.1"], b"") == [
+    assert await scene.generations._describe_tokens(["legacy", "unknown", "[]:x.2", "*:x.1"], b"") == [
         {"token": "legacy", "type": "frontend", "projects": ["a"], "environment": "x"},
         {"token": "[]:x.2", "type": "client", "projects": ["a", "b"], "environment": "x"},
         {"token": "*:x.1", "type": "frontend", "projects": ["*"], "environment": "production"},

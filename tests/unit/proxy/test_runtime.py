@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flagsvc.http.metrics import measure
-from flagsvc.proxy.api.samples import KEPT, divided
+from flagsvc.proxy.api.metrics import KEPT, divided
 from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.sources import BootstrapSource

@@ -9,7 +9,7 @@ import pytest
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api import scopes
-from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.metrics import readings
 from flagsvc.proxy.api.scopes import ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import NamedTuple
@@ -10,25 +11,28 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
 from flagsvc.http.reached_limits import Reached
-from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.answers import Answers, Cors
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.cors import Cors
-from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
-from flagsvc.proxy.api.operations import FirstPage, Health, Ready
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
+from flagsvc.proxy.api.metrics import (
+    FetchMetrics,
+    Loops,
+    Prometheus,
+    Sources,
+    StorageErrors,
+)
+from flagsvc.proxy.api.operations import FirstPage, answer_alive, answer_ready
 from flagsvc.proxy.api.readiness import AgeField, Readiness
-from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Dialect, DialectParts, FindTokens, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Loops, Sources, StorageErrors, no_loops, no_storage_errors
 from flagsvc.proxy.api.wire_format import WireFormat
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters
 
@@ -65,9 +69,9 @@ class Ports(NamedTuple):
     log: Logger
     random: Random
     fetch_metrics: FetchMetrics | None = None
-    loops: Loops = no_loops
+    loops: Loops = dict
     readiness: Readiness | None = None
-    storage_errors: StorageErrors = no_storage_errors
+    storage_errors: StorageErrors = lambda: None
     reached: Reached | None = None
     surroundings: Surroundings = ALONE
 
@@ -121,7 +125,7 @@ def build(
     cache = ports.surroundings.cache or AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
     sources = Sources(
-        ports.holder,
+        ports.holder.whole,
         ports.usage,
         counts.every,
         ports.clock,
@@ -132,11 +136,10 @@ def build(
         storage_errors=ports.storage_errors,
         is_pending=ports.surroundings.is_pending,
     )
-    readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
+    readiness = ports.readiness or Readiness(ports.holder.whole, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())
     hints = make_hints(settings, rows, dialects)
-    operations = make_operations(settings, ports, answers, sources, rows, hints)
-    operations["ready"] = Ready(readiness, answers)
+    operations = make_operations(settings, ports, answers, sources, readiness, rows, hints)
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     keys = Keys(settings.client_keys, settings.server_tokens)
     served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
@@ -192,19 +195,21 @@ def make_operations(
     ports: Ports,
     answers: Answers,
     sources: Sources,
+    readiness: Readiness,
     rows: Sequence[ProxyRoute],
     hints: dict[bytes, str],
 ) -> dict[str, Handler]:
     """Return the handlers of the routes that belong to no dialect, by the names that the rows use."""
     handlers: dict[str, Handler] = {
         "welcome": FirstPage(settings, rows, answers, hints.get(settings.base_path.lower().encode(), "")),
-        "health": Health(answers),
+        "health": FunctionHandler(partial(answer_alive, answers)),
+        "ready": FunctionHandler(partial(answer_ready, answers, readiness)),
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
     if settings.enable_oas:
         from flagsvc.proxy.api import docs  # most deployments have no page
 
-        handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
+        handlers |= docs.make_handlers(settings, answers)
     return handlers
 
 

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from flagsvc.http.reports import HISTOGRAM, IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.violation import ShapeError
-from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
 
 REPORTED: Final = "impactMetrics"

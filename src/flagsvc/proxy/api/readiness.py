@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from flagsvc.core.clock import Clock
 from flagsvc.http.messages import Headers
-from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.configuration.holder import Holder
 
 COLD = "cold"
 """There is no configuration yet."""
@@ -30,7 +30,7 @@ class Readiness:
 
     def __init__(
         self,
-        holder: ConfigurationHolder,
+        holder: Holder,
         clock: Clock,
         max_staleness_s: float = 0,
         has_workers: Callable[[], bool] | None = None,
@@ -89,7 +89,7 @@ class EnvironmentsReadiness(Readiness):
 
     def __init__(
         self,
-        holder: ConfigurationHolder,
+        holder: Holder,
         clock: Clock,
         list_readiness: Callable[[], Sequence[Readiness]],
         has_workers: Callable[[], bool] | None = None,

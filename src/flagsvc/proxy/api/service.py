@@ -21,20 +21,17 @@ from flagsvc.http.metrics import UNMATCHED
 from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.body import media, too_large, untyped
 from flagsvc.proxy.api.build import ALONE, Ports, Surroundings, build
-from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.encoding import media, too_large, untyped
+from flagsvc.proxy.api.dialects import DIALECTS, ROUTES
 from flagsvc.proxy.api.enrich import EnricherError
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.prometheus import FetchMetrics
+from flagsvc.proxy.api.metrics import FetchMetrics, Loops, StorageErrors
 from flagsvc.proxy.api.query import fold_path, single_slashes
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.route import ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.route import Dialect, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Loops, StorageErrors, no_loops, no_storage_errors
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters
 
@@ -65,11 +62,11 @@ class Service(Contract):
         enrichers: Sequence[ContextEnricher] = (),
         random: Random | None = None,
         fetch_metrics: FetchMetrics | None = None,
-        loops: Loops = no_loops,
+        loops: Loops = dict,
         rows: Sequence[ProxyRoute] = ROUTES,
         dialects: Sequence[Dialect] = DIALECTS,
         readiness: Readiness | None = None,
-        storage_errors: StorageErrors = no_storage_errors,
+        storage_errors: StorageErrors = lambda: None,
         shared: Service | None = None,
         surroundings: Surroundings = ALONE,
     ) -> None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from flagsvc.core.log import Throttle
-from flagsvc.http.http_errors import key_unavailable
 from flagsvc.http.token_questions import known_token
-from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import (
+    Admission,
     TokenGrant,
     TokenLookup,
     TokenScope,
@@ -26,33 +25,17 @@ from flagsvc.proxy.tokens import (
     exact_scope_of_text,
     scope_of_text,
 )
-from flagsvc.proxy.tokens.lookup import RETRY_S, answer_deadline
+from flagsvc.proxy.tokens.lookup import RETRY_S
 from flagsvc.settings.tokens import EVERY_PROJECT
 
 REMEDY = "set flagsvcApiToken to one backend token that has all of these projects, without projectName"
 """What an operator can do about a valid token of projects that no environment has together."""
 REFUSED_TOKENS_S = 600.0
 """Seconds between two log lines about valid tokens of an environment that this process does not serve."""
+MAX_TRIES = 3
+"""How often a token is looked up for one request, if tokens are revoked or its environment is replaced meanwhile."""
 UNKNOWN_SCOPE_S = 10.0
 """Seconds after which a caller may try again while the scope of the upstream's own token is not known."""
-
-
-class Admission(NamedTuple):
-    """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
-
-    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that it
-    has nothing beside that scope.
-    """
-
-    environment: int
-    is_server: bool
-    scope: TokenScope
-    is_whole: bool
-
-    @property
-    def projects(self) -> frozenset[str] | None:
-        """The projects of the environment that it opens; None for all of them."""
-        return None if self.is_whole else self.scope.projects
 
 
 class Answers:
@@ -245,10 +228,6 @@ async def ask_own_scope(token: str, lookup: TokenLookup, deadline: float) -> Tok
     return grant.scope
 
 
-MAX_TRIES = 3
-"""How often a token is looked up for one request, if tokens are revoked or its environment is replaced meanwhile."""
-
-
 class AdmitToken(Protocol):
     """Looks up the tokens that no option lists, here or in the parent process."""
 
@@ -260,58 +239,6 @@ class AdmitToken(Protocol):
 
         Raises UnavailableError if it cannot be found out now for one of them.
         """
-
-
-class AdmittingCallers(Protocol):
-    """The callers' side of a process, which passes the requests with a token on to a service."""
-
-    @property
-    def revocations(self) -> int:
-        """How often tokens were taken back so far, or are to be placed again."""
-
-    def admit(self, token: str, admission: Admission) -> Service | None:
-        """Return the service that a token opens, and pass its requests on to it. None if its environment is no longer there."""
-
-
-class ServiceFinder:
-    """Finds the services that tokens open, and makes those for some projects when they are first needed."""
-
-    def __init__(self, callers: AdmittingCallers, admit: AdmitToken) -> None:
-        self._callers = callers
-        self._admit = admit
-
-    def is_refused(self, token: str) -> bool:
-        """Return whether it is known that a token opens nothing, so that no caller needs to wait."""
-        return self._admit.is_refused(token)
-
-    async def find(self, token: str, network: bytes) -> Service | None:
-        """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now.
-
-        If a token is revoked between an answer and now, it may be this one. If the environment in the answer has gone meanwhile,
-        the token may open its successor. Both need another answer.
-        """
-        deadline = answer_deadline()
-        for _ in range(MAX_TRIES):
-            before = self._callers.revocations
-            admission = (await self._look_up([token], network, deadline)).get(token)
-            if admission is None:
-                return None
-            service = self._callers.admit(token, admission) if self._callers.revocations == before else None
-            if service is not None:
-                return service
-        raise key_unavailable(RETRY_S)
-
-    async def _look_up(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
-        """Return what tokens open. Raises HttpError (503) if that cannot be found out now."""
-        try:
-            return await self._admit.look_up_all(tokens, network, deadline)
-        except UnavailableError as error:
-            raise key_unavailable(error.seconds) from None
-
-    async def describe(self, tokens: list[str], network: bytes) -> list[dict[str, Any]]:
-        """Return what each of these tokens opens, in the words of the real server. Raises HttpError (503)."""
-        found = await self._look_up(tokens, network, answer_deadline())
-        return [describe_admission(token, found[token]) for token in tokens if token in found]
 
 
 def describe_admission(token: str, admission: Admission) -> dict[str, Any]:

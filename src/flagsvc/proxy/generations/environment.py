@@ -10,17 +10,16 @@ from itertools import count
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import RouteCounts
+from flagsvc.proxy.api.answers import ANY_ORIGIN
 from flagsvc.proxy.api.build import Surroundings
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.cors import ANY_ORIGIN
-from flagsvc.proxy.api.dialects.dialect import FindTokens
+from flagsvc.proxy.api.metrics import FetchMetrics, Sources
 from flagsvc.proxy.api.operations import ADMIN
-from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.route import FindTokens
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from flagsvc.core.errors import DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.client.addresses import shown
+from flagsvc.proxy.api.metrics import TokenFigures
 from flagsvc.proxy.configuration import is_file_url
 from flagsvc.proxy.configuration.stores import StorageProvider, read_record, write_record
 from flagsvc.proxy.generations.feeds import make_storage, make_upstream_settings
@@ -48,23 +49,13 @@ class TokenLookups:
         self._places = WaitingPlaces()
         self._lookups: WeakValueDictionary[tuple[object, ...], TokenLookup] = WeakValueDictionary()
 
-    @property
-    def known(self) -> int:
-        """How many tokens the upstreams know."""
-        return sum(each.known for each in self._lookups.values())
+    def figures(self) -> TokenFigures:
+        """Return how many tokens the upstreams know, how many wait, and how many requests were sent about tokens."""
+        known = sum(len(each.book.known) for each in self._lookups.values())
+        return TokenFigures(known, self._places.tokens.taken, self._budget.sent)
 
     def digests(self) -> list[str]:
         return [digest for each in self._lookups.values() for digest in each.book.known]
-
-    @property
-    def waiting(self) -> int:
-        """How many tokens wait for an answer."""
-        return self._places.tokens.taken
-
-    @property
-    def asked(self) -> int:
-        """How many requests were sent about tokens."""
-        return self._budget.sent
 
     @property
     def restarts(self) -> int:

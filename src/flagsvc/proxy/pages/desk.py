@@ -317,7 +317,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         log=setup.service_log,
         secrets=setup.secrets,
         readiness=service.readiness,
-        workers=generations.sources.worker_pool,
+        read_workers=generations.sources.workers,
         list_environments=lambda: {
             each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },

@@ -21,9 +21,9 @@ from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.site import HTML_HEADERS, Site
 from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section
+from flagsvc.proxy.api.metrics import WorkerFigures
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import WorkerProcesses
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poller import PollNotes
@@ -56,7 +56,7 @@ class Scene(NamedTuple):
     log: Logger
     secrets: Secrets
     readiness: Readiness
-    workers: WorkerProcesses
+    read_workers: Callable[[], WorkerFigures]
     list_environments: Callable[[], Mapping[str, ShownEnvironment]]
     read_counts: ReadCounts
     resolved: Resolved | None

@@ -17,9 +17,9 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import Reached
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import CONTEXT, EnricherError, Enrichment
 from flagsvc.proxy.api.evaluation import DEFAULT_ENVIRONMENT
+from flagsvc.proxy.api.query import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.pages.flags import describe_place
 from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment

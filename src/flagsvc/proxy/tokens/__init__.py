@@ -6,10 +6,11 @@ lookup.py  asks the upstream within a budget: many tokens at once, each token on
 
 from __future__ import annotations
 
-from flagsvc.proxy.tokens.book import TokenBook, TokenGrant, TokenScope, exact_scope_of_text, scope_of_text
+from flagsvc.proxy.tokens.book import Admission, TokenBook, TokenGrant, TokenScope, exact_scope_of_text, scope_of_text
 from flagsvc.proxy.tokens.lookup import Budget, OwnSecrets, TokenLookup, UnavailableError, WaitingPlaces
 
 __all__ = [
+    "Admission",
     "Budget",
     "OwnSecrets",
     "TokenBook",

@@ -53,6 +53,24 @@ class TokenGrant(NamedTuple):
     scope: TokenScope
 
 
+class Admission(NamedTuple):
+    """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
+
+    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that it
+    has nothing beside that scope.
+    """
+
+    environment: int
+    is_server: bool
+    scope: TokenScope
+    is_whole: bool
+
+    @property
+    def projects(self) -> frozenset[str] | None:
+        """The projects of the environment that it opens; None for all of them."""
+        return None if self.is_whole else self.scope.projects
+
+
 def scope_of_text(token: str) -> TokenScope | None:
     """Return the scope that a token names in its text, `project:environment.secret`; None if it has another form.
 

@@ -7,8 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from flagsvc.proxy.workers.framing import Deframer, Frame
-from flagsvc.proxy.workers.messages import Message, encode_message
+from flagsvc.proxy.workers.messages import Deframer, Frame, Message, encode_message
 
 M = TypeVar("M")
 

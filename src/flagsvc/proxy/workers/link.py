@@ -15,8 +15,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
-from flagsvc.proxy.api.samples import readings
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import Sources, readings
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import REQUESTS, Key, Labels, Readings
-from flagsvc.proxy.api.samples import COUNTED, statuses
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import COUNTED, Sources, statuses
 
 
 class MetricChanges:

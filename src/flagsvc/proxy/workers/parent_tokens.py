@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
-from flagsvc.proxy.tokens import TokenBook, UnavailableError, WaitingPlaces
+from flagsvc.proxy.tokens import Admission, TokenBook, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.book import MAX_KNOWN, digest_of, is_plausible
 from flagsvc.proxy.tokens.lookup import RETRY_S
 from flagsvc.proxy.workers import messages
@@ -25,7 +25,7 @@ class Question(NamedTuple):
     tokens: Sequence[str]
     network: bytes
     places: int
-    answer: asyncio.Future[dict[str, messages.TokenOpened]]
+    answer: asyncio.Future[dict[str, Admission]]
 
 
 class ParentTokens:
@@ -52,7 +52,7 @@ class ParentTokens:
         """Ask the parent again about tokens that opened nothing: there may be other environments now."""
         self._book = TokenBook(UNKNOWN_S)
 
-    async def ask(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, messages.TokenOpened]:
+    async def ask(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what the parent says that tokens open. Those that open nothing are left out.
 
         The parent has until `deadline`, a moment of the event loop. Raises UnavailableError.

@@ -13,15 +13,15 @@ import msgspec
 from flagsvc.core.background import SupervisedTask, delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.api.metrics import WorkerFigures
+from flagsvc.proxy.tokens import Admission, UnavailableError
 from flagsvc.proxy.usage import UsageCounters, UsageSource
 from flagsvc.proxy.usage.unsent import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.metric_sums import MetricSums
-from flagsvc.proxy.workers.pulse import ProcessPulse
-from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
+from flagsvc.proxy.workers.slot import Child, Conditions, ProcessPulse, WorkerSlot, wait_for_exit
 
 STEADY_S = 10.0
 """A worker that ends within this many seconds of its start counts as failed to start."""
@@ -37,9 +37,7 @@ ProgressMessage = messages.Serving | messages.Prepared | messages.Switched | mes
 """A message with which a worker acknowledges a step."""
 LEAST_RETRY_S = 1.0
 """The least seconds after which a worker is told to ask again."""
-Opened = tuple[int, bool, TokenScope, bool]
-"""What a token opens, as `messages.TokenOpened` has it."""
-LookUpTokens = Callable[[Sequence[str], bytes, float], Awaitable[Mapping[str, Opened]]]
+LookUpTokens = Callable[[Sequence[str], bytes, float], Awaitable[Mapping[str, Admission]]]
 """Returns what tokens of a caller from a network open, within some seconds. Those that open nothing are left out.
 
 Raises UnavailableError.
@@ -144,10 +142,9 @@ class WorkerPool:
         """The number of workers that take connections."""
         return sum(slot.is_serving for slot in self._slots)
 
-    @property
-    def hangs(self) -> int:
-        """The number of workers that were killed because they did not answer. `restarts` includes them."""
-        return self.heartbeat.hangs
+    def figures(self) -> WorkerFigures:
+        """Return how many workers take connections, and how many were replaced."""
+        return WorkerFigures(self.workers, self.restarts, self.heartbeat.hangs)
 
     @property
     def is_answering(self) -> bool:
@@ -420,16 +417,7 @@ async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestio
         found = await look_up(question.tokens, network, question.seconds)
     except UnavailableError as error:
         return messages.TokenAnswer(question.number, retry_s=max(error.seconds, LEAST_RETRY_S))
-    return messages.TokenAnswer(question.number, [to_message(found.get(token)) for token in question.tokens])
-
-
-def to_message(opened: Opened | None) -> messages.TokenOpened | None:
-    if opened is None:
-        return None
-    environment, is_server, (name, projects), is_whole = opened
-    return messages.TokenOpened(
-        environment, is_server, (name, None if projects is None else sorted(projects)), is_whole
-    )
+    return messages.TokenAnswer(question.number, [found.get(token) for token in question.tokens])
 
 
 class SocketAdoption:

@@ -9,9 +9,8 @@ import pytest
 from flagsvc.engine.fragments import AnswerPieces
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, Request
-from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.answers import Answers, Cors
 from flagsvc.proxy.api.cache import CachedAnswer
-from flagsvc.proxy.api.cors import Cors
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.wire_format import WireFormat
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import BODY
-from flagsvc.proxy.api.body import LookupBody, read_json, read_lookup, read_time
-from flagsvc.proxy.api.encoding import media, unpacked
+from flagsvc.proxy.api.body import LookupBody, media, read_json, read_lookup, read_time, unpacked
 from support.serving import attempt
 
 SCALARS = st.one_of(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flagsvc.engine.context import Context
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import VALUE
-from flagsvc.proxy.api.context_limits import ContextLimits
+from flagsvc.proxy.api.query import ContextLimits
 from support.serving import attempt
 
 BOUNDS = ContextLimits(3, 5, 10)

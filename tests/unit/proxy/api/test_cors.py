@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.api.cors import WILDCARD, Cors, compile_origin
+from flagsvc.proxy.api.answers import WILDCARD, Cors, compile_origin
 from flagsvc.proxy.api.settings import ServiceSettings
 
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from flagsvc.proxy.api.dialects import ROUTES
+from flagsvc.proxy.api.openapi import answers_of
 from flagsvc.proxy.api.operations import ADMIN
 from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES, answers_of
 from flagsvc.proxy.api.settings import ServiceSettings
 
 SETTINGS = ServiceSettings(client_keys=("k",))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import COUNTED, KEPT, SERVED, SPECIFIED, age, readings, revision
+from flagsvc.proxy.api.metrics import COUNTED, KEPT, SERVED, SPECIFIED, age, exposition, readings, revision
 from flagsvc.proxy.configuration import State
 from support.serving import Serving, holder_of
 

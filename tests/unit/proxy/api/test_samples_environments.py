@@ -8,21 +8,21 @@ from collections.abc import Mapping
 import pytest
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import (
+from flagsvc.proxy.api.metrics import (
     BOTH,
     KEPT,
     PROCESS,
     SERVED,
     SPECIFIED,
     Row,
+    Sources,
     count_former,
     divided,
+    exposition,
     present,
     read_environments,
     readings,
 )
-from flagsvc.proxy.api.sources import Sources
 from support.serving import Serving
 
 ROWS = (*SPECIFIED, *KEPT, *SERVED)

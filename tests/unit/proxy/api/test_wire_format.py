@@ -7,7 +7,7 @@ import json
 import pytest
 
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.context_limits import ContextLimits
+from flagsvc.proxy.api.query import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
 
 BOUNDS = ContextLimits(properties=2, value=5, toggles=2)

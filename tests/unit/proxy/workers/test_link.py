@@ -18,9 +18,10 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import Sources
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
+from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import link as module
@@ -366,7 +367,7 @@ async def test_tokens() -> None:
         await until(lambda: both.of(messages.TokenQuestion))
         [question] = both.of(messages.TokenQuestion)
         assert (question.tokens, question.network) == (["token"], "cb") and 9 < question.seconds <= 10
-        opened = messages.TokenOpened(0, True, ("production", None), True)
+        opened = Admission(0, True, TokenScope("production", None), True)
         both.parent.send(messages.TokenAnswer(1, [opened]))
         assert await asking == {"token": opened}
         both.parent.send(messages.ValidTokens([digest_of("token")]))

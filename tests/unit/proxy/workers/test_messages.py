@@ -7,10 +7,11 @@ from typing import get_args
 import msgspec
 import pytest
 
+from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
 from flagsvc.proxy.usage.unsent import ImpactWindow, UsageWindow, from_wire
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.framing import Deframer
+from flagsvc.proxy.workers.messages import Deframer
 
 ENVIRONMENTS = [
     messages.EnvironmentOptions(3, "a", {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, True),
@@ -28,7 +29,7 @@ DOWN: list[messages.Message] = [
     messages.Release(6),
     messages.Reload(7, ENVIRONMENTS),
     messages.Ping(),
-    messages.TokenAnswer(8, [messages.TokenOpened(3, True, ("production", ["p"]), False), None]),
+    messages.TokenAnswer(8, [Admission(3, True, TokenScope("production", frozenset(["p"])), False), None]),
     messages.ValidTokens(["a1", "b2"]),
     messages.Revoked("very-secret"),
     messages.Drain(),

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.samples import COUNTED
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import COUNTED, Sources
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings, growth
 from flagsvc.testing import FakeClock

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.proxy.tokens import UnavailableError
+from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.proxy.workers import messages
@@ -15,10 +15,10 @@ from flagsvc.proxy.workers.parent_tokens import UNKNOWN_S, ParentTokens
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous, until
 
-OPENED = messages.TokenOpened(0, False, ("production", ["a"]), False)
+OPENED = Admission(0, False, TokenScope("production", frozenset(["a"])), False)
 NETWORK = b"\xcb\x00"
 SECONDS = 60.0
-Opened = dict[str, messages.TokenOpened]
+Opened = dict[str, Admission]
 
 
 class Parent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.pulse import ProcessPulse
+from flagsvc.proxy.workers.slot import ProcessPulse
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.worker_pool_scene import FakeWorker, PoolScene, pool_scene

@@ -16,10 +16,9 @@ from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import read_lenient_lookup
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.real_server_format import FrontendFormat, FrontendShape
-from flagsvc.proxy.api.query import read_lenient_query
+from flagsvc.proxy.api.query import ContextLimits, read_lenient_query
+from flagsvc.proxy.api.wire_format import FrontendFormat, FrontendShape
 from flagsvc.settings.rows.callers import DIALECTS as NAMES
 from support.serving import attempt
 
