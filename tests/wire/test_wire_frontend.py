@@ -183,6 +183,7 @@ def test_a_query_is_read(opened: Opener, query: str, field: str, value: str) -> 
     [
         ("userId=7&userId=8", "userId"),
         ("userId=7&userId=7&userId=7", "userId"),
+        ("userId=&userId=7", "userId"),
         ("properties[a][b]=c", "a"),
         ("properties[a][b]=c", "properties"),
         ("a[b]=c", "a"),
