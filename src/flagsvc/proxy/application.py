@@ -88,7 +88,6 @@ class ProxyRuntime:
         return make_desk(self.generations, self.read_counts)
 
     async def read_counts(self) -> Readings:
-        """Return the present counters."""
         return readings(self.generations.sources)
 
 
@@ -123,7 +122,6 @@ class RunningProxy:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a stop was requested."""
         return self._stop_requested.is_set()
 
     @property

@@ -335,7 +335,6 @@ def _nearest(module: ModuleType, wanted: str) -> str:
 
 
 def _read(kind: _Kind, path: Path) -> bytes:
-    """Return the bytes of the file at `path`."""
     try:
         return read_file(path, LARGEST_CODE)
     except FileNotFoundError:

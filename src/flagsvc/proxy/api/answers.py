@@ -188,7 +188,6 @@ class Answers:
         return self.make_response(200, self.text, call, text.encode(), [])
 
     def respond_accepted(self) -> Response:
-        """Return a 202 without a body."""
         return Response(202, self.accepted, [(b"content-length", b"0")], b"")
 
     def refusal(self, call: Call, refused: HttpError, own: Headers) -> Response:

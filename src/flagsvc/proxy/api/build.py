@@ -177,7 +177,6 @@ def count_unmatched(counts: RouteCounts) -> dict[bytes, StatusCounts]:
 def make_enrichment(
     settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], reached: Reached
 ) -> Enrichment | None:
-    """Return the enrichment, or None if there are no enrichers."""
     if not enrichers:
         return None
     return Enrichment(
@@ -294,7 +293,6 @@ def make_key_check(row: ProxyRoute, keys: Keys) -> KeyCheck | None:
 
 
 def make_endpoint(route: HandledRoute, settings: ServiceSettings, keys: Keys, counts: StatusCounts) -> Endpoint:
-    """Return the endpoint for one method of a row."""
     row = route.row
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint

@@ -47,7 +47,6 @@ class CachedAnswer:
         return self.whole
 
     def join(self) -> None:
-        """Join the pieces of the body."""
         if self.pieces is not None:
             self.whole = self.pieces.join()
             self.pieces = None
@@ -112,7 +111,6 @@ class AnswerCache:
         self.cache_keys = cache_keys
 
     def clear(self) -> None:
-        """Forget every answer."""
         self.young = {}
         self.old = {}
         self.young_size = 0

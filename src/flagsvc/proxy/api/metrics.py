@@ -210,7 +210,6 @@ def requests(sources: Sources) -> dict[Labels, float]:
 
 
 def reached(sources: Sources) -> dict[Labels, float]:
-    """Return how often each limit was reached."""
     return by_name(sources.reached)
 
 
@@ -403,7 +402,6 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
 
 
 def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
-    """Return the numbers of each row by its name."""
     found: dict[str, dict[Labels, float]] = {}
     for (name, *labels), value in readings.items():
         found.setdefault(name, {})[tuple(labels)] = value
@@ -420,7 +418,6 @@ class Prometheus(Handler):
         self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return every metric in Prometheus text format."""
         if self.fetch_metrics is not None:
             return self.later(call, self.fetch_metrics)
         text = exposition(self.sources, readings(self.sources))

@@ -128,7 +128,6 @@ class QueryContext:
         self.explicit: QueryProperties | None = None
 
     def add(self, name: str, value: str) -> None:
-        """Add a parameter, with decoded name and value."""
         if "[" in name:
             self.add_nested(name, value)
         else:
@@ -204,7 +203,6 @@ class QueryContext:
         self.put_explicit(name, value)
 
     def put_explicit(self, name: str, value: str) -> None:
-        """Add a property inside `properties`."""
         if self.explicit is None:
             self.explicit = QueryProperties({})
         self.explicit.put(name, value)

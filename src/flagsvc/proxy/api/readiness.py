@@ -103,7 +103,6 @@ class EnvironmentsReadiness(Readiness):
         return any(each.is_starting for each in self._list_readiness())
 
     def find_objection(self) -> str:
-        """Return the reason why callers should not be sent here, as one word; empty if this process is ready."""
         objection = super().find_objection()
         if objection:
             return objection

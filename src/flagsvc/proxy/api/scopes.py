@@ -47,7 +47,6 @@ class ScopedHolder:
 
     @property
     def current(self) -> Snapshot | None:
-        """The snapshot to answer from; None until there is a configuration."""
         self.is_used = True
         source = self.whole.current
         if source is not self._source:

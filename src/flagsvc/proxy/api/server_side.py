@@ -190,7 +190,6 @@ class Validate(Handler):
         return self.respond(call, await found)
 
     def respond(self, call: Call, found: list[dict[str, Any]]) -> Response:
-        """Return the answer with these keys."""
         return self.answers.make_response(200, self.answers.error, call, msgspec.json.encode({"tokens": found}), [])
 
 

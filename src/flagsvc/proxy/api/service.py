@@ -259,12 +259,10 @@ class Service(Contract):
         return self.answers
 
     def network(self, peer: str) -> bytes:
-        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
         address = unmap_ipv4(peer)
         return b"" if self.trust.trusts(parse_address(address)) else network_of(address)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it could be read."""
         call = self.make_unread_call()
         if status == 431:
             return self.refuse(call, http_errors.headers_too_large(self.header_limit))
@@ -273,18 +271,15 @@ class Service(Contract):
         return self.refuse(call, http_errors.not_http())
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
         return self.refuse(self.make_unread_call(), http_errors.unexpected_tls())
 
     def make_unread_call(self) -> Call:
-        """Return the call of a request that could not be read."""
         call = Call(Request(UNREAD, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         return call
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an unexpected exception, and log where it was raised."""
         self.log.error("an unexpected error", route=self.route(call), error=locate_error(error))
         call.accept_encoding = None  # it may be the cause
         return self.refuse(call, http_errors.internal_error())
@@ -327,5 +322,4 @@ class Service(Contract):
         return UNMATCHED if call.endpoint is None else call.endpoint.counts.route
 
     def unmatched(self, call: Call) -> StatusCounts:
-        """Return the counts of a call without an endpoint."""
         return self.rest.get(call.request.method) or self.rest[UNREAD]

@@ -9,7 +9,6 @@ from flagsvc.core.errors import ConfigurationError
 
 
 def is_file_url(url: str) -> bool:
-    """Return whether a URL is a `file:` URL."""
     return url[:5].lower() == "file:"
 
 

@@ -136,7 +136,6 @@ class Poller:
 
     @property
     def restarts(self) -> int:
-        """How often the loop was restarted after an unexpected failure."""
         return self._loop.restarts
 
     @property
@@ -265,7 +264,6 @@ class Poller:
 
     @property
     def _is_restoring(self) -> bool:
-        """Whether the stored configuration is still being read."""
         return self._restoring is not None and not self._restoring.done()
 
     def _classify_document(self, prepared: PreparedDocument) -> Event:

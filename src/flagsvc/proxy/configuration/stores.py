@@ -247,7 +247,6 @@ def check_size(path: Path, size: int) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file is readable and exactly what was written."""
     try:
         return unframe(read_file(path)) is not None
     except (OSError, StoreError):
@@ -265,7 +264,6 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -47,7 +47,6 @@ class Environment:
 
     @property
     def holder(self) -> Holder:
-        """The cell of its configuration."""
         return self.feed.holder
 
     @property
@@ -118,7 +117,6 @@ class Services:
         cache: AnswerCache | None = None,
         readiness: Readiness | None = None,
     ) -> Service:
-        """Return a service that answers from `holder`."""
         return Service(
             setup.service_settings,
             holder=holder,

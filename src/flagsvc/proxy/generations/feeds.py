@@ -159,7 +159,6 @@ class UpstreamSync(Feed):
         self.folder_check: asyncio.Task[None] | None = None
 
     def storage_errors(self) -> int | None:
-        """Return how often a request to the storage server failed; None without such a server."""
         return self.storage.errors if isinstance(self.storage, StorageServer) else None
 
     def start(self) -> None:
@@ -202,7 +201,6 @@ class UpstreamSync(Feed):
                 await self.storage.aclose()
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop was restarted after an unexpected failure, by name."""
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
         return {"polling": self.poller.restarts, **usage}
 
@@ -219,17 +217,14 @@ class UpstreamSync(Feed):
         self.document_storage.rename(make_storage_key(options, self.name))
 
     def poll_now(self) -> None:
-        """Poll the upstream now, also within a pause that it has asked for."""
         if self.http is not None:
             self.http.poll_now()
 
     def check_tokens(self) -> None:
-        """Ask the upstream again about every known token of callers, also within a pause."""
         if self.tokens is not None:
             self.tokens.check_now()
 
     def make_poller(self, setup: ProxySetup, prepare: Preparer) -> Poller:
-        """Return the loop that keeps the configuration current."""
         options = setup.options
         return Poller(
             make_source(setup, self.http),
@@ -244,7 +239,6 @@ class UpstreamSync(Feed):
         )
 
     def make_reporter(self, setup: ProxySetup, upstream: Upstream) -> Reporter:
-        """Return the reporter, which registers the proxy and sends usage metrics."""
         return Reporter(
             self.counters,
             upstream,
@@ -270,7 +264,6 @@ async def warn_if_exposed(store: FileStore, log: Logger) -> None:
 
 
 def make_preparer(setup: ProxySetup) -> Preparer:
-    """Return the preparer, which compiles documents."""
     return Preparer(Compiler(setup.compile_options), make_feature_filter(setup.options))
 
 
@@ -286,7 +279,6 @@ def make_upstream(setup: ProxySetup) -> Upstream:
 
 
 def make_upstream_settings(setup: ProxySetup) -> UpstreamSettings:
-    """Return the address of the upstream server, and what is requested from it."""
     options = setup.options
     seconds = options.upstream_timeout / 1000
     return UpstreamSettings(

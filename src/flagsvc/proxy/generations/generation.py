@@ -172,7 +172,6 @@ class Generations:
         return any(each.looks_up_tokens for each in (*self, *self.wanted))
 
     def greeting(self) -> list[Notice]:
-        """Return a notice for each environment that is ready."""
         ready = [each for each in self if each.feed.is_ready]
         return [
             Notice(f"flagsvc ready: {f'{each.name}: ' if each.name else ''}{each.feed.summary()}") for each in ready
@@ -180,13 +179,11 @@ class Generations:
 
     @cached_property
     def operators(self) -> Service:
-        """The HTTP service of the operators' address."""
         return make_admin_address_service(self.setup, self.sources, self.readiness, self._fetch_metrics)
 
     # ---- the life of the process
 
     def start(self) -> None:
-        """Start, in the running loop."""
         self._is_running = True
         self._start_feeds(is_first=True)
 
@@ -200,7 +197,6 @@ class Generations:
 
     @property
     def is_ready(self) -> bool:
-        """Whether any environment has a configuration."""
         return any(each.feed.is_ready for each in self)
 
     async def wait_ready(self) -> None:
@@ -361,11 +357,9 @@ class Generations:
             feed.setup.log.info("an environment has other options now" if was_waiting else "flagsvc ready")
 
     def _is_waiting(self, feed: Feed) -> bool:
-        """Return whether the environment of a feed waits for its place."""
         return any(each.feed is feed for each in self.current.waiting.values())
 
     def _end_feed(self, feed: Feed) -> None:
-        """Stop a feed in the background."""
         task = self._feeds.pop(feed, None)
         if task is not None:
             task.cancel()

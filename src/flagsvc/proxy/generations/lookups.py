@@ -59,7 +59,6 @@ class TokenLookups:
 
     @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(each.restarts for each in self._lookups.values())
 
     def find(self, setup: ProxySetup) -> TokenLookup | None:
@@ -158,6 +157,5 @@ class ProviderTokenStore:
         return True
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._close is not None:
             await self._close()

@@ -258,7 +258,6 @@ def check_storage(options: ProxyOptions) -> None:
 
 
 def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:
-    """Return the restarts of the setup's `loops`, by name."""
     return {name: loop.restarts for name, loop in setup.loops.items()}
 
 
@@ -293,7 +292,6 @@ def load_extensions(options: ProxyOptions) -> tuple[Strategies, Enrichers]:
 
 
 def make_compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOptions:
-    """Return the options of the engine's compiler."""
     return CompileOptions(
         hash_encoding=options.hash_encoding,
         hostname=host_name(os.environ),

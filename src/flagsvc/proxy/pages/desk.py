@@ -108,7 +108,6 @@ class News:
         self._last: list[tuple[object, ...]] = []
 
     def tell(self) -> bytes:
-        """Return the events of a second."""
         found = [fingerprint(each) for each in self._scene.list_environments().values()]
         changed, self._last = found != self._last, found
         return (event("revision", {}) if changed else b"") + event("second", {})
@@ -244,18 +243,15 @@ class PagesContract(Contract):
         return response
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it is parsed."""
         return self.service.early_refusal(status, crowded)
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS."""
         return self.service.tls_refusal()
 
     def network(self, peer: str) -> bytes:
         return self.service.network(peer)
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Log an unexpected exception and return the 500."""
         return self.service.fail(call, error)
 
 

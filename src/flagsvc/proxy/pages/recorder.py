@@ -82,7 +82,6 @@ class Recorder:
 
     @property
     def is_running(self) -> bool:
-        """Whether the counters are read each second."""
         return self._task is not None and not self._task.done()
 
     async def look(self) -> Readings:

@@ -95,7 +95,6 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
 
 
 async def home(call: PageCall) -> Answer:
-    """Go to the first page."""
     return redirect(call.address(FIRST))
 
 

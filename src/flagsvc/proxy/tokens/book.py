@@ -173,7 +173,6 @@ class TokenBook:
         return [each.text for each in forgotten if each.text is not None]
 
     def add_unknown(self, token: str, now: float) -> None:
-        """Note that the upstream does not know a token."""
         digest = digest_of(token)
         if len(self._young) >= MAX_UNKNOWN // 2:
             self._old, self._young = self._young, {}
@@ -181,7 +180,6 @@ class TokenBook:
         self.known.pop(digest, None)
 
     def texts(self) -> list[str]:
-        """Return the known tokens whose text is known."""
         return [each.text for each in self.known.values() if each.text is not None]
 
     # ---- stored

@@ -239,16 +239,13 @@ class TokenLookup:
 
     @property
     def known(self) -> int:
-        """How many tokens the upstream knows."""
         return len(self.book.known)
 
     @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(loop.restarts for loop in self._loops)
 
     def start(self, user: object) -> None:
-        """Start the loops for the first user."""
         self._users.add(user)
         for loop in self._loops:
             loop.start()

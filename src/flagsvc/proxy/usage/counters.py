@@ -81,7 +81,6 @@ class UsageBucket:
     impact: Impact = field(default_factory=dict, repr=False)
 
     def entries(self) -> int:
-        """Return the number of toggles, variants and samples in the bucket."""
         return sum(1 + len(counts.variants) for counts in self.toggles.values()) + count_samples(self.impact)
 
     def parts(self) -> int:
@@ -213,7 +212,6 @@ class UsageCounters:
             self.full += 1
 
     def take_registrations(self) -> dict[UsageSource, dict[str, Any]]:
-        """Return the noted registrations, and forget them."""
         found = self.registrations
         if found:
             self.registrations = {}
@@ -300,11 +298,9 @@ class UsageCounters:
         return (self.sums or UsageSums()).total([self._toggles, *self._sources.values()])
 
     def forget_sums(self, names: Sequence[str]) -> None:
-        """Drop the sums of toggles that the configuration no longer has."""
         (self.sums or UsageSums()).forget(names)
 
     def _sum_up(self, toggles: dict[str, ToggleCounts], sign: int) -> None:
-        """Add counts to the sums, or with -1 take them away."""
         if self.sums is not None:
             self.sums.add(toggles, sign, self._names())
 
@@ -393,7 +389,6 @@ class UsageCounters:
         return True
 
     def _take_room(self, size: int, name: str) -> None:
-        """Count an entry and its bytes."""
         self.entries += 1
         self._bytes += size + text_size(name)
 

@@ -124,7 +124,6 @@ def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
 
 
 def remove_batch(bucket: UsageBucket, batch: UsageBucket) -> None:
-    """Remove the toggles and impact metrics of a batch from its bucket."""
     for name in batch.toggles:
         del bucket.toggles[name]
     for key in batch.impact:
@@ -242,11 +241,9 @@ class Reporter:
 
     @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(loop.restarts for loop in self._loops)
 
     def start(self) -> None:
-        """Start to register and to send."""
         if self._interval_s:
             for loop in self._loops:
                 loop.start()
@@ -276,7 +273,6 @@ class Reporter:
             self._outage.log_failure(error)
 
     async def _store_rest(self) -> None:
-        """Store the remaining counts for another process."""
         pending = self._pending_buckets()
         is_stored = self._unsent_usage is not None and await self._unsent_usage.save(pending, left=True)
         if pending and not is_stored:
@@ -378,7 +374,6 @@ class Reporter:
             await self._unsent_usage.save(self._pending_buckets() if is_delayed else [])
 
     def _pending_buckets(self) -> list[UsageBucket]:
-        """Return all counts that are still to be sent."""
         return [
             bucket
             for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources())
@@ -386,7 +381,6 @@ class Reporter:
         ]
 
     def _delay(self) -> float:
-        """Return the seconds until the next send."""
         error, interval = self._error, self._interval_s
         if error is None:
             spread = (2 * self._draw() - 1) * self._jitter_s

@@ -30,12 +30,10 @@ class Channel(asyncio.Protocol, Generic[M]):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the messages that are complete."""
         for frame in self._deframer.feed(data):
             self._deliver(frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Set `closed`."""
         self._transport = None
         self.closed.set()
 

@@ -122,7 +122,6 @@ class ParentLink:
             self._handle_message(message, body)
 
     def report_serving(self) -> None:
-        """Tell the parent that the worker takes connections."""
         self.channel.send(messages.Serving())
 
     async def fetch_metrics(self) -> bytes:
@@ -245,7 +244,6 @@ class ParentLink:
                 self._switch(environment, message)
 
     async def _run_commands(self, commands: WorkerCommands) -> None:
-        """Carry out the commands of the parent, in their order."""
         while True:
             message = await self._command_queue.get()
             if isinstance(message, messages.Adopt):

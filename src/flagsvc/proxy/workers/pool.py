@@ -148,16 +148,13 @@ class WorkerPool:
 
     @property
     def is_answering(self) -> bool:
-        """Whether at least one worker takes connections and answers pings."""
         return self.heartbeat.is_answering
 
     @property
     def loop_restarts(self) -> int:
-        """The number of unexpected failures of the loops that watch the workers."""
         return sum(loop.restarts for loop in self._loops)
 
     def pids(self) -> list[int]:
-        """Return the ids of the worker processes that have not been waited for."""
         return [slot.child.pid for slot in self._slots if slot.child is not None]
 
     def start(self) -> None:
@@ -294,7 +291,6 @@ class WorkerPool:
         return status
 
     async def _run_channel(self, slot: WorkerSlot, here: socket.socket) -> None:
-        """Talk to a process until it ends."""
         channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
         await connect_channel(here, channel)
         slot.open(channel)
@@ -381,7 +377,6 @@ class WorkerPool:
             slot.send_valid_tokens(digests)
 
     def _start_reply(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that answers a worker."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -411,7 +406,6 @@ def spawn_child(spawn: Spawn) -> tuple[Child, socket.socket]:
 
 
 async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestion) -> messages.TokenAnswer:
-    """Return the answer to a worker's question about tokens."""
     network = bytes.fromhex(question.network)
     try:
         found = await look_up(question.tokens, network, question.seconds)
@@ -471,7 +465,6 @@ class WorkerHeartbeat:
 
     @property
     def is_answering(self) -> bool:
-        """Whether at least one worker takes connections and has been silent for at most half of the timeout."""
         return any(slot.is_serving and 2 * slot.pulse.silent_s <= self.timeout_s for slot in self._slots)
 
     async def run(self) -> None:

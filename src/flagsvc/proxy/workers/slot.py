@@ -58,7 +58,6 @@ class Conditions:
         self._waiting: list[asyncio.Future[None]] = []
 
     def notify(self) -> None:
-        """Have all waiting tasks check their conditions again."""
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
@@ -116,14 +115,12 @@ class WorkerSlot:
         self.channel = channel
 
     def documents(self, environment: int) -> SlotDocuments:
-        """Return the documents of an environment in the present process."""
         return self._documents.setdefault(environment, SlotDocuments())
 
     def forget(self, environment: int) -> None:
         self._documents.pop(environment, None)
 
     def close(self) -> None:
-        """Note that the process has ended."""
         self.channel, self.is_serving, self.is_vacant = None, False, True
 
     def send(self, message: messages.Message, body: bytes = b"") -> None:
