@@ -238,7 +238,7 @@ class Upstream:
         return asyncio.create_task(making)
 
     async def _renew(self, old: asyncio.Task[Transport]) -> None:
-        """Connect with new certificates. If they cannot be used, keep the former ones."""
+        """Connect with new certificates. If they cannot be used, keep the former certificates."""
         making = self._make()
         await asyncio.wait([making])
         failure = making.exception()

@@ -107,7 +107,7 @@ def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
 def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
     """Return the context and the toggles of a POST /proxy body. Other members are ignored.
 
-    `most` is the most toggles, and `longest` is that of read_context. Raises HttpError (400).
+    `most` is the most toggles, and `longest` is as in read_context. Raises HttpError (400).
     """
     if not isinstance(value, dict):
         raise invalid("/body", None, MUST_BE_OBJECT)

@@ -170,7 +170,7 @@ SPECIFIED: tuple[Row, ...] = (
     counter("flagsvc_proxy_up", "1 while the proxy runs.", lambda _: 1, PROCESS, bare=True),
     counter("unleash_proxy_up", "1 while the proxy runs, under the reference's name.", lambda _: 1, PROCESS, bare=True),
 )
-"""The metrics that the specification names. Their names have no suffix, unlike those that a client library makes."""
+"""The metrics that the specification names. Their names have no suffix. A client library would add a suffix."""
 
 
 def age(sources: Sources) -> float:
@@ -362,7 +362,7 @@ COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
 
 
 def count_former(sources: Sources, before: FormerCounts) -> FormerCounts:
-    """Return the counters of an environment that another one replaces, with those `before` it. Requests are counted on anyway."""
+    """Return the counters of an environment that is replaced, with the counters `before` it. Requests are counted on anyway."""
     rows = [row for row in (*KEPT, *SERVED) if row.kind == "counter" and row.place != PROCESS and row.name != REQUESTS]
     return {row.name: add(row.read(sources) or {}, before.get(row.name, {})) for row in rows}
 

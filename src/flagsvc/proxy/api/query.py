@@ -194,7 +194,7 @@ class QueryContext:
             raise invalid("/query", root, MUST_BE_TEXT)
 
     def add_explicit(self, segments: list[str], value: str) -> None:
-        """Add `properties[name]`. An explicit property wins over one that is sent by its name alone."""
+        """Add `properties[name]`. An explicit property wins over a property that is sent by its name alone."""
         name = segments[1]
         if not name:
             raise invalid("/query", "properties", MUST_BE_OBJECT)

@@ -81,7 +81,7 @@ class Readiness:
 
 
 class EnvironmentsReadiness(Readiness):
-    """The readiness of a process with several environments: one that fails takes nothing away from the others.
+    """The readiness of a process with several environments: an environment that fails harms no other environment.
 
     The process is not ready while its first environments are starting, so that a roll-out waits for all of them. One that comes
     later does not change its readiness, because `note_start` is called before any change of the environments.

@@ -78,7 +78,8 @@ class ScopedHolder:
 
 
 MAX_SCOPED = 100
-"""The most services for tokens of some projects, of all environments. For one more, one that was not used lately ends."""
+"""The most services for tokens of some projects, of all environments. For one more service, a service that was not used lately
+ends."""
 
 SCOPED_CACHE_SHARE = 16
 """The cache for the answers to tokens of some projects has this share of the environment's."""

@@ -46,7 +46,7 @@ class Service(Contract):
     `holder` is read once per request, and `usage` counts look-ups. `random` draws sessions and seeds; by default the system
     seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
     there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
-    `rows` are the routes, and those of `dialects` are answered by their dialect.
+    `rows` are the routes. A dialect answers its own routes.
 
     The service of an environment limits callers together with `shared`, the service of the process.
     """
@@ -251,7 +251,7 @@ class Service(Contract):
         return self.finish(call, self.find_answers(call.request.path).refusal(call, refused, own))
 
     def find_answers(self, path: bytes) -> Answers:
-        """Return what makes the errors at a path: those of the dialect that has the path, else those of no dialect."""
+        """Return what makes the errors at a path: the answers of the dialect that has the path, else the answers of no dialect."""
         folded = fold_path(single_slashes(path))
         for prefix, answers in self.dialect_answers:
             if folded == prefix or folded.startswith(prefix + b"/"):

@@ -83,7 +83,7 @@ FLUSH_S = 2.0
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """A fetched document and its ETag. `prepared` is None if its bytes are those of the served document."""
+    """A fetched document and its ETag. `prepared` is None if it has the bytes of the served document."""
 
     etag: str | None
     prepared: PreparedDocument | None = None

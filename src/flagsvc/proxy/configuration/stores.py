@@ -41,7 +41,7 @@ class StorageProvider(Protocol):
 
     Usage metrics that cannot be sent are stored here as well, under a key for each flagsvcInstanceId. A provider that several
     processes share can have a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`. Then each
-    process takes over the metrics that another one has left.
+    process takes over the metrics that another process has left.
     """
 
     def get(self, key: str) -> Awaitable[bytes | None] | bytes | None:
@@ -326,7 +326,7 @@ class DocumentStorage:
         )
 
     async def load(self) -> StoredDocument | None:
-        """Return the stored record; None if there is none or it cannot be read.
+        """Return the stored record; None if there is no readable record.
 
         A provider that hangs is called only once: a second `load` waits for the same call.
         """

@@ -1,9 +1,9 @@
 """Which environment of this process a token belongs to (behaviour: Tokens looked up upstream).
 
-A token is sent only to an upstream of the environment that it names. One that names none is looked up if all environments have the
-same upstream. A secret of this process is sent to no other upstream than its own. What an upstream says about a token opens only
-environments of that upstream, and of these the narrowest one that has all projects of the token. One without a
-configuration comes last. The order in which they are given does not matter.
+A token is sent only to an upstream of the environment that it names. A token that names no environment is looked up if all
+environments have the same upstream. A secret of this process is sent to no other upstream than its own. What an upstream says
+about a token opens only environments of that upstream, and of these the narrowest one that has all projects of the token. One
+without a configuration comes last. The order in which they are given does not matter.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ class TokenDirectory:
         )
 
     async def _place(self, grant: TokenGrant, upstream: str, deadline: float) -> Admission | None:
-        """Return the environment of an upstream that a valid token opens: the narrowest one that has all of its projects.
+        """Return the environment of an upstream that a valid token opens: the narrowest environment that has all of its projects.
 
-        One without a configuration takes nothing away from those that have one.
-        Raises UnavailableError if none is known to have them, and the scope of one that may have them cannot be found out now.
+        Environments with a configuration come first. Raises UnavailableError if no environment is known to have the projects, and
+        the scope of an environment that may have them is not known now.
         """
         fitting: list[tuple[TokenScope, Feed]] = []
         unavailable: UnavailableError | None = None
@@ -214,7 +214,8 @@ async def find_scope(environment: Feed, lookup: TokenLookup, deadline: float) ->
 
 
 def share_of_time(deadline: float, places: Iterable[Sequence[tuple[Feed, TokenLookup]]]) -> float:
-    """Return the moment until which the next upstream is waited for. Each has as long as the others, so that one cannot use all."""
+    """Return the moment until which the next upstream is waited for. All upstreams have equal shares of the time, so that no
+    upstream can use all of it."""
     upstreams = {id(lookup) for each in places for _, lookup in each}
     now = asyncio.get_running_loop().time()
     return now + (deadline - now) / len(upstreams)
@@ -237,7 +238,7 @@ class AdmitToken(Protocol):
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what tokens open. Those that open nothing are left out. `deadline` is a moment of the event loop.
 
-        Raises UnavailableError if it cannot be found out now for one of them.
+        Raises UnavailableError if the answer about one of the tokens is not known now.
         """
 
 

@@ -31,7 +31,7 @@ from flagsvc.settings.rows.callers import LOOKED_UP
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """One environment as callers meet it. When its keys or other options change, another one takes its place.
+    """One environment as callers meet it. When its keys or other options change, another environment takes its place.
 
     Two of them have the same `number` if they differ in nothing but their keys.
     """

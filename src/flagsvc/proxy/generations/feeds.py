@@ -48,7 +48,7 @@ ORIGINS: dict[str, str] = {
 
 
 class Feed:
-    """Fills `holder` and takes the counts of `counters`. Its `number` is never that of another feed of the process.
+    """Fills `holder` and takes the counts of `counters`. No other feed of the process ever has its `number`.
 
     `setup` is the setup that it was made with. A later generation with the same upstream side has the same feed. `token` is the
     token that the upstream is asked with, and `upstream_id` the identity of the upstream: its address, and what else decides who
@@ -348,7 +348,7 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
 
 
 def make_storage_key(options: ProxyOptions, name: str = "") -> str:
-    """Return the key under which only this configuration is stored. `name` is that of the environment, if there are several."""
+    """Return the key under which only this configuration is stored. `name` is the name of the environment, if there are several."""
     token = options.flagsvc_api_token or caller_of(options)
     return storage_key(
         url=options.flagsvc_url,
@@ -379,9 +379,9 @@ def make_unsent_usage(setup: ProxySetup, provider: StorageProvider) -> UnsentUsa
 def make_usage_key(options: ProxyOptions, name: str = "") -> str:
     """Return the name under which unsent counts are stored: a digest of the options that decide where the upstream adds them.
 
-    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has one.
-    So counts that wait because a token is no longer accepted are sent with its replacement. `name` is that of the environment, if
-    there are several in the process: no environment sends the counts of another one.
+    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has
+    one. So counts that wait because a token is no longer accepted are sent with its replacement. `name` is the name of the
+    environment, if the process has several: no environment sends the counts of another.
     """
     token = options.flagsvc_api_token
     identity = [

@@ -163,7 +163,7 @@ class Generations:
 
     @property
     def feeds(self) -> list[Feed]:
-        """The upstream sides of those, and of those that wait for their places."""
+        """The upstream sides of all environments, also of environments that wait for their places."""
         return list(self._feeds)
 
     @property
@@ -310,7 +310,7 @@ class Generations:
     def _may_replace(self, before: Holder, wanted: Holder) -> bool:
         """Return whether a configuration may take the place of another one: if nothing runs, or its upstream has confirmed it.
 
-        A stored or a bootstrap configuration may be older than the other one, so it replaces only a missing one.
+        A stored or a bootstrap configuration may be older, so it replaces only a missing configuration.
         """
         return not self._is_running or wanted.is_confirmed or (wanted.is_ready and not before.is_ready)
 
@@ -377,7 +377,7 @@ class Generations:
     def admit(self, token: str, admission: Admission) -> Service | None:
         """Return the service that a token opens, and pass its requests on to it from now on.
 
-        Returns None if the environment is no longer there, also if another one has its name now.
+        Returns None if the environment is gone, also if another environment has its name now.
         """
         environment = next((each for each in self if each.feed.number == admission.environment), None)
         if environment is None or self.current.router is None:
@@ -398,7 +398,7 @@ class Generations:
             service.keys.remove(token.encode("utf-8", "surrogateescape"))
 
     def _end_service(self, service: Service) -> None:
-        """Pass requests on to a service no longer. Its tokens open another one when they are used again."""
+        """Pass requests on to a service no longer. Its tokens open another service when they are used again."""
         if self.current.router is not None:
             self.current.router.forget_service(service)
 

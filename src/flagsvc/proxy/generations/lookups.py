@@ -103,7 +103,7 @@ def make_session(setup: ProxySetup) -> Upstream:
 
 
 def make_token_store(setup: ProxySetup) -> ProviderTokenStore:
-    """Return the store of an upstream's known tokens. Its key is that of the upstream, whichever environments there are."""
+    """Return the store of an upstream's known tokens. Its key depends on the upstream, and not on the environments."""
     options = setup.options
     key = hashlib.sha256(f"tokens {upstream_of_options(options)}".encode()).hexdigest()[:40]
     server = server_at(options.storage)

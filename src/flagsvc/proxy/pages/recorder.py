@@ -16,7 +16,7 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.metrics import LIMITS_REACHED, REQUESTS, Readings
 
 SECONDS: Final = 60
-"""The seconds that are shown, and those that reading goes on after the last page."""
+"""The seconds that are shown. Reading goes on for as many seconds after the last page."""
 
 ReadCounts = Callable[[], Awaitable[Readings]]
 """Returns the counters of all processes that answer callers."""

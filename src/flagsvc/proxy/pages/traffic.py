@@ -46,7 +46,7 @@ ORDERS: Final[dict[str, Order]] = {
     "off": lambda pair, name: (-pair[1], name),
     "name": lambda _, name: (name.casefold(), name),
 }
-"""Order of the flags → what they are sorted by: all requests, those that got yes or no, or their names."""
+"""Order of the flags → what they are sorted by: all requests, requests that got yes or no, or their names."""
 
 
 def traffic_rows(scene: Scene) -> tuple[PageRow, ...]:

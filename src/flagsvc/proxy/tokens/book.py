@@ -1,4 +1,4 @@
-"""What a token opens, the tokens of one upstream that are known, and those that the upstream does not know.
+"""What a token opens, and which tokens one upstream knows or does not know.
 
 It has no clock and no I/O. Every collection has a bound, because callers decide what is looked up.
 """
@@ -115,7 +115,7 @@ def read_grant(told: object) -> tuple[str, TokenGrant] | None:
 
 
 MAX_KNOWN = 50_000
-"""The most tokens that are known; for one more, the one that was checked longest ago is forgotten."""
+"""The most tokens that are known; for one more token, the token that was checked longest ago is forgotten."""
 MAX_UNKNOWN = 10_000
 """The most tokens that are known to be unknown. Half of them are forgotten at once."""
 SLICE = 1000

@@ -32,7 +32,7 @@ LEFT_FREE = 5
 WAIT_S = 5.0
 """Seconds that a request waits for the answer about its tokens."""
 RETRY_S = 1.0
-"""Seconds after which one that is turned away may try again."""
+"""Seconds after which a caller that is turned away may try again."""
 
 
 def answer_deadline() -> float:
@@ -126,7 +126,7 @@ class WaitingPlaces:
 
 
 class OwnSecrets:
-    """The secrets that the options have, and those that they had since the start. Only digests are kept."""
+    """The secrets that the options have, and the secrets that they had since the start. Only digests are kept."""
 
     def __init__(self, options: ProxyOptions) -> None:
         self._upstreams: dict[bytes, set[str]] = {}
@@ -251,7 +251,7 @@ class TokenLookup:
             loop.start()
 
     async def stop(self, user: object) -> None:
-        """End the use. With the last one, stop the loops, turn away those that wait, and store what has changed."""
+        """End the use. The last user stops the loops, turns away the callers that wait, and stores the changes."""
         self._users.discard(user)
         if self._users or self.is_over:
             return
@@ -284,7 +284,7 @@ class TokenLookup:
         return (await self.find_all([token], network, deadline)).get(token)
 
     async def find_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
-        """Return what each of these tokens opens. Those that the upstream does not know are left out.
+        """Return what each of these tokens opens. Tokens that the upstream does not know are left out.
 
         A token that was stored counts as known for `interval_s` seconds since it was checked, and longer while the upstream is
         away. When it is first used, it is asked about again. The answers are waited for until `deadline`, a moment of the event
@@ -375,7 +375,7 @@ class TokenLookup:
                 self._wanted.clear()
 
     def _next_tokens(self) -> list[str]:
-        """Return the tokens of the next question: those that wait longest, but of each network as many as of the others."""
+        """Return the tokens of the next question: the tokens that wait longest, and equally many of each network."""
         networks: dict[bytes, list[str]] = {}
         for token, waiting in self._waiting.items():
             networks.setdefault(waiting.network, []).append(token)
@@ -515,10 +515,10 @@ class TokenLookup:
             failures = 0 if is_saved else failures + 1
 
     async def _save(self) -> bool:
-        """Store the known tokens beside those that other processes have stored. Returns whether that went well.
+        """Store the known tokens beside the tokens that other processes have stored. Returns whether that went well.
 
-        The record is made in slices, so that callers do not wait for all of it. One that cannot be read now is not overwritten: it
-        may have tokens that this process does not know.
+        The record is made in slices, so that callers do not wait for all of it. A record that cannot be read now is not
+        overwritten: it may have tokens that this process does not know.
         """
         if not await self._restore():
             return False

@@ -310,7 +310,7 @@ class Reporter:
         await self._clock.sleep(left)
 
     async def _send(self) -> None:
-        """Send the counts, and those that other processes have left. Keep the counts that the upstream may accept later."""
+        """Send the counts, and the counts that other processes have left. Keep the counts that the upstream may accept later."""
         own = self._counters.drain()
         drained = [*([] if own is None else [own]), *self._counters.drain_sources()]
         self._unsent += drained
@@ -326,7 +326,7 @@ class Reporter:
         await self._store()
 
     async def _forward_registrations(self) -> None:
-        """Send the registrations of server-side applications. Those that the upstream may accept later are kept."""
+        """Send the registrations of server-side applications. Registrations that the upstream may accept later are kept."""
         waiting = self._counters.take_registrations()
         for source in list(waiting):
             try:

@@ -202,7 +202,7 @@ class ParentLink:
         self.channel.send(messages.CountsSent(message.number))
 
     def _take_document(self, message: messages.Prepare | messages.Switch, body: bytes) -> None:
-        """Queue a document. One that is prepared is served now, because a Reload that makes its environment current may follow."""
+        """Queue a document. A prepared document is served now, because a Reload that makes its environment current may follow."""
         environment = self._environments.get(message.environment)
         known = {} if environment is None or not self._document_queue.empty() else environment.prepared
         if environment is not None and isinstance(message, messages.Switch) and message.number in known:
@@ -211,7 +211,7 @@ class ParentLink:
             self._document_queue.put_nowait((message, body))
 
     def _reload(self, message: messages.Reload) -> None:
-        """Serve other environments. This is done before the next message, which may be a document of a new one."""
+        """Serve other environments. This is done before the next message, which may be a document of a new environment."""
         assert self._commands is not None  # _receive_message waits for the start
         try:
             self._commands.reload(message.environments)

@@ -18,7 +18,7 @@ from flagsvc.proxy.usage.unsent import UsageWindow, to_wire
 
 LENGTHS = Struct("!II")
 MAX_HEAD = 64 * 1024 * 1024
-"""The most bytes of a head. A longer one is an error of the other end."""
+"""The most bytes of a head. A longer head is an error of the other end."""
 
 
 class FrameError(ValueError):
@@ -99,9 +99,9 @@ class EnvironmentOptions(msgspec.Struct):
 class Welcome(Message):
     """The first message: which worker this is, its environments, and the groups of listening sockets by file descriptor.
 
-    The worker takes no connection before it has the configurations that follow. `options` are those of the process. `former` are
-    environments that answer until those of the same names have a configuration. `has_started` tells that each environment was tried
-    once.
+    The worker takes no connection before it has the configurations that follow. `options` are those of the process. `former`
+    are environments that answer until the environments of the same names have a configuration. `has_started` tells that each
+    environment was tried once.
     """
 
     worker: int

@@ -16,7 +16,7 @@ from flagsvc.proxy.workers import messages
 LATE_S = 1.0
 """Seconds that the parent's answer may come after its own deadline."""
 UNKNOWN_S = 5.0
-"""Seconds for which the parent is not asked again about an unknown token. They come after those that the parent knows it for."""
+"""Seconds for which the parent is not asked again about an unknown token. They begin when the parent has forgotten the token."""
 
 
 class Question(NamedTuple):

@@ -99,10 +99,10 @@ class WorkerPool:
         """Take the number of workers, the function that starts one, and what each is sent.
 
         Each worker is sent `sockets`, which are groups of listening sockets by file descriptor. `render_metrics` returns the
-        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw` random
-        numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options` are those
-        of the process, and `has_started` tells whether each environment was tried once. Before the
-        start, `add_environment` and `use_environments` say what the workers serve.
+        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw`
+        random numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options`
+        are the options of the process, and `has_started` tells whether each environment was tried once. Before the start,
+        `add_environment` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()
@@ -481,7 +481,7 @@ class WorkerHeartbeat:
     def _check(self, slot: WorkerSlot, seconds: float) -> None:
         """Ping a worker, or kill it.
 
-        The time since the previous check is added only after this test. So an answer that arrived meanwhile is read first.
+        The time since the previous check is added only after this test. So an answer that has arrived is read first.
         """
         pulse = slot.pulse
         if pulse.is_given_up:

@@ -1,4 +1,4 @@
-"""The parent's view of one worker: its process, its channel, and what it has acknowledged."""
+"""The parent's view of one worker: its process, its channel, and the messages that it has acknowledged."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Conditions:
 class SlotDocuments:
     """The documents of one environment in one worker's process.
 
-    `sent` are the numbers of those that it was sent and still keeps, `prepared` is the number of the newest one that it has
-    prepared, `served` that of the one it serves.
+    `sent` are the numbers of the documents that the process got and still keeps. `prepared` is the number of the newest
+    document that it has prepared, and `served` the number of the document that it serves.
     """
 
     def __init__(self) -> None:
