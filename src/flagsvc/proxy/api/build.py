@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from random import Random
@@ -76,13 +76,6 @@ class Ports(NamedTuple):
     surroundings: Surroundings = ALONE
 
 
-class HandledRoute(NamedTuple):
-    """A row, and the handler that answers it."""
-
-    row: ProxyRoute
-    handler: Handler
-
-
 class ServiceParts(NamedTuple):
     """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint by
     method, those of an unusual method as UNREAD.
@@ -143,8 +136,9 @@ def build(
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     keys = Keys(settings.client_keys, settings.server_tokens)
     served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
-    known = [row for row in rows if row.is_known(settings)]
-    resources = make_resources(settings, list_handled(known, operations, served), counts, keys)
+    handlers = {row: dialect.handlers[row.handler](parts) for dialect, parts in served for row in dialect.routes}
+    known = {row: handlers.get(row) or operations[row.handler] for row in rows if row.is_known(settings)}
+    resources = make_resources(settings, known, counts, keys)
     return ServiceParts(
         cors=cors,
         answers=answers,
@@ -252,28 +246,14 @@ def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: 
     return {path.rstrip("/").lower().encode(): text for path, text in pairs if text}
 
 
-def list_handled(
-    rows: Sequence[ProxyRoute],
-    operations: dict[str, Handler],
-    served: Sequence[tuple[Dialect, DialectParts]],
-) -> list[HandledRoute]:
-    made = {
-        row: HandledRoute(row, dialect.handlers[row.handler](parts))
-        for dialect, parts in served
-        for row in dialect.routes
-    }
-    return [made.get(row) or HandledRoute(row, operations[row.handler]) for row in rows]
-
-
 def make_resources(
-    settings: ServiceSettings, handled: Sequence[HandledRoute], counts: RouteCounts, keys: Keys
+    settings: ServiceSettings, handlers: Mapping[ProxyRoute, Handler], counts: RouteCounts, keys: Keys
 ) -> dict[bytes, Resource]:
     """Return the resources by path, also in lower case. Each endpoint has its place in `counts`."""
     resources: dict[bytes, Resource] = {}
-    for route in handled:
-        row = route.row
+    for row, handler in handlers.items():
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
-            endpoint = make_endpoint(route, settings, keys, counts.of(method, row.template))
+            endpoint = make_endpoint(row, handler, settings, keys, counts.of(method, row.template))
             for place in row.places(settings.base_path):
                 resource = resources.setdefault(place.encode(), Resource(row.always, row.wire_format.merges_slashes))
                 resource.endpoints[method.encode()] = endpoint
@@ -292,12 +272,11 @@ def make_key_check(row: ProxyRoute, keys: Keys) -> KeyCheck | None:
     return KeyCheck(found, keys.either if form.tells_key_types else None, form.reads_bearer)
 
 
-def make_endpoint(route: HandledRoute, settings: ServiceSettings, keys: Keys, counts: StatusCounts) -> Endpoint:
-    row = route.row
+def make_endpoint(
+    row: ProxyRoute, handler: Handler, settings: ServiceSettings, keys: Keys, counts: StatusCounts
+) -> Endpoint:
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    endpoint = Endpoint(
-        route.handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type
-    )
+    endpoint = Endpoint(handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type)
     endpoint.counts_address = row.tells_keys
     return endpoint

@@ -13,7 +13,7 @@ from pathlib import Path
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
-from flagsvc.proxy.configuration.locations import file_path, is_file_url
+from flagsvc.proxy.configuration.stores import file_path, is_file_url
 from flagsvc.proxy.upstream import Fetched, Outbound, Trust, Upstream, download
 
 
@@ -140,6 +140,3 @@ class HttpSource:
         fetched = await self._upstream.get_features(etag if renewals == self._known else None)
         self._known = renewals
         return fetched
-
-
-__all__ = ["BootstrapSource", "FileSource", "HttpSource"]

@@ -23,10 +23,10 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Protocol, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from flagsvc.core.errors import ConfigurationError, DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
-from flagsvc.proxy.configuration.locations import file_path, is_file_url
 from flagsvc.proxy.upstream import Limits
 
 T = TypeVar("T")
@@ -130,6 +130,18 @@ def storage_key(
     """
     identity = [url, token, project, name_prefix, [list(tag) for tag in tags]]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
+
+
+def is_file_url(url: str) -> bool:
+    return url[:5].lower() == "file:"
+
+
+def file_path(url: str) -> Path:
+    """Return the path of a `file:` URL. Raises ConfigurationError if the URL names another host or has no path."""
+    parts = urlsplit(url)
+    if parts.netloc.lower() not in ("", "localhost") or not parts.path:
+        raise ConfigurationError([f"`{url}` does not name a file of this machine; write `file:///folder/name`"])
+    return Path(unquote(parts.path))
 
 
 MAGIC = b"flagsvc-store 1 "
@@ -395,20 +407,6 @@ class DocumentStorage:
                 self._outage.log_failure(error)
             else:
                 self._outage.log_recovery()
-
-
-__all__ = [
-    "DocumentStorage",
-    "FileRecordStore",
-    "FileStore",
-    "NoStore",
-    "SingleRecordStore",
-    "StorageProvider",
-    "StorageServer",
-    "StoredDocument",
-    "storage_at",
-    "storage_key",
-]
 
 
 MAX_RECORDS = 64

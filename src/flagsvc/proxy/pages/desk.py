@@ -27,8 +27,17 @@ from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.pages import status
 from flagsvc.proxy.pages.access import Access, sign_in_rows
 from flagsvc.proxy.pages.flags import flag_rows
-from flagsvc.proxy.pages.page import PAGES, SITE, PageCall, PageRow, Scene, ShownEnvironment, answer_error, render
-from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.pages.page import (
+    PAGES,
+    SITE,
+    PageCall,
+    PageRow,
+    ReadCounts,
+    Scene,
+    ShownEnvironment,
+    answer_error,
+    render,
+)
 from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations

@@ -17,6 +17,7 @@ from flagsvc.engine.compile import CompileOptions
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.messages import HttpError
+from flagsvc.http.metrics import Readings
 from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.site import HTML_HEADERS, Site
@@ -28,10 +29,12 @@ from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poller import PollNotes
 from flagsvc.proxy.extensions import ContextEnricher
-from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.settings.places import Resolved
+
+ReadCounts = Callable[[], Awaitable[Readings]]
+"""Returns the counters of all processes that answer callers."""
 
 
 class ShownEnvironment(NamedTuple):
