@@ -14,17 +14,6 @@ from support.lookup_scene import FRONTEND, INTERVAL_S, RATE, SERVER, lookup_scen
 
 
 @asynchronous
-async def test_what_is_known() -> None:
-    """Only a token that the upstream has confirmed; no question is asked."""
-    async with lookup_scene() as world:
-        world.grants["a"] = FRONTEND
-        assert not world.lookup.is_known("a")
-        await world.find("a")
-        await world.find("no")
-        assert world.lookup.is_known("a") and not world.lookup.is_known("no")
-
-
-@asynchronous
 async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
     """It waits for the same answer; other tokens wait for the next question."""
     async with lookup_scene() as world:
@@ -112,20 +101,6 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
 
 
 # ---- answers that are kept
-
-
-@asynchronous
-async def test_a_known_token_is_asked_about_again_once_in_an_interval() -> None:
-    """It stays known, without a question of its callers."""
-    async with lookup_scene() as world:
-        world.grants |= {"a": FRONTEND, "b": SERVER}
-        await asyncio.gather(world.find("a"), world.find("b"))
-        for number in range(1, 4):
-            await world.clock.advance(INTERVAL_S - 1)
-            assert len(world.questions) == number
-            await world.clock.advance(1)
-            assert len(world.questions) == number + 1 and sorted(world.questions[-1]) == ["a", "b"]
-        assert (await world.find("a"), await world.find("b"), world.revoked) == (FRONTEND, SERVER, [])
 
 
 @asynchronous

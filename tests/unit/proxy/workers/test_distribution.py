@@ -139,14 +139,6 @@ async def test_a_document_that_nobody_serves() -> None:
 
 
 @asynchronous
-async def test_settled_without_a_configuration() -> None:
-    """Without a configuration there is nothing to wait for."""
-    async with pool_scene(1) as scene:
-        await scene.distribution.wait_settled()
-        assert not scene.distribution.has_configuration
-
-
-@asynchronous
 async def test_freshness_comes_to_all() -> None:
     """Every worker gets the time of the last check; a new worker gets it before it serves."""
     async with pool_scene(2) as scene:

@@ -162,15 +162,6 @@ async def test_a_report_is_sent_at_once() -> None:
 
 
 @asynchronous
-async def test_how_fresh_it_is() -> None:
-    """The moment of the last check is the one that the parent tells."""
-    async with pair() as both:
-        assert both.holder.checked_at is None
-        both.parent.send(messages.Checked(12.5))
-        await until(lambda: both.holder.checked_at == 12.5)
-
-
-@asynchronous
 async def test_documents_in_their_order() -> None:
     """A switch is to the document it names, and skipped documents are forgotten."""
     async with pair() as both:
@@ -234,18 +225,6 @@ async def test_an_idle_worker_sends_everything_now_and_then() -> None:
         both.link.count_answered = lambda: 1
         both.tally.add(200)
         await until(lambda: both.answers() == 1)
-
-
-@asynchronous
-async def test_a_report() -> None:
-    """It comes after all that was counted before the request."""
-    async with pair() as both:
-        both.counters.add("a", 1, 2, {"v": 3})
-        both.parent.send(messages.CountsRequest(4))
-        await until(lambda: both.of(messages.CountsSent))
-        assert both.received[-1] == messages.CountsSent(4)
-        [usage] = [usage for counts in both.of(messages.Counts) for usage in counts.usage]
-        assert usage.toggles == {"a": (1, 2, {"v": 3})}
 
 
 @asynchronous
