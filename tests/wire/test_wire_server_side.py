@@ -150,7 +150,7 @@ def test_filters(opened: Opener, query: str, found: list[str]) -> None:
     "query", ["?project=", "?namePrefix=", "?namePrefix=a&namePrefix=b", "?tag=", "?tag=bad", "?project=a%20b"]
 )
 def test_malformed_filters(opened: Opener, query: str) -> None:
-    """They are a 400 that says what is wrong."""
+    """The answer is a 400 with the reason."""
     answer = get(opened(document=DOCUMENT), query)
     assert answer.status == 400
     assert (answer.json()["name"], len(answer.json()["details"]) >= 1) == ("BadDataError", True)

@@ -90,7 +90,7 @@ def test_closing_in_another_loop(app: ProxyApp) -> None:
 
 
 def test_moving_to_another_loop_ends_it_in_the_one_before(app: ProxyApp) -> None:
-    """However often two loops take turns, at most one of them has it at work; one that is closed is no obstacle."""
+    """However often two loops take turns, it works in at most one loop; one that is closed is no obstacle."""
     loops = [asyncio.new_event_loop() for _ in range(2)]
     for loop in loops * 3:
         loop.run_until_complete(app.ready(20))

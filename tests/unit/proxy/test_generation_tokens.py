@@ -85,7 +85,7 @@ class Scene(GenerationScene):
 
 @asynchronous
 async def test_a_service_for_some_projects() -> None:
-    """It has their flags and no listed keys. Tokens of the same projects share one, and its usage is that of the environment."""
+    """It has their flags and no listed keys. Tokens of the same projects share a service, which counts for the environment."""
     scene = Scene()
     scene.admit.opened |= {"one": OF_A, "two": OF_A, "server": SERVER_OF_A}
     service = await scene.find("one")
@@ -129,7 +129,7 @@ async def no_more() -> None:
 
 @asynchronous
 async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tokens of one that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
+    """The tokens of a service that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
     monkeypatch.setattr(scopes, "MAX_SCOPED", 1)
     scene = Scene()
     of_b = OF_A._replace(scope=TokenScope("production", frozenset("b")))
@@ -145,7 +145,7 @@ async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) 
 
 @asynchronous
 async def test_environments() -> None:
-    """A token opens the service of its environment. One whose environment is not there cannot be looked up now."""
+    """A token opens the service of its environment. A token of a missing environment cannot be looked up now."""
     scene = Scene("x", "y")
     scene.admit.opened |= {"x": ALL, "y": OF_A._replace(environment=1), "z": ALL._replace(environment=2)}
     assert await scene.find("x") is scene.environment("x").service
@@ -189,7 +189,7 @@ async def test_a_generation_forgets_tokens(names: tuple[str, ...]) -> None:
 
 @asynchronous
 async def test_services_for_some_projects_outlive_other_keys() -> None:
-    """They have no listed keys, so what they have cached goes on. With other settings they are made again."""
+    """They have no listed keys, so cached answers stay. With other settings they are made again."""
     scene = Scene("x")
     scene.admit.opened["token"] = OF_A
     service = await scene.find("token")
@@ -247,7 +247,7 @@ async def test_an_environment_that_is_replaced() -> None:
 
 @asynchronous
 async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
-    """The answer is not about the one that has its name now: the token opens that one only if the next answer says so."""
+    """The answer is not about the present environment of the name: the token opens that one only if the next answer says so."""
     scene = Scene("x", "y")
     scene.admit.opened["token"] = ALL
 

@@ -70,7 +70,7 @@ def test_a_new_world_inherits(document: Path) -> None:
 
 
 def test_nothing_is_inherited_from_another_upstream(document: Path) -> None:
-    """New keys would open its flags, and its counts would go to the other one."""
+    """New keys would open its flags, and its counts would go to the wrong upstream."""
     old = warm(document)
     only(old).counters.count("first", True)
     new = ProxyRuntime(make_setup(options()), old)

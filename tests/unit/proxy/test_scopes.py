@@ -118,7 +118,7 @@ def test_a_document_with_only_the_projects(whole: Holder) -> None:
 
 @pytest.mark.parametrize("query", [None, 7, [], "x"])
 def test_a_query_of_another_form(whole: Holder, query: object) -> None:
-    """What is no object is left as it is."""
+    """A value that is no object stays."""
     serve(whole, *FEATURES, query=query)
     part = ScopedHolder(whole, frozenset("p"))
     assert part.document is not None and json.loads(part.document.body)["query"] == query

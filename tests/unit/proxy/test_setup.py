@@ -39,7 +39,7 @@ class Named:
     [("a.b:production.secret", "production"), ("*:test.sec.ret", "test"), ("secret", "named"), ("se.cret", "named")],
 )
 def test_the_environment_of_the_upstream(token: str, environment: str) -> None:
-    """It is that of the upstream's token, with any name of its project; else the one that the options name."""
+    """The upstream's token names it, with any name of its project; else the one that the options name."""
     setup = make_setup(options(flagsvc_api_token=token, environment="named"))
     assert setup.service_settings.upstream_environment == environment
 
@@ -242,7 +242,8 @@ def test_custom_code_of_environments(tmp_path: Path) -> None:
 
 
 def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> None:
-    """Each is told once, with the environment if only that has it; a worker tells nothing, because the parent has."""
+    """Each warning comes once, with the environment if only this environment has it; a worker tells nothing, because the parent
+    has."""
     for name in ("default", "userWithId"):
         (tmp_path / f"{name}.py").write_text(
             f"class A:\n    name = {name!r}\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n"

@@ -37,6 +37,6 @@ def test_the_form_tells_the_kind(token: str, kind: str) -> None:
 
 
 def test_a_frontend_token_cannot_be_told_from_a_backend_token() -> None:
-    """Both have one form, so the hint says which one is needed."""
+    """Both kinds have the same form, so the hint names the needed kind."""
     told = refused_token(f"*:development.{SECRET}")
     assert "frontend tokens are not accepted here" in told

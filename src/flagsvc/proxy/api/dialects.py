@@ -87,7 +87,7 @@ def make_handlers(report: Shape) -> dict[str, Callable[[DialectParts], Handler]]
 
 
 def switch(status: int, path: str = "it") -> Condition:
-    """Return the condition of rows that answer with every toggle. While they are off, they answer with this status."""
+    """Return the condition of rows that answer with every toggle. Rows that are off answer with this status."""
     hint = f"{path} is switched off: set the option `enableAllEndpoint` (variable `ENABLE_ALL_ENDPOINT`) to true"
     return Condition("enable_all_endpoint", status, hint)
 

@@ -118,8 +118,7 @@ class Evaluator:
     def use_snapshot(self, cache_keys: CacheKeys) -> None:
         """Use the snapshot of `cache_keys` from now on.
 
-        If an answer may depend on an address from a header, shared caches must not store it: they do not know whose
-        address it is for.
+        If an answer may depend on an address from a header, shared caches must not store it: caches do not know the address.
         """
         self.cache_keys = cache_keys
         self.cache.use_snapshot(cache_keys)

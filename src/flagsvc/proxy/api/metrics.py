@@ -120,7 +120,7 @@ def read_environments(row: Row, sources: Sources) -> dict[Labels, float]:
 
 
 def of_former(sources: Sources, name: str, row: Row) -> Mapping[Labels, float]:
-    """Return what was counted in environments that had this name before."""
+    """Return the counts of former environments with this name."""
     return sources.former.get(name, {}).get(row.name, {})
 
 

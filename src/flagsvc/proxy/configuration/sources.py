@@ -39,7 +39,7 @@ class BootstrapSource:
         self._clock = clock
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document. It is read each time, and `etag` is ignored. Raises UpstreamError."""
+        """Return the document. Each call reads it again and ignores `etag`. Raises UpstreamError."""
         try:
             if is_file_url(self._url):
                 return await FileSource(file_path(self._url), clock=self._clock, refresh_ms=0).fetch(None)

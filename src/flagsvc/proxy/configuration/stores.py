@@ -231,7 +231,7 @@ def frame(data: bytes) -> bytes:
 
 
 def unframe(content: bytes | None) -> bytes | None:
-    """Return the data of a file's content; None if there is no file, or if it is not exactly what was written."""
+    """Return the data of a file's content; None without a file, and for a file with other content than flagsvc wrote."""
     data = (content or b"").partition(b"\n")[2]
     return data if content is not None and frame(data) == content else None
 

@@ -122,7 +122,7 @@ class TokenDirectory:
     def _choose(self, token: str) -> list[tuple[Feed, TokenLookup]]:
         """Return the environments whose upstreams may know a token: one for each upstream, the most likely one.
 
-        Those where the token is known come first, so that no other upstream is asked about it.
+        Environments that know the token come first, so that no other upstream gets a question about it.
         """
         named = scope_of_text(token)
         looking = [pair for pair in self._looking() if self._own_secrets.may_be_sent(token, pair[0].upstream_id)]

@@ -190,7 +190,7 @@ class AnyHolder(Holder):
 
 
 def join_origins(origins: Iterable[Origin]) -> Origin:
-    """Return the origins that any environment allows. A preflight has no key, so it cannot tell which environment it is for."""
+    """Return the origins that any environment allows. A preflight has no key, so its environment is not known."""
     listed = {each for origin in origins for each in ((origin,) if isinstance(origin, str) else origin)}
     return ANY_ORIGIN if ANY_ORIGIN in listed else tuple(sorted(listed))
 

@@ -50,7 +50,7 @@ ORIGINS: dict[str, str] = {
 class Feed:
     """Fills `holder` and takes the counts of `counters`. No other feed of the process ever has its `number`.
 
-    `setup` is the setup that it was made with. A later generation with the same upstream side has the same feed. `token` is the
+    `setup` is the setup of its start. A later generation with the same upstream side has the same feed. `token` is the
     token that the upstream is asked with, and `upstream_id` the identity of the upstream: its address, and what else decides who
     answers there, and as whose. `tokens` looks up tokens of callers; None if only listed keys are accepted.
     """

@@ -133,7 +133,8 @@ class ProviderTokenStore:
         self._unsaved = OutageLog(log, "the known tokens could not be stored", "the known tokens are stored again")
 
     async def load(self) -> bytes | None:
-        """Return what was stored last, or None, also if that is damaged. Raises StoreError if it cannot be read now."""
+        """Return the last stored record; None without a record, and for a damaged record. Raises StoreError if it cannot be
+        read now."""
         try:
             async with asyncio.timeout(LOAD_S):
                 found = await read_record(self._provider, self._key)

@@ -75,9 +75,9 @@ class ProxySetup:
     Both loggers mask `secrets`; `own_secrets` are not shown to upstreams. `loops` are loops of the process, by name, whose
     restarts are reported. `checked_folders` are the storage folders that are checked already.
 
-    The setup of a process has the setups of its `environments`, at least one. Each has a `name`; the only one has an empty name.
-    Environments with the same name and an equal `side` have the same upstream side. `resolved` is what the options were read from,
-    if they were read.
+    The setup of a process has the setups of its `environments`, at least one. Each has a `name`; the only one has an empty
+    name. Environments with the same name and an equal `side` have the same upstream side. `resolved` is the source of options
+    that were read.
     """
 
     options: ProxyOptions

@@ -56,7 +56,7 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
 
 
 def describe_place(call: PageCall, shown: ShownEnvironment, kept: Kept) -> dict[str, Any]:
-    """Return which configuration a page is about, and which environments there are."""
+    """Return the configuration of a page, and the names of all environments."""
     return {
         "environment": shown.name,
         "environments": [name for name in call.scene.list_environments() if name],

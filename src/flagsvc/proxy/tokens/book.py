@@ -34,7 +34,7 @@ class TokenScope(NamedTuple):
         return self.projects is None or (other.projects is not None and other.projects <= self.projects)
 
     def limited_to(self, project: str | None) -> TokenScope:
-        """Return the part of this scope that is in one project; all of it if that is None or empty."""
+        """Return the part of this scope that is in one project; the whole scope for None and for an empty text."""
         if not project:
             return self
         only = frozenset([project])
@@ -56,8 +56,8 @@ class TokenGrant(NamedTuple):
 class Admission(NamedTuple):
     """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
 
-    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that it
-    has nothing beside that scope.
+    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that the
+    environment has no more than this scope.
     """
 
     environment: int
@@ -197,7 +197,7 @@ class TokenBook:
     def restore(self, stored: dict[str, KnownToken]) -> None:
         """Know the stored tokens as well, up to the bound, and take the dictionary over.
 
-        What this process has seen itself is newer, also that a token is unknown. A token that it knows from storage alone is
+        The knowledge of this process is newer, also about unknown tokens. A token that it knows from storage alone is
         known no longer if it is no longer stored: another process has taken it back.
         """
         own = {digest: each for digest, each in self.known.items() if each.text is not None}

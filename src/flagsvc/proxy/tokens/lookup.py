@@ -162,7 +162,7 @@ MAX_ASKED = 100
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """The bounds of the pause after a request that failed."""
 STORE_S = 1.0
-"""Seconds that changes are gathered before they are stored; of many tokens, as many times longer as there are STORE_TOKENS."""
+"""Seconds between a change and its storing; of many tokens, as many times longer as there are STORE_TOKENS."""
 STORE_TOKENS = 5000
 
 

@@ -127,7 +127,7 @@ class UsageCounters:
         self.count_all([name], [enabled])
 
     def count_all(self, names: list[str], states: list[bool]) -> None:
-        """Count a look-up: whether each of these toggles was on. Requests wait for this, so it must be fast."""
+        """Count a look-up: whether each of these toggles was on. Requests wait for it, so the code must be fast."""
         known = self._names()
         if len(names) > MAX_SIMPLE_NAMES:
             self._count_many(names, states, known)
@@ -358,7 +358,7 @@ class UsageCounters:
                     self._take_room(VARIANT_BYTES, variant)
 
     def _add_toggle(self, name: str, toggles: dict[str, ToggleCounts]) -> ToggleCounts:
-        """Return new counts for a toggle. If there is no room, they are the discarded ones."""
+        """Return new counts for a toggle. Without room, return the discarded counts."""
         counts = self._new_entry(name, toggles)
         if counts is None:
             self.full += 1

@@ -98,7 +98,8 @@ def is_final(error: UpstreamError) -> bool:
 
 
 def suspect_part(batch: UsageBucket) -> UsageBucket:
-    """Return what of a refused batch is given up: its impact metrics if it has any, so that its toggles are sent without them."""
+    """Return the part of a refused batch to give up: the impact metrics, so that the toggles are sent alone. Without impact
+    metrics, it is the whole batch."""
     return UsageBucket(batch.start, batch.stop, {} if batch.impact else batch.toggles, batch.source, batch.impact)
 
 

@@ -48,7 +48,7 @@ class Channel(asyncio.Protocol, Generic[M]):
             self._transport.close()
 
     async def flush(self) -> None:
-        """Close this end. Returns when everything is sent, or the other end is gone."""
+        """Close this end. Returns when all messages are sent, or when the other end is gone."""
         self.close()
         await self.closed.wait()
 

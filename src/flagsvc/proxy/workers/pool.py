@@ -481,7 +481,7 @@ class WorkerHeartbeat:
     def _check(self, slot: WorkerSlot, seconds: float) -> None:
         """Ping a worker, or kill it.
 
-        The time since the previous check is added only after this test. So an answer that has arrived is read first.
+        The time since the previous check is added only after this test. So the parent reads an arrived answer first.
         """
         pulse = slot.pulse
         if pulse.is_given_up:

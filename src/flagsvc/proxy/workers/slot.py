@@ -1,4 +1,4 @@
-"""The parent's view of one worker: its process, its channel, and the messages that it has acknowledged."""
+"""The parent's view of one worker: process, channel, and acknowledged messages."""
 
 from __future__ import annotations
 

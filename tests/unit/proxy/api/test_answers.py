@@ -1,4 +1,4 @@
-"""Answers and their headers, those of CORS among them."""
+"""Answers and their headers, also the headers of CORS."""
 
 from __future__ import annotations
 

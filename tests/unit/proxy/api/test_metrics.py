@@ -39,7 +39,7 @@ def test_the_age_before_the_first_check() -> None:
 
 
 def test_the_states_are_those_of_the_configuration() -> None:
-    """One number for each, of which one is 1."""
+    """Each state has a number: 1 for the present state, else 0."""
     serving = Serving()
     serving.holder.state = State.STALE
     page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode()
@@ -141,7 +141,8 @@ def test_environments_that_are_being_replaced() -> None:
 
 
 def test_counters_go_on_after_a_replacement() -> None:
-    """Those of all that had the name are added. Present values are of the present one alone, and requests count on anyway."""
+    """The counters of all environments of a name are added. Present values are of the present one alone, and requests count on
+    anyway."""
     first = count_former(one(requests=5, problems=3), {})
     former = {"a": count_former(one(problems=4), first)}
     of = several({"a": one(requests=5, problems=1), "b": one(problems=2)})._replace(former=former)
@@ -162,7 +163,7 @@ def test_counters_go_on_after_a_replacement() -> None:
 
 
 def test_where_the_numbers_of_each_row_come_from() -> None:
-    """Few rows are of the process alone; of those that are counted in both places the process has its own."""
+    """Few rows are of the process alone; a row of both places has numbers of the process, too."""
     assert {row.name for row in ROWS if row.place == PROCESS} == OF_PROCESS
     assert {row.name for row in ROWS if row.place == BOTH} == OF_BOTH
     assert {row.place for row in ROWS} == {PROCESS, BOTH, ""}

@@ -1,4 +1,4 @@
-"""Which environment answers a request: the one that its key opens, or the process.
+"""Which environment answers a request: the environment that its key opens, or the process.
 
 A request whose key no option lists: it waits for its token, is passed on to the service that the token opens, or is refused.
 """

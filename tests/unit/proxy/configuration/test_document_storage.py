@@ -292,7 +292,7 @@ class ForgetfulServer(MemoryStore, StorageServer):
 
 @asynchronous
 async def test_a_server_that_has_lost_the_record_gets_it_again() -> None:
-    """It is looked for after each poll that brings nothing new, and an outage meanwhile is no error."""
+    """A poll without news looks for the record. An outage of the server is no error then."""
     server = ForgetfulServer()
     document_storage = DocumentStorage(server, "key", RecordingLog())
     document_storage.save(RECORD)

@@ -188,7 +188,7 @@ async def test_a_change() -> None:
 
 @asynchronous
 async def test_a_change_while_it_is_asked() -> None:
-    """An answer to the former token says nothing about the new one."""
+    """An answer to the replaced token says nothing about the present token."""
     api = Api()
     source = HttpSource(api)
     api.gate.clear()

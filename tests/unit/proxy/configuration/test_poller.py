@@ -169,7 +169,7 @@ async def test_an_outage_between_two_empty_documents_changes_nothing() -> None:
 
 @asynchronous
 async def test_odd_features_are_served_named_and_counted() -> None:
-    """They are counted apart from what is left out; a flood of them is cut short in the log and on the page."""
+    """They count apart from left-out features; a flood of them is cut short in the log and on the page."""
     odd = json.dumps({"features": [{"name": f"f{at}", "enabled": at} for at in range(25)] + [7]}).encode()
     async with running(odd) as world:
         await world.clock.next_sleep()

@@ -135,7 +135,7 @@ async def test_many_networks_have_a_bound_too() -> None:
 
 @asynchronous
 async def test_many_requests_with_the_same_token_have_a_bound() -> None:
-    """They need one question, but each of them holds its body while it waits."""
+    """They need one question, but each waiting request holds its body."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         flood = [asyncio.ensure_future(world.find("t", b"%d" % each)) for each in range(MAX_WAITING + 50)]
@@ -148,7 +148,7 @@ async def test_many_requests_with_the_same_token_have_a_bound() -> None:
 
 @asynchronous
 async def test_networks_take_turns() -> None:
-    """A question holds as many tokens of each network as of the others, so that one who comes late does not wait long."""
+    """A question holds equally many tokens of each network, so that a late caller does not wait long."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         flood = [asyncio.ensure_future(world.find(f"t{each}", b"bad")) for each in range(4 * MAX_ASKED)]

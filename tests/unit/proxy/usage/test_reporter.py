@@ -228,7 +228,8 @@ async def test_applications_have_their_own_posts() -> None:
 
 @asynchronous
 async def test_registrations_of_applications_are_sent_once() -> None:
-    """They wait while the upstream is away. One that the upstream will never accept is dropped, and the others are sent."""
+    """They wait while the upstream is away. A registration that the upstream will never accept is dropped, and the remaining
+    registrations are sent."""
     async with running() as world:
         own = len(world.upstream.registrations)
         for name in ("bad", "shop"):

@@ -125,7 +125,7 @@ async def test_a_worker_that_came_between_two_documents() -> None:
 
 @asynchronous
 async def test_a_document_that_nobody_serves() -> None:
-    """A prepared document need not be switched to. An older one that is still kept can be."""
+    """A prepared document need not be switched to. Workers can still switch to an older document that is kept."""
     async with pool_scene(1) as scene:
         keys = [object() for _ in range(5)]
         for number, key in enumerate(keys):

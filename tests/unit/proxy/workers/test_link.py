@@ -362,7 +362,7 @@ def names_of(environment: LinkedFeed) -> list[str] | None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """Each has its own documents, which are counted apart. The answers have the number of the environment."""
+    """Each environment counts its own documents. The answers have the number of the environment."""
     async with pair() as both:
         other = both.add(7)
         for environment, name in ((0, "a"), (7, "b")):
@@ -393,7 +393,7 @@ async def test_messages_about_an_environment_that_is_gone() -> None:
 
 @asynchronous
 async def test_counts_of_two_environments() -> None:
-    """The usage of each has its number. Metrics are those of the process, and are sent once."""
+    """The usage of each has its number. Metrics belong to the process, and go up once."""
     async with pair() as both:
         other = both.add(7)
         both.counters.count("a", True)
@@ -415,7 +415,7 @@ async def test_counts_of_two_environments() -> None:
 
 @asynchronous
 async def test_the_last_counts_of_an_environment() -> None:
-    """They are sent when it is removed, before the parent learns that it is."""
+    """Its removal sends them, before the parent learns of the removal."""
     async with pair() as both:
         other = both.add(7)
         other.counters.count("a", True)

@@ -57,7 +57,7 @@ async def test_a_worker_is_told_all_environments() -> None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """Each environment has documents of its own with their own numbers, and one does not wait for the other."""
+    """Each environment has documents of its own with their own numbers. No environment waits for another."""
     async with pool_scene(2, names=NAMES) as scene:
         first, second = object(), object()
         for worker in scene.made:
@@ -223,7 +223,7 @@ async def test_a_token_that_is_taken_back() -> None:
 
 @asynchronous
 async def test_tokens_that_are_valid() -> None:
-    """All workers are told about them, and so is one that starts later."""
+    """All workers hear about them, also a worker that starts later."""
     async with pool_scene(2) as scene:
         assert not scene.made[0].received_of(messages.ValidTokens), "there are none at the start"
         scene.valid += ["a1", "b2"]

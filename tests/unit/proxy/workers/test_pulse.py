@@ -60,7 +60,7 @@ async def test_a_silent_worker_is_replaced() -> None:
 
 @asynchronous
 async def test_a_worker_that_answers_stays() -> None:
-    """A worker that answers stays for ever. It is not pinged again before it has answered."""
+    """A worker that answers stays for ever. The next ping comes after its answer."""
     async with pool_scene(2, timeout_s=TIMEOUT_S) as scene:
         await let_pass(scene, 60)
         assert scene.worker_pool.heartbeat.hangs == 0 and len(scene.made) == 2
