@@ -163,7 +163,7 @@ async def test_what_opens_nothing() -> None:
     """No service, or a 503 if that cannot be said now."""
     scene = Scene()
     assert await scene.find("unknown") is None
-    assert scene.generations.is_refused("refused") and not scene.finder.is_refused("unknown")
+    assert scene.generations.is_refused("refused") and not scene.generations.is_refused("unknown")
     scene.admit.fault = UnavailableError(4.2)
     with pytest.raises(HttpError) as caught:
         await scene.find("unknown")
