@@ -111,17 +111,13 @@ ENVIRONMENT = "environment"
 def read_environments(row: Row, sources: Sources) -> dict[Labels, float]:
     """Return the numbers of a row in each environment, with its name as first label. The only environment has no label."""
     parts = {} if sources.environments is None else sources.environments()
-    found = {name: add(row.read(part) or {}, of_former(sources, name, row)) for name, part in parts.items()}
+    former = {name: sources.former.get(name, {}).get(row.name, {}) for name in parts}
+    found = {name: add(row.read(part) or {}, former[name]) for name, part in parts.items()}
     if row.place == BOTH:
         found[""] = {**(row.read(sources) or {}), **found.get("", {})}
     if "" in parts:
         return dict(found[""])
     return {(name, *labels): value for name, values in found.items() for labels, value in values.items()}
-
-
-def of_former(sources: Sources, name: str, row: Row) -> Mapping[Labels, float]:
-    """Return the counts of former environments with this name."""
-    return sources.former.get(name, {}).get(row.name, {})
 
 
 def add(present: Mapping[Labels, float], former: Mapping[Labels, float]) -> Mapping[Labels, float]:
@@ -207,10 +203,6 @@ def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], float
 def requests(sources: Sources) -> dict[Labels, float]:
     """Return the number of requests by route template, method and status."""
     return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
-
-
-def reached(sources: Sources) -> dict[Labels, float]:
-    return by_name(sources.reached)
 
 
 def statuses(counts: StatusCounts) -> dict[Labels, float]:
@@ -327,7 +319,7 @@ SERVED: tuple[Row, ...] = (
         private=True,
     ),
     requests_row(requests)._replace(place=BOTH),
-    limits_row(reached)._replace(place=PROCESS),
+    limits_row(lambda of: by_name(of.reached))._replace(place=PROCESS),
     counter("flagsvc_answer_cache_hits", "Answers taken from the cache.", lambda of: of.cache.totals()[0]),
     counter("flagsvc_answer_cache_misses", "Answers not found in it.", lambda of: of.cache.totals()[1]),
     gauge("flagsvc_answer_cache_bytes", "Bytes of answers kept.", lambda of: of.cache.totals()[2]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from weakref import WeakValueDictionary
@@ -18,14 +18,13 @@ from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.api.metrics import TokenFigures
 from flagsvc.proxy.configuration import is_file_url
-from flagsvc.proxy.configuration.stores import StorageProvider, read_record, write_record
+from flagsvc.proxy.configuration.stores import StorageProvider, StorageServer, read_record, write_record
 from flagsvc.proxy.generations.feeds import make_storage, make_upstream_settings
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import Budget, TokenLookup, WaitingPlaces
 from flagsvc.proxy.upstream import Upstream
 from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.rows.callers import LOOKED_UP
-from flagsvc.settings.storage import server_at
 
 
 class TokenLookups:
@@ -106,13 +105,7 @@ def make_token_store(setup: ProxySetup) -> ProviderTokenStore:
     """Return the store of an upstream's known tokens. Its key depends on the upstream, and not on the environments."""
     options = setup.options
     key = hashlib.sha256(f"tokens {upstream_of_options(options)}".encode()).hexdigest()[:40]
-    server = server_at(options.storage)
-    if options.storage_provider is not None or server is None:
-        return ProviderTokenStore(make_storage(options), key, setup.log)
-    from flagsvc.proxy.redis import make_store
-
-    store = make_store(options, server)
-    return ProviderTokenStore(store, key, setup.log, store.aclose)
+    return ProviderTokenStore(make_storage(options), key, setup.log)
 
 
 LOAD_S = 10.0
@@ -122,11 +115,8 @@ LOAD_S = 10.0
 class ProviderTokenStore:
     """Keeps the record of known tokens with a storage provider. Errors of the provider are logged."""
 
-    def __init__(
-        self, provider: StorageProvider, key: str, log: Logger, close: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
-        """Take the provider and the key of the record. `close` closes the provider's connections, if no one else uses them."""
-        self._close = close
+    def __init__(self, provider: StorageProvider, key: str, log: Logger) -> None:
+        """Take the provider and the key of the record."""
         self._provider = provider
         self._key = key
         self._unread = OutageLog(log, "the stored tokens could not be read", "the stored tokens can be read again")
@@ -158,5 +148,5 @@ class ProviderTokenStore:
         return True
 
     async def aclose(self) -> None:
-        if self._close is not None:
-            await self._close()
+        if isinstance(self._provider, StorageServer):
+            await self._provider.aclose()
