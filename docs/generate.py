@@ -16,8 +16,7 @@ from typing import Protocol, TypeVar
 
 from flagsvc.core.extras import PACKAGE
 from flagsvc.http.metrics import MetricRow
-from flagsvc.proxy.api.samples import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import ENVIRONMENT, KEPT, PROCESS, SERVED, SPECIFIED, Sources
 from flagsvc.server.api.operations import OWN
 from flagsvc.settings.edge import ROWS, EdgeVariable, Fate
 from flagsvc.settings.option import Option

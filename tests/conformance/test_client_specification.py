@@ -52,7 +52,7 @@ def suites() -> dict[str, dict[str, Any]] | str:
 
 
 def cases() -> list[Any]:
-    """Return every case, or one that has no content where the package is not there."""
+    """Return every case, or a case without content where the package is missing."""
     loaded = suites()
     if isinstance(loaded, str):
         return [pytest.param(None, id="absent")]

@@ -38,7 +38,7 @@ async def test_at_first_there_is_nothing(make: Make, tmp_path: Path) -> None:
 @every_shelf
 @asynchronous
 async def test_a_record_comes_back_whole(make: Make, tmp_path: Path) -> None:
-    """Any bytes, any size; what is put later replaces what was there before."""
+    """Any bytes, any size; a later record replaces an earlier record."""
     record_store = make(tmp_path)
     for data in (b"one", b"", bytes(range(256)) * 4096, b"\n\n{}"):
         await record_store.put("0a", data)

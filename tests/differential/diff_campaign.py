@@ -99,7 +99,7 @@ class Campaign:
             self.note(compare(document, question, replies), replies)
 
     def targeted(self, rows: Sequence[Exclusion] = EXCLUSIONS) -> None:
-        """Ask what each exclusion is about, so that one which no longer occurs is noticed."""
+        """Ask for the subject of each exclusion, so that an outdated exclusion is noticed."""
         for row in rows:
             self.pair.load(row.document)
             for question in row.questions:

@@ -164,7 +164,7 @@ def as_body(context: Json, maker: Maker) -> Json:
 def test_answers_are_those_of_the_real_server(pair: Pair, record_property: Callable[[str, object], None]) -> None:
     """For every context, by GET and by POST: the same toggles with all their fields.
 
-    Those of the proxy are in the same order, because it keeps that of its upstream.
+    The proxy keeps the order of its upstream.
     """
     maker = Maker("contexts")
     different = []

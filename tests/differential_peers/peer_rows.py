@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A program that sends requests. `path` and `key` are those of each row that has no other one, `headers` those of each GET."""
+    """A program that sends requests. `path` and `key` are the defaults of every row, `headers` the headers of each GET."""
 
     path: str
     key: str

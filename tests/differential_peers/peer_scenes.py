@@ -78,7 +78,7 @@ BOOTSTRAP = "flags.json"
 class Scene:
     """One way to start a peer. `variables` may name `{upstream}`, the root of its URL, `{port}` and `{folder}`.
 
-    `tokens` are those of the proxy, each with the document that it opens. `ways` are the forms of the configuration that ours is
+    `tokens` are the proxy's tokens, each with the document that it opens. `ways` are the forms of the configuration that ours is
     migrated from, each with the form that ours is started from.
     """
 

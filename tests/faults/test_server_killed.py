@@ -164,7 +164,7 @@ def test_killed_while_importing(database_url: str, kills: int) -> None:
 
 
 def test_two_imports_at_once(database_url: str) -> None:
-    """Two imports run one after the other: both are answered, and the state is exactly that of one of them."""
+    """Two imports run one after the other: both are answered, and the state is exactly the result of one import."""
     with scratch() as folder, server(folder, database_url, seeded=True) as one:
         states = []
         for version in (1, 2):

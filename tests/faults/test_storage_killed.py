@@ -35,7 +35,8 @@ VERSION = re.compile(rb"-of-(\d+)")
 
 
 class Writer:
-    """The process whose children store generations. `last` is the newest one that was reported as stored, -1 before the first."""
+    """The process whose children store generations. `last` is the newest generation that was reported as stored, -1 before the
+    first."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

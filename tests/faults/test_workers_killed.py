@@ -1,4 +1,4 @@
-"""Workers and their parent killed at any moment: which are replaced, what is not lost, and which end.
+"""Workers and their parent killed at any moment: replacements, kept counts, and ends.
 
 Workers that hang: which are replaced and how soon, what probes get, and which are left alone.
 """
@@ -33,7 +33,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 
 def replaced(proxy: Proxy, killed: int, number: int = 2) -> bool:
-    """Return whether another process has taken the place of one that was killed."""
+    """Return whether another process has taken the place of a killed process."""
     scraped = samples(proxy)
     return killed not in workers(proxy) and scraped["flagsvc_workers"] == number
 
@@ -107,7 +107,7 @@ def test_other_workers_accept_waiting_connections(upstream: FakeUpstream, tmp_pa
 
 
 def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
-    """It accepts no connection before it has the configuration, which is the same as in the other workers."""
+    """It accepts no connection before it has the configuration of the other workers."""
     with worker_pool(upstream) as proxy:
         for number in range(3):
             upstream.replace(document("first", f"toggle-{number}"))

@@ -15,7 +15,7 @@ import pytest
 
 from flagsvc.cli.batch.yaml_files import YamlReader
 from flagsvc.cli.parser import MESSAGES
-from flagsvc.proxy.api.cors import compile_origin
+from flagsvc.proxy.api.answers import compile_origin
 from flagsvc.proxy.upstream import FORMS
 
 CALLS = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}

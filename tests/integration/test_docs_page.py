@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.dialects import ROUTES
 from fuzzing.proxy import DOCUMENT
 from support.browser import Browser, browser
 from support.processes import KEY, Proxy, our_proxy

@@ -141,7 +141,8 @@ def test_a_whole_life(servers: Servers, number: str) -> None:
 
 @one_or_two
 def test_an_environment_with_other_options(servers: Servers, number: str) -> None:
-    """The former one answers until the other one has a configuration: no request fails. The keys are those of the file at once."""
+    """The present environment answers until its successor has a configuration: no request fails. The keys are those of the file
+    at once."""
     servers.write(a={"clientKeys": ["client-key-a", "ended-client-key"]}, b={})
     with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
         servers.servers["a"].replies[FEATURES] = Reply(500)
@@ -167,7 +168,7 @@ def test_an_environment_with_other_options(servers: Servers, number: str) -> Non
 
 @one_or_two
 def test_a_token_of_another_environment(servers: Servers, number: str) -> None:
-    """The environment is replaced: until the other one has its flags, only a key of both opens the former ones."""
+    """The environment is replaced: until its successor has flags, only a key of both opens the present flags."""
     servers.write(a={"flagsvcApiToken": "*:dev.api-token", "clientKeys": ["client-key-a", "ended-client-key"]}, b={})
     with servers.proxy(number, "a", "b") as proxy, asking(proxy, "client-key-a") as statuses:
         servers.servers["a"].replies[FEATURES] = Reply(500)

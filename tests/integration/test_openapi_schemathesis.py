@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import schemathesis
 
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.dialects import ROUTES
 from fuzzing.answers import Sent
 from fuzzing.contract import UNREADY, Campaign, campaign, configured, contract
 from fuzzing.proxy import Fuzzed, fuzzed

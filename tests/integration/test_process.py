@@ -28,7 +28,6 @@ from support.processes import (
     ROOT,
     Proxy,
     answers,
-    ask,
     clean_environment,
     flagsvc,
     free_port,
@@ -207,18 +206,6 @@ def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
     assert upstream.requests == []
 
 
-def test_wrong_options(tmp_path: Path) -> None:
-    """All problems are reported at once, without a traceback or a secret, and the exit code is 2."""
-    secret = "abc\x01def-some-secret"
-    env = {"LOG_LEVEL": "loud", "PORT": "no", "FLAGSVC_API_TOKEN": secret, "CORS_MAX_AGE": "soon"}
-    code, printed = start(tmp_path, "--refresh-interval", "-1", **env)
-    text = "\n".join(printed)
-    assert code == 2
-    for name in ("logLevel", "port", "flagsvcApiToken", "cors.maxAge", "refreshInterval", "flagsvcUrl", "clientKeys"):
-        assert name in text, name
-    assert "Traceback" not in text and "some-secret" not in text
-
-
 def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
     """Problems of strategies and enrichers are reported together, and the exit code is 2."""
     (tmp_path / "broken.py").write_text("strategies = [1 / 0]")
@@ -244,45 +231,10 @@ def test_one_address(upstream: FakeUpstream) -> None:
             client.connect(("::1", proxy.port))
 
 
-def test_the_access_log(upstream: FakeUpstream) -> None:
-    """With the option each request is one line at any log level, as JSON if requested, without the user's data."""
-    with our_proxy(upstream.url, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
-        assert proxy.get("?userId=some-person").status == 200
-        proxy.program.wait(lambda: '"route": "/proxy"' in proxy.program.output(), "logging")
-        [line] = [json.loads(line) for line in lines(proxy) if '"route": "/proxy"' in line]
-        assert (line["level"], line["message"], line["method"], line["status"]) == ("info", "request", "GET", 200)
-        assert "some-person" not in proxy.program.output()
-
-
-def test_without_an_access_log(upstream: FakeUpstream) -> None:
-    """Without the option requests are not logged."""
-    with our_proxy(upstream.url, LOG_LEVEL="debug") as proxy:
-        assert proxy.get("?userId=some-person").status == 200
-        assert ask(proxy.url).status == 401
-        assert proxy.program.stop() == 0
-        assert "some-person" not in proxy.program.output()
-        assert "request" not in [line.split()[2] for line in lines(proxy) if line[:2] == "20"]
-
-
 def test_no_server_header(upstream: FakeUpstream) -> None:
     """An answer does not tell which server software gave it."""
     with our_proxy(upstream.url) as proxy:
         assert "server" not in proxy.get().headers
-
-
-def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Strategies and enrichers of files decide together; a built-in name is replaced, and a warning says so."""
-    (tmp_path / "code.py").write_text(
-        "class Default:\n    name = 'default'\n    def is_enabled(self, parameters, context):\n"
-        "        return context.get('tier') == 'gold'\n"
-        "def tier(context):\n    return context.replace(properties={'tier': 'gold' if context.user_id == '7' else 'tin'})\n"
-        "strategies = [Default()]\nenrichers = [tier]\n"
-    )
-    path = str(tmp_path / "code.py")
-    with our_proxy(upstream.url, FLAGSVC_CUSTOM_STRATEGIES_FILE=path, EXP_CUSTOM_ENRICHERS_FILE=path) as proxy:
-        assert list(proxy.toggles("?userId=7")) == ["first", "second"]
-        assert list(proxy.toggles("?userId=8&tier=gold")) == []
-        assert "takes the place of the built-in one" in proxy.program.output()
 
 
 def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:

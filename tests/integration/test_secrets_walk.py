@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from flagsvc import ConfigurationError, ProxyOptions, create_app
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.dialects import ROUTES
 from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.settings.load import load

@@ -159,7 +159,7 @@ def test_the_real_server_refuses_the_same_bodies_with_the_same_items(
 
 @pytest.mark.parametrize("row", DIFFERENCES, ids=lambda row: row.name)
 def test_a_difference_that_is_named_is_there(real: http.client.HTTPConnection, row: Difference) -> None:
-    """Every named difference can be seen: its data are answered differently, and it is this one that tells it."""
+    """Every named difference can be seen: the servers answer its data differently, and the difference is recognised."""
     data = {"features": [], "featureStrategies": [], "tagTypes": [], **row.data}
     body = json.dumps({"project": "default", "environment": "development", "data": data}).encode()
     theirs, ours = their_details(real, "validate", body), our_details(IMPORT, body)

@@ -81,10 +81,13 @@ def test_the_grace_passes(upstream: FakeUpstream, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_from_the_keyboard(upstream: FakeUpstream, workers: str) -> None:
-    """Ctrl-C, which all processes get, has no grace period."""
+    """Ctrl-C, which all processes get, has no grace period, and ends them in order, without a traceback."""
     with our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy:
+        assert proxy.post("", {"toggles": ["first"]}).status == 200
         os.killpg(proxy.program.process.pid, signal.SIGINT)
         assert proxy.program.process.wait(ENOUGH_S) == 0
+        assert "Traceback" not in proxy.program.output() and "Interrupt" not in proxy.program.output()
+    assert counted(upstream) == 1
 
 
 def test_a_signal_to_all_processes(upstream: FakeUpstream) -> None:

@@ -181,16 +181,6 @@ def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
     assert len(upstream.received(METRICS)) == 1
 
 
-def test_control_c(upstream: FakeUpstream) -> None:
-    """A signal to the whole group, as a terminal sends it, ends all processes in order, without a traceback."""
-    with worker_pool(upstream, **ONCE) as proxy:
-        assert proxy.post("", {"toggles": ["first"]}).status == 200
-        os.killpg(proxy.program.process.pid, signal.SIGINT)
-        assert proxy.program.process.wait(20) == 0
-        assert "Traceback" not in proxy.program.output() and "Interrupt" not in proxy.program.output()
-    assert counted(upstream) == 1
-
-
 def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
     """A signal while the workers are still starting ends all processes as well."""
     env = {"FLAGSVC_WORKERS": "2", **ONCE}
@@ -266,16 +256,6 @@ def test_logs_of_workers(upstream: FakeUpstream) -> None:
         arguments = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers(proxy)]
         assert not any(b"some-" in each for each in arguments)
         assert "some-person" not in proxy.program.output()
-
-
-@pytest.mark.parametrize("number", ["0", "x", "1000", "-1", "1.5"])
-def test_a_number_of_workers_that_is_none(tmp_path: Path, number: str) -> None:
-    """The error names the option, and the exit code is that of a wrong configuration."""
-    env = proxy_environment("http://127.0.0.1:1/api", free_port(), {"FLAGSVC_WORKERS": number})
-    with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
-        assert program.process.wait(20) == 2
-        assert "workers" in program.output() and f"`{number}`" in program.output()
-        assert "an integer from 1 to 256" in program.output()
 
 
 def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:

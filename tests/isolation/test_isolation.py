@@ -106,7 +106,7 @@ class Walk:
     def owner_of(self, key: str, view: View) -> str | None:
         """Return the mark that may be in an answer to a key of some environments; None if the key opens nothing.
 
-        A key of an environment that is being replaced opens the former one if that has it, too, and else the coming one.
+        A key of an environment that is being replaced opens the replaced environment if it lists the key, and else its successor.
         """
         for name, table in view.tables.items():
             if key in (*table.keys, *table.tokens):

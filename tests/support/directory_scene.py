@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import cast
 
 from flagsvc import ProxyOptions
-from flagsvc.proxy.generations.admission import Admission, TokenDirectory
+from flagsvc.proxy.generations.admission import TokenDirectory
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import make_setup
-from flagsvc.proxy.tokens import TokenGrant, TokenLookup, TokenScope, UnavailableError
+from flagsvc.proxy.tokens import Admission, TokenGrant, TokenLookup, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.lookup import answer_deadline
 from flagsvc.settings.environments import upstream_of_options
 from flagsvc.testing import FakeClock, RecordingLog

@@ -24,8 +24,7 @@ from flagsvc.http.contract import Contract
 from flagsvc.process.serve_workers import ParentProcess
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.process.worker_start import read_portable
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.metrics import exposition, readings
 from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
@@ -33,8 +32,8 @@ from flagsvc.proxy.generations.feeds import make_feature_filter
 from flagsvc.proxy.generations.setup import ProxySetup, make_setup, next_setup
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
-from flagsvc.proxy.workers.framing import LENGTHS
 from flagsvc.proxy.workers.link import ParentLink
+from flagsvc.proxy.workers.messages import LENGTHS
 from flagsvc.proxy.workers.pool import PoolTimeouts
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog

@@ -16,9 +16,8 @@ from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, HttpError, Request, Response
-from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.routes import routes_of
+from flagsvc.proxy.api.dialects import DIALECTS, routes_of
+from flagsvc.proxy.api.route import Dialect
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from flagsvc.proxy.tokens import UnavailableError
+from flagsvc.proxy.tokens import Admission, UnavailableError
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from flagsvc.proxy.workers.pool import Opened, PoolTimeouts, WorkerPool
+from flagsvc.proxy.workers.pool import PoolTimeouts, WorkerPool
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import until
 
@@ -110,7 +110,7 @@ class PoolScene:
         self.made: list[FakeWorker] = []
         self.ignores: set[type[messages.Message]] = set()
         self.refusals: list[OSError] = []
-        self.opened: dict[str, Opened | UnavailableError] = {}
+        self.opened: dict[str, Admission | UnavailableError] = {}
         self.asked: list[tuple[list[str], bytes, float]] = []
         self.valid: list[str] = []
         self.has_started = False
@@ -137,7 +137,7 @@ class PoolScene:
             self.add()
         self.worker_pool.use_environments([served(number, name) for number, name in enumerate(names)])
 
-    async def look_up(self, tokens: Sequence[str], network: bytes, seconds: float) -> dict[str, Opened]:
+    async def look_up(self, tokens: Sequence[str], network: bytes, seconds: float) -> dict[str, Admission]:
         """Return what tokens open, after a while."""
         self.asked.append((list(tokens), network, seconds))
         await turns()

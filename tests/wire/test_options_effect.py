@@ -116,7 +116,7 @@ def test_the_default_is_seen(row: Row, way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.text or 'object'}")
 def test_every_row_can_fail(row: Row) -> None:
-    """The effect with the option differs from the one without it, so that no row passes when its option is ignored."""
+    """The option changes the effect, so that no row passes when its option is ignored."""
     assert row.seen != row.unset
     assert (row.code is not None) or not BY_NAME[row.name].in_code_only
 

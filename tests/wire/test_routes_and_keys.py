@@ -19,9 +19,8 @@ from flagsvc.http.reports import (
 )
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects import TOKENS
+from flagsvc.proxy.api.dialects import ROUTES, TOKENS
 from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
 from support.aio import asynchronous
 from support.frontkit import dial, head

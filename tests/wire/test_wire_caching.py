@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flagsvc.engine.context import Context
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.dialects import ROUTES
 from support.aio import asynchronous
 from support.frontkit import dial, serving
 from support.wirekit import KEY, TOKEN, Answer, Opener, Wire, asking

@@ -282,7 +282,7 @@ async def test_each_environment_registers(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_counts_that_an_upstream_does_not_take(tmp_path: Path) -> None:
-    """They wait for it, and are never sent to the other."""
+    """They wait for it, and never go to another upstream."""
     async with both(tmp_path) as around:
         around.b.special["metrics"] = reply(503)
         async with around.proxy() as proxy:
@@ -368,7 +368,7 @@ async def test_an_upstream_that_is_no_use(trouble: str, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_an_upstream_without_a_toggle(tmp_path: Path) -> None:
-    """Its callers get an empty list, and the others their toggles."""
+    """Its callers get an empty list, and all other callers their toggles."""
     async with both(tmp_path) as around:
         around.b.served = document()
         async with around.proxy() as proxy:
@@ -392,7 +392,8 @@ async def test_all_upstreams_down(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_an_upstream_that_fails_later(tmp_path: Path) -> None:
-    """Its environment goes on with what it has, and gets ready without harm to the others once it is back."""
+    """Its environment goes on with its configuration. When the upstream is back, the environment gets ready, without harm to
+    others."""
     async with both(tmp_path) as around, around.proxy(metrics_interval=0) as proxy:
         around.b.special["features"] = reply(500)
         around.a.served = document(toggle("newer"))

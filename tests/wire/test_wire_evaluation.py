@@ -393,7 +393,7 @@ def test_the_first_check_that_fails_decides(
     body: bytes,
     status: int,
 ) -> None:
-    """If two things are wrong, the one that is checked first gives the answer."""
+    """If two things are wrong, the first check gives the answer."""
     assert opened(**opening).ask(method, target, headers, key=key, body=body).status == status
 
 

@@ -82,7 +82,7 @@ def test_other_spellings_of_the_path(opened: Opener, alias: str) -> None:
 
 @pytest.mark.parametrize("path", [f"{URL}/all", "/api/proxy/all"])
 def test_every_toggle(opened: Opener, path: str) -> None:
-    """It is 404 with a hint unless it is switched on; then it has the toggles that are off, too."""
+    """It is 404 with a hint unless it is switched on; then it has switched-off toggles, too."""
     wire = opened(document=DOCUMENT)
     for answer in (wire.get(path), wire.post(path, {})):
         assert answer.status == 404 and "enableAllEndpoint" in answer.json()["message"]
@@ -183,6 +183,7 @@ def test_a_query_is_read(opened: Opener, query: str, field: str, value: str) -> 
     [
         ("userId=7&userId=8", "userId"),
         ("userId=7&userId=7&userId=7", "userId"),
+        ("userId=&userId=7", "userId"),
         ("properties[a][b]=c", "a"),
         ("properties[a][b]=c", "properties"),
         ("a[b]=c", "a"),
@@ -206,7 +207,7 @@ def test_what_cannot_be_read_is_ignored(opened: Opener, query: str, field: str) 
 
 @pytest.mark.parametrize(("field", "default"), [("appName", "flagsvc-proxy"), ("environment", "default")])
 def test_the_default_context(opened: Opener, field: str, default: str) -> None:
-    """An application and an environment that are missing, empty or there twice are those of `/proxy`, as the real server has it."""
+    """A missing, empty or repeated application or environment has the default of `/proxy`, as on the real server."""
     wire = opened(document={"features": [asking(field, "IN", default)]})
     for query in ("", f"?{field}=", f"?{field}=1&{field}=2"):
         assert wire.get(URL + query).names == ["asked"]
@@ -251,7 +252,7 @@ def test_a_value_of_another_kind_is_dropped(opened: Opener, field: str, value: o
 
 @pytest.mark.parametrize("value", ["text", 7, True, [], None])
 def test_a_body_of_another_structure_is_refused(opened: Opener, value: object) -> None:
-    """A body that is no object is 400, and so is its context."""
+    """A body and a context that are no objects get a 400."""
     wire = opened(document=DOCUMENT)
     for body, path in ((value, "/body"), ({"context": value}, "/body/context")):
         answer = wire.post(URL, body)

@@ -149,7 +149,7 @@ def first(context: Context) -> Context:
 
 
 def test_enrichers(opened: Opener) -> None:
-    """Plain and async ones, one after the other, before the evaluation: GET, POST and named."""
+    """Plain and async enrichers run in their order, before the evaluation: GET, POST and named."""
     document = {"version": 2, "features": [asking("later", "IN", "u12")]}
     wire = opened(document=document, enrichers=(first, later), enable_all_endpoint=True)
     assert wire.get("/proxy?userId=u").names == ["asked"]

@@ -150,7 +150,7 @@ def test_filters(opened: Opener, query: str, found: list[str]) -> None:
     "query", ["?project=", "?namePrefix=", "?namePrefix=a&namePrefix=b", "?tag=", "?tag=bad", "?project=a%20b"]
 )
 def test_malformed_filters(opened: Opener, query: str) -> None:
-    """They are a 400 that says what is wrong."""
+    """The answer is a 400 with the reason."""
     answer = get(opened(document=DOCUMENT), query)
     assert answer.status == 400
     assert (answer.json()["name"], len(answer.json()["details"]) >= 1) == ("BadDataError", True)
@@ -286,14 +286,17 @@ def test_registrations(opened: Opener) -> None:
 
 def test_validation_of_keys(opened: Opener) -> None:
     """Known keys are described, unknown ones are left out; no key is needed to ask."""
-    own = "web:production.secret"
-    wire = opened(document=DOCUMENT, client_keys=(KEY, own), upstream_environment="development")
-    answer = wire.post("/edge/validate", {"tokens": [KEY, "nobody", own, TOKEN, KEY, ""]}, key=None)
+    own, dotted, several = "web:production.secret", "my.app:production.secret", "[]:production.secret"
+    wire = opened(document=DOCUMENT, client_keys=(KEY, own, dotted, several), upstream_environment="development")
+    tokens = [KEY, "nobody", own, dotted, several, TOKEN, KEY, ""]
+    answer = wire.post("/edge/validate", {"tokens": tokens}, key=None)
     assert answer.status == 200 and answer.header("cache-control") == "no-store"
     assert answer.json() == {
         "tokens": [
             {"token": KEY, "type": "frontend", "projects": ["*"], "environment": "development"},
             {"token": own, "type": "frontend", "projects": ["web"], "environment": "production"},
+            {"token": dotted, "type": "frontend", "projects": ["my.app"], "environment": "production"},
+            {"token": several, "type": "frontend", "projects": ["*"], "environment": "production"},
             {"token": TOKEN, "type": "client", "projects": ["*"], "environment": "development"},
         ]
     }

@@ -14,9 +14,8 @@ from flagsvc.http.reports import (
     REGISTRATION,
 )
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.dialects import TOKENS
+from flagsvc.proxy.api.dialects import ROUTES, TOKENS
 from flagsvc.proxy.api.route import Auth, ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
 from support.wirekit import KEY, TOKEN, Opener
 

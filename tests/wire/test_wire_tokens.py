@@ -328,7 +328,7 @@ async def flags(scene: TokenScene, token: str) -> list[str] | None:
 
 
 async def check(options: dict[str, Any], expected: list[list[str] | None]) -> str:
-    """Assert what each of CALLERS gets, and that /edge/validate knows those that get something. Returns what was logged."""
+    """Assert what each of CALLERS gets, and that /edge/validate knows the callers that get something. Returns what was logged."""
     with knowing_upstream() as upstream:
         upstream.tokens = {**TOKENS, FRONT_B: granted("frontend", "b"), UP_AB: granted("client", "a", "b")}
         async with token_proxy(upstream, **options) as scene:
@@ -432,7 +432,7 @@ async def test_secrets_of_another_environment() -> None:
 
 @asynchronous
 async def test_an_upstream_may_be_asked_about_its_own_token() -> None:
-    """A service may use the token of the proxy. It opens the environment of that upstream, and the other one is not asked."""
+    """A service may use the token of the proxy. It opens the environment of that upstream. No other upstream is asked."""
     async with two_upstreams("upstream") as (scene, other):
         assert await scene.status("/api/client/features", UP_A) == 200
         assert other.asked_tokens() == [[UP_A]] and scene.questions() == []

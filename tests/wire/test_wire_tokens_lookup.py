@@ -196,7 +196,7 @@ async def test_the_pause_that_the_upstream_asks_for() -> None:
 
 @asynchronous
 async def test_revocation() -> None:
-    """Tokens are asked about again after an hour, by the proxy itself. Those that are revoked are refused then, others go on."""
+    """Tokens are asked about again after an hour, by the proxy itself. Revoked tokens are refused then, all other tokens go on."""
     async with token_scene() as scene:
         assert await statuses(scene, "/proxy", FRONT, FRONT_A) == [200, 200]
         assert scene.upstream.tokens is not None
@@ -331,7 +331,8 @@ async def test_an_upstream_that_refuses_questions(status: int) -> None:
 @pytest.mark.parametrize("of_process", [False, True])
 @asynchronous
 async def test_a_switch_of_one_environment(of_process: bool) -> None:
-    """enableAllEndpoint is that of the environment that the token opens, at its first request, too; an unknown one gets 401."""
+    """enableAllEndpoint is the option of the environment that the token opens, at its first request, too; an unknown one gets
+    401."""
     tables = {
         "production": {"flagsvc_api_token": UP, "enable_all_endpoint": True},
         "development": {"flagsvc_api_token": "*:development.hidden-up", "enable_all_endpoint": False},

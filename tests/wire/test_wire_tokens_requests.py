@@ -93,7 +93,7 @@ async def test_a_body_that_grows_too_large() -> None:
 
 @asynchronous
 async def test_a_body_that_is_malformed() -> None:
-    """A caller with a valid token is told; one without learns only that the token is wrong."""
+    """A caller with a valid token is told; a caller without a valid token learns only that the token is wrong."""
     async with token_scene() as scene:
         for content in (b"{", b"[]", b"\xff", b"null"):
             assert await scene.status("/proxy", FRONT, "POST", headers=JSON_TYPE, content=content) == 400

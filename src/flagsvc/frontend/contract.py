@@ -33,15 +33,14 @@ from flagsvc.http.reports import CLIENT_METRICS, MAX_NAME_LENGTH, ReportedUsage,
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import DONE, Register, read_metrics
-from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.dialects.frontend import FRONTEND, PREFIX
+from flagsvc.proxy.api.dialects import FRONTEND, FRONTEND_PREFIX
 from flagsvc.proxy.api.openapi import operation
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.route import Auth, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Dialect, ProxyRoute
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import DISCARDED_DIGITS, Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.configuration.prepare import Preparer
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.server.api.asgi import run_in_pool
@@ -57,10 +56,10 @@ from flagsvc.settings.defaults import host_name
 from flagsvc.settings.server import ServerOptions
 
 OPERATIONS = {
-    ("GET", PREFIX): "getFrontendFeatures",
-    ("POST", PREFIX): "getFrontendApiFeaturesWithPost",
-    ("POST", f"{PREFIX}/client/metrics"): "registerFrontendMetrics",
-    ("POST", f"{PREFIX}/client/register"): "registerFrontendClient",
+    ("GET", FRONTEND_PREFIX): "getFrontendFeatures",
+    ("POST", FRONTEND_PREFIX): "getFrontendApiFeaturesWithPost",
+    ("POST", f"{FRONTEND_PREFIX}/client/metrics"): "registerFrontendMetrics",
+    ("POST", f"{FRONTEND_PREFIX}/client/register"): "registerFrontendClient",
 }
 """Method and path of each row of the real server → its operationId."""
 UNLIMITED = ("429",)
@@ -73,7 +72,7 @@ def make_dialect(store: ReportStore, malformed: Counts[str]) -> Dialect:
     """Return the dialect. Its reports go to `store`; `malformed` counts what cannot be read of them."""
     return replace(
         FRONTEND,
-        prefixes=(PREFIX,),
+        prefixes=(FRONTEND_PREFIX,),
         routes=tuple(replace(row, auth=Auth.NONE) for row in ROWS),
         handlers={
             **FRONTEND.handlers,

@@ -32,18 +32,18 @@ from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import portable_options, start_worker
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import present, readings
+from flagsvc.proxy.api.metrics import exposition, present, readings
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.configuration.prepare import FeatureFilter, PreparedDocument
-from flagsvc.proxy.generations.admission import Admission, TokenDirectory
+from flagsvc.proxy.generations.admission import TokenDirectory
 from flagsvc.proxy.generations.environment import Environment, make_shown_counters
 from flagsvc.proxy.generations.feeds import UpstreamSync, make_feature_filter
 from flagsvc.proxy.generations.generation import Generations
 from flagsvc.proxy.generations.lookups import TokenLookups
 from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, make_setup, next_setup
+from flagsvc.proxy.tokens import Admission
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.messages import EnvironmentOptions
@@ -184,9 +184,9 @@ class ParentProcess:
         self.generations = Generations(
             setup,
             self.make_feed,
-            tokens=self.lookups,
+            tokens=self.lookups.figures,
             fetch_metrics=self.gather_metrics,
-            worker_pool=self.worker_pool,
+            workers=self.worker_pool.figures,
             has_workers=lambda: self.worker_pool.is_answering,
             loops=lambda: {"workers": self.worker_pool.loop_restarts, **count_loop_restarts(setup)},
             on_change=self.tell_workers,

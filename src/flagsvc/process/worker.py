@@ -29,16 +29,15 @@ from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.generations.admission import Admission
 from flagsvc.proxy.generations.environment import make_counters
 from flagsvc.proxy.generations.feeds import Feed, make_preparer
 from flagsvc.proxy.generations.generation import Generations
 from flagsvc.proxy.generations.setup import ProxySetup, make_logger, make_part, make_setup
-from flagsvc.proxy.tokens import TokenScope
+from flagsvc.proxy.tokens import Admission
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
-from flagsvc.proxy.workers.framing import LENGTHS
 from flagsvc.proxy.workers.link import LinkedFeed, ParentLink
+from flagsvc.proxy.workers.messages import LENGTHS
 from flagsvc.proxy.workers.parent_tokens import ParentTokens
 from flagsvc.settings.options import ProxyOptions, secrets_of
 
@@ -125,15 +124,7 @@ class AdmitByParent:
 
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what tokens open. Those that open nothing are left out. Raises UnavailableError."""
-        opened = await self._tokens.ask(tokens, network, deadline) if self._looks_up() else {}
-        return {token: to_admission(each) for token, each in opened.items()}
-
-
-def to_admission(opened: messages.TokenOpened) -> Admission:
-    """Return what a token opens, as the parent has told."""
-    name, projects = opened.scope
-    scope = TokenScope(name, None if projects is None else frozenset(projects))
-    return Admission(opened.environment, opened.is_server, scope, opened.is_whole)
+        return await self._tokens.ask(tokens, network, deadline) if self._looks_up() else {}
 
 
 class ToldGenerations:

@@ -22,7 +22,7 @@ from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
 from flagsvc.http.metrics import Readings
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.metrics import readings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.admission import TokenDirectory
 from flagsvc.proxy.generations.environment import make_shown_counters
@@ -64,7 +64,7 @@ class ProxyRuntime:
         directory = TokenDirectory(
             setup, lambda: self.generations.feeds_by_name(), lambda: self.generations.waiting_feeds()
         )
-        self.generations = Generations(setup, self._make_feed, admit=directory, tokens=self.lookups)
+        self.generations = Generations(setup, self._make_feed, admit=directory, tokens=self.lookups.figures)
         for environment in self.generations:
             for former in () if previous is None else previous.generations:
                 if (former.name, former.feed.setup.side) == (environment.name, environment.setup.side):
@@ -88,7 +88,6 @@ class ProxyRuntime:
         return make_desk(self.generations, self.read_counts)
 
     async def read_counts(self) -> Readings:
-        """Return the present counters."""
         return readings(self.generations.sources)
 
 
@@ -123,7 +122,6 @@ class RunningProxy:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a stop was requested."""
         return self._stop_requested.is_set()
 
     @property

@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from flagsvc.core.errors import ExtensionError
 from flagsvc.core.files import LARGEST_CODE, read_file
 from flagsvc.engine.context import Context
-from flagsvc.engine.strategies import CustomStrategy
+from flagsvc.engine.strategies import CustomStrategy as CustomStrategy
 from flagsvc.engine.values import jsnumber
 
 
@@ -335,7 +335,6 @@ def _nearest(module: ModuleType, wanted: str) -> str:
 
 
 def _read(kind: _Kind, path: Path) -> bytes:
-    """Return the bytes of the file at `path`."""
     try:
         return read_file(path, LARGEST_CODE)
     except FileNotFoundError:
@@ -399,18 +398,3 @@ def _code_of(item: object) -> bytes:
     except Exception:
         return uuid.uuid4().bytes
     return b"\0".join([str(code.__qualname__).encode(), state.encode(), source])
-
-
-__all__ = [
-    "ContextEnricher",
-    "ContextView",
-    "CustomStrategy",
-    "Enrichers",
-    "Strategies",
-    "Strategy",
-    "check_result",
-    "enrich",
-    "enricher",
-    "load_enrichers",
-    "load_strategies",
-]

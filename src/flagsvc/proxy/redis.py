@@ -93,7 +93,6 @@ class Client:
             return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call]
 
     async def aclose(self) -> None:
-        """Close all connections."""
         with contextlib.suppress(RedisError, OSError):
             await self._pool.aclose()
 
@@ -118,7 +117,6 @@ class Client:
 
 
 def cancellations() -> int:
-    """Return how often the current task was cancelled."""
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()
 
@@ -172,11 +170,9 @@ class RedisStore(StorageServer):
 
     @property
     def errors(self) -> int:
-        """How often a request failed."""
         return self.client.errors
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self.client.aclose()
 
     def name(self, key: str) -> str:

@@ -162,7 +162,6 @@ class Upstream:
         return read_validated(answer, url)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         made, self._transport = self._transport, None
         if made is not None:
             await asyncio.wait([made])
@@ -239,7 +238,7 @@ class Upstream:
         return asyncio.create_task(making)
 
     async def _renew(self, old: asyncio.Task[Transport]) -> None:
-        """Connect with new certificates. If they cannot be used, keep the former ones."""
+        """Connect with new certificates. If they cannot be used, keep the former certificates."""
         making = self._make()
         await asyncio.wait([making])
         failure = making.exception()
@@ -379,7 +378,6 @@ class Identity:
     connection_id: str = field(default_factory=new_connection_id)
 
     def fields(self) -> dict[str, object]:
-        """Return the fields that every payload to the upstream contains."""
         return {
             "appName": self.app_name,
             "instanceId": self.instance_id,

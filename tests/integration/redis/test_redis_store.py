@@ -67,7 +67,7 @@ async def test_something_else_under_the_name(server: RedisServer) -> None:
 
 @asynchronous
 async def test_what_is_stored_is_not_written_again(server: RedisServer) -> None:
-    """Replicas that accept the same configuration write it once, and each writes another one."""
+    """Replicas that accept the same configuration write it once. Each of them writes another configuration."""
     async with store(server, "twice") as first, store(server, "twice") as second:
         await first.set("key", b"data")
         writes = server.ask("INFO", "commandstats")["cmdstat_set"]["calls"]

@@ -11,9 +11,8 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.serve_workers import ParentProcess
 from flagsvc.proxy.configuration.stores import NoStore
-from flagsvc.proxy.generations.admission import Admission
 from flagsvc.proxy.generations.setup import make_setup
-from flagsvc.proxy.tokens import TokenBook, TokenGrant, TokenScope
+from flagsvc.proxy.tokens import Admission, TokenBook, TokenGrant, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.workers.pool import WorkerPool
 from flagsvc.settings.options import ProxyOptions

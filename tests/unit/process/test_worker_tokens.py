@@ -12,6 +12,7 @@ from typing import Any
 from flagsvc.http.messages import Request, Response
 from flagsvc.process.worker import ToldGenerations
 from flagsvc.proxy.generations.admission import MAX_TRIES
+from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.testing import turns
@@ -87,8 +88,8 @@ async def worker(*first: messages.EnvironmentOptions) -> AsyncIterator[Worker]:
 
 def opened(question: messages.TokenQuestion, environment: int) -> messages.TokenAnswer:
     """Return the answer that the token opens the whole of an environment."""
-    scope = "development", None
-    return messages.TokenAnswer(question.number, [messages.TokenOpened(environment, False, scope, True)])
+    scope = TokenScope("development", None)
+    return messages.TokenAnswer(question.number, [Admission(environment, False, scope, True)])
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -91,7 +90,7 @@ def test_closing_in_another_loop(app: ProxyApp) -> None:
 
 
 def test_moving_to_another_loop_ends_it_in_the_one_before(app: ProxyApp) -> None:
-    """However often two loops take turns, at most one of them has it at work; one that is closed is no obstacle."""
+    """However often two loops take turns, it works in at most one loop; one that is closed is no obstacle."""
     loops = [asyncio.new_event_loop() for _ in range(2)]
     for loop in loops * 3:
         loop.run_until_complete(app.ready(20))
@@ -102,24 +101,6 @@ def test_moving_to_another_loop_ends_it_in_the_one_before(app: ProxyApp) -> None
     for loop in loops:
         loop.close()
     asyncio.run(app.ready(20))
-
-
-def test_the_lifespan_of_a_server(app: ProxyApp) -> None:
-    """Lifespan events start and stop it, and are confirmed."""
-    events = iter(["lifespan.startup", "lifespan.shutdown"])
-    sent: list[str] = []
-    running: list[int] = []
-
-    async def receive() -> dict[str, Any]:
-        running.append(await tasks())
-        return {"type": next(events)}
-
-    async def send(message: Any) -> None:
-        sent.append(message["type"])
-
-    asyncio.run(app({"type": "lifespan"}, receive, send))
-    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    assert running[0] == 0 and running[1] > 0
 
 
 def test_extensions_are_checked_when_it_is_made() -> None:

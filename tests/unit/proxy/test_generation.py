@@ -1,4 +1,4 @@
-"""From one generation to the next: what starts, what stays, what waits, and which keys open what meanwhile."""
+"""From one generation to the next: starts, stays and waits of environments, and the keys that open them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_made_without_a_loop() -> None:
 
 @asynchronous
 async def test_all_start_and_stop() -> None:
-    """All stop beside each other; one that fails to stop is logged without its text, and the others stop."""
+    """All stop beside each other; a failed stop is logged without its text, and every other environment stops."""
     scene = await running({"a": {}, "b": {}, "c": {}})
     scene.made[0].error = RuntimeError("some-person")
     scene.made[2].gate.clear()
@@ -103,7 +103,7 @@ async def test_the_end_waits_for_a_removed_one() -> None:
 
 @asynchronous
 async def test_an_added_one_is_announced() -> None:
-    """When it is ready; those of the start are not, and neither is one that is removed before."""
+    """When it is ready; the environments of the start are not, and neither is an environment that is removed before."""
     scene = await running({"a": {}})
     scene.use({"a": {}, "b": {}, "c": {}})
     await turns()
@@ -168,7 +168,7 @@ async def test_options_that_the_upstream_side_does_not_depend_on(more: dict[str,
 
 @asynchronous
 async def test_keys_that_move() -> None:
-    """A key that ends opens nothing, and one that moves opens the other environment alone."""
+    """A key that ends opens nothing, and a key that moves opens its new environment alone."""
     scene = await running({"a": {"client_keys": "one,two"}, "b": {}})
     scene.use({"a": {"client_keys": "one"}, "b": {"client_keys": "key-b,two"}})
     assert scene.open("one", "two", "key-b") == [["a"], ["b"], ["b"]]
@@ -263,7 +263,7 @@ async def test_a_key_that_moves_from_an_environment_that_is_being_replaced() -> 
 @asynchronous
 @pytest.mark.parametrize("error", [ConfigurationError(["no"]), OSError("no")])
 async def test_one_that_cannot_be_made(error: Exception) -> None:
-    """Then nothing changes: no key, no token, nothing that comes or goes. What was made for it is stopped and forgotten."""
+    """Then nothing changes: no key, no token, nothing that comes or goes. Its new parts are stopped and forgotten."""
     scene = await running({"a": {}, "b": {}, "c": {}, "d": {}})
     scene.use({"a": {}, "b": {}, "c": {}, "d": {"refresh_interval": 1}})
     before, calls, changes = scene.generations.current, [list(each.calls) for each in scene.made], scene.changes
@@ -284,7 +284,7 @@ async def test_one_that_cannot_be_made(error: Exception) -> None:
 
 @asynchronous
 async def test_a_replacement_replaced_before_it_was_ready() -> None:
-    """It stops, and never answers; the next one takes the place of the one that answers."""
+    """It stops, and never answers; the next replacement takes the place of the environment that answers."""
     scene = await running({"a": {}})
     scene.use({"a": {"refresh_interval": 1}})
     scene.use({"a": {"refresh_interval": 2}})
@@ -376,7 +376,7 @@ async def test_waiting_for_one_at_least() -> None:
 @pytest.mark.parametrize("change", ["remove", "replace", "add"])
 @asynchronous
 async def test_changes_during_the_wait(change: str) -> None:
-    """What is removed is not waited for, and what is added is; a replacement that gets ready counts."""
+    """The wait ends for removed environments, and includes added environments; a replacement that gets ready counts."""
     scene = GenerationScene({"a": {}, "b": {}})
     scene.generations.start()
     scene.made[1].fail()
@@ -416,7 +416,7 @@ async def test_a_wait_that_is_given_up() -> None:
 
 @asynchronous
 async def test_a_stored_configuration_replaces_only_a_missing_one() -> None:
-    """It may be older than what is served, and so may that of the bootstrap address: the upstream must have answered."""
+    """Both a stored and a bootstrap configuration may be older than the served configuration: the upstream must have answered."""
     scene = await running({"a": {}})
     scene.use({"a": {"refresh_interval": 1}})
     scene.made[1].serve_document({"version": 2, "features": [feature("ancient")]}, is_confirmed=False)
@@ -487,7 +487,7 @@ async def test_counters_of_an_environment_that_comes_again() -> None:
 
 @asynchronous
 async def test_a_refused_change_keeps_no_secret_from_an_upstream() -> None:
-    """What was refused is no secret of this process."""
+    """A refused secret is no secret of this process."""
     scene = await running({"a": {}})
     scene.failing["b"] = ConfigurationError(["no"])
     with pytest.raises(ConfigurationError):

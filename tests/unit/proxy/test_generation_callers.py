@@ -157,7 +157,7 @@ def test_limits_of_a_single_environment_go_on() -> None:
 
 
 def test_counts_of_a_replaced_environment_go_on() -> None:
-    """Its requests are counted where those of the environment before ended, also after it was away; another name begins at 0."""
+    """Its requests count on from the counts of the environment before, also after it was away; another name begins at 0."""
     scene = serving({"a": {}, "b": {}})
     scene.open("key-a", "key-a", "key-a")
     counts = scene.environment("a").service.resources[b"/proxy"].endpoints[b"GET"].counts

@@ -10,8 +10,8 @@ import pytest
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api import scopes
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.generations.admission import MAX_TRIES, Admission, ServiceFinder
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.generations.admission import MAX_TRIES
+from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.evaluating import feature
@@ -56,13 +56,12 @@ class Scene(GenerationScene):
         single = {} if names else {"client_keys": "key", "flagsvc_api_token": "t"}
         given: dict[str, Any] = {name: {} for name in names}
         super().__init__(given, admit=self.admit, token_validation="upstream", **single)
-        self.finder = ServiceFinder(self.generations, self.admit)
         for feed in self.made:
             feed.serve_document(DOCUMENT)
 
     async def find(self, token: str) -> Service | None:
         """Return the service that a token opens."""
-        return await self.finder.find(token, b"")
+        return await self.generations.find(token, b"")
 
     def opens(self, token: str) -> Service | None:
         """Return the service that gets the requests with a token, if it accepts them."""
@@ -86,7 +85,7 @@ class Scene(GenerationScene):
 
 @asynchronous
 async def test_a_service_for_some_projects() -> None:
-    """It has their flags and no listed keys. Tokens of the same projects share one, and its usage is that of the environment."""
+    """It has their flags and no listed keys. Tokens of the same projects share a service, which counts for the environment."""
     scene = Scene()
     scene.admit.opened |= {"one": OF_A, "two": OF_A, "server": SERVER_OF_A}
     service = await scene.find("one")
@@ -130,7 +129,7 @@ async def no_more() -> None:
 
 @asynchronous
 async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tokens of one that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
+    """The tokens of a service that ends open it again when they are used. Other tokens stay, and nothing is forgotten upstream."""
     monkeypatch.setattr(scopes, "MAX_SCOPED", 1)
     scene = Scene()
     of_b = OF_A._replace(scope=TokenScope("production", frozenset("b")))
@@ -146,7 +145,7 @@ async def test_more_services_than_there_may_be(monkeypatch: pytest.MonkeyPatch) 
 
 @asynchronous
 async def test_environments() -> None:
-    """A token opens the service of its environment. One whose environment is not there cannot be looked up now."""
+    """A token opens the service of its environment. A token of a missing environment cannot be looked up now."""
     scene = Scene("x", "y")
     scene.admit.opened |= {"x": ALL, "y": OF_A._replace(environment=1), "z": ALL._replace(environment=2)}
     assert await scene.find("x") is scene.environment("x").service
@@ -164,7 +163,7 @@ async def test_what_opens_nothing() -> None:
     """No service, or a 503 if that cannot be said now."""
     scene = Scene()
     assert await scene.find("unknown") is None
-    assert scene.finder.is_refused("refused") and not scene.finder.is_refused("unknown")
+    assert scene.generations.is_refused("refused") and not scene.generations.is_refused("unknown")
     scene.admit.fault = UnavailableError(4.2)
     with pytest.raises(HttpError) as caught:
         await scene.find("unknown")
@@ -190,7 +189,7 @@ async def test_a_generation_forgets_tokens(names: tuple[str, ...]) -> None:
 
 @asynchronous
 async def test_services_for_some_projects_outlive_other_keys() -> None:
-    """They have no listed keys, so what they have cached goes on. With other settings they are made again."""
+    """They have no listed keys, so cached answers stay. With other settings they are made again."""
     scene = Scene("x")
     scene.admit.opened["token"] = OF_A
     service = await scene.find("token")
@@ -248,7 +247,7 @@ async def test_an_environment_that_is_replaced() -> None:
 
 @asynchronous
 async def test_an_environment_that_is_replaced_during_the_look_up() -> None:
-    """The answer is not about the one that has its name now: the token opens that one only if the next answer says so."""
+    """The answer is not about the present environment of the name: the token opens that one only if the next answer says so."""
     scene = Scene("x", "y")
     scene.admit.opened["token"] = ALL
 
@@ -277,7 +276,7 @@ async def test_what_tokens_open_in_the_words_of_the_real_server() -> None:
         "[]:x.2": Admission(0, True, TokenScope("x", frozenset("ba")), False),
         "legacy": Admission(0, False, TokenScope("x", frozenset("a")), True),
     }
-    assert await scene.finder.describe(["legacy", "unknown", "[]:x.2", "*:x.1"], b"") == [
+    assert await scene.generations._describe_tokens(["legacy", "unknown", "[]:x.2", "*:x.1"], b"") == [
         {"token": "legacy", "type": "frontend", "projects": ["a"], "environment": "x"},
         {"token": "[]:x.2", "type": "client", "projects": ["a", "b"], "environment": "x"},
         {"token": "*:x.1", "type": "frontend", "projects": ["*"], "environment": "production"},

@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from flagsvc.http.metrics import measure
-from flagsvc.proxy.api.samples import KEPT, divided
+from flagsvc.proxy.api.metrics import KEPT, divided
 from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration import State
-from flagsvc.proxy.configuration.sources import BootstrapSource
 from flagsvc.proxy.configuration.stores import FileStore, NoStore
 from flagsvc.proxy.generations import feeds as module
-from flagsvc.proxy.generations.feeds import make_bootstrap, make_storage, make_storage_key
+from flagsvc.proxy.generations.feeds import make_storage
 from flagsvc.proxy.generations.setup import make_setup, next_setup
-from flagsvc.proxy.usage import Reporter
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import until
 from support.apps_options import options as usual
@@ -52,43 +50,12 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
     return made
 
 
-def test_a_file_has_no_one_to_report_to(document: Path) -> None:
-    """With a file as upstream, nothing is registered, sent or stored."""
-    setup = make_setup(options(flagsvc_url=document.as_uri()))
-    made = only(ProxyRuntime(setup))
-    assert (made.upstream, made.reporter) == (None, None)
-    assert isinstance(make_storage(setup.options), NoStore)
-    assert isinstance(only(ProxyRuntime(make_setup(options()))).reporter, Reporter)
-
-
 def test_where_configurations_are_stored(tmp_path: Path) -> None:
     """A provider given in code wins over the folder; `none` stores nothing."""
     provider = MemoryStore()
     assert make_storage(options(storage_provider=provider, storage=tmp_path.as_uri())) is provider
     assert isinstance(make_storage(options(storage=tmp_path.as_uri())), FileStore)
     assert isinstance(make_storage(options(storage="none")), NoStore)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"flagsvc_url": "http://127.0.0.1:2/api"},
-        {"flagsvc_api_token": "other"},
-        {"project_name": "other"},
-        {"name_prefix": "other"},
-        {"tags": "a:b"},
-    ],
-)
-def test_storage_keys_of_two_configurations_differ(other: dict[str, Any]) -> None:
-    """Everything that decides the upstream's answer is part of the storage key."""
-    assert make_storage_key(options()) == make_storage_key(options(port=1))
-    assert make_storage_key(options()) != make_storage_key(options(**other))
-
-
-def test_the_bootstrap_address() -> None:
-    """A bootstrap source is there when its address is."""
-    assert make_bootstrap(make_setup(options())) is None
-    assert isinstance(make_bootstrap(make_setup(options(exp_bootstrap_url="http://127.0.0.1:1/b"))), BootstrapSource)
 
 
 def test_a_new_world_inherits(document: Path) -> None:
@@ -103,7 +70,7 @@ def test_a_new_world_inherits(document: Path) -> None:
 
 
 def test_nothing_is_inherited_from_another_upstream(document: Path) -> None:
-    """New keys would open its flags, and its counts would go to the other one."""
+    """New keys would open its flags, and its counts would go to the wrong upstream."""
     old = warm(document)
     only(old).counters.count("first", True)
     new = ProxyRuntime(make_setup(options()), old)
@@ -146,12 +113,6 @@ def test_another_token_of_the_same_scope(token: str) -> None:
     before = feed.upstream._headers
     made.generations.use(next_setup(made.generations.setup, options(flagsvc_api_token=token)))
     assert only(made) is feed and (feed.upstream._headers != before) is token.endswith("new")
-
-
-def test_a_new_world_after_a_cold_one() -> None:
-    """There may be nothing to inherit."""
-    made = ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options())))
-    assert not only(made).holder.is_ready
 
 
 def test_what_counts_as_known(document: Path) -> None:
@@ -243,15 +204,6 @@ def test_other_keys() -> None:
     assert not keys.either.contains(b"key")
     upstream = only(made).upstream
     assert upstream is not None and not upstream.renew("*:a.other"), "it has that one"
-
-
-def test_other_keys_without_an_upstream(document: Path) -> None:
-    """With a file as upstream there is no token to renew."""
-    before = make_setup(options(flagsvc_url=document.as_uri()))
-    made = ProxyRuntime(before)
-    made.generations.use(next_setup(before, dataclasses.replace(before.options, client_keys="other-key")))
-    [environment] = made.generations
-    assert environment.service.keys.client.contains(b"other-key")
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])

@@ -66,7 +66,7 @@ def toggles(environment: UpstreamSync) -> list[str]:
 
 @asynchronous
 async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
-    """Each serves its toggles. The notices name them, and one without a configuration has none."""
+    """Each serves its toggles. The notices name them. An environment without a configuration has no notice."""
     given = {"a": {}, "b": {}, "none": {"flagsvc_url": (tmp_path / "missing.json").as_uri()}}
     made = runtime(options(tmp_path, given))
     made.generations.start()
@@ -81,7 +81,7 @@ async def test_each_has_an_upstream_of_its_own(tmp_path: Path) -> None:
 
 
 def test_loops_of_the_process_and_of_environments(tmp_path: Path) -> None:
-    """Each environment has its own, and the process has the others."""
+    """Each environment has its own loops, and the process has all other loops."""
     given = {"a": {}, "b": {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}}
     setup = make_setup(options(tmp_path, given))
     setup.loops["reload"] = Beside()
@@ -101,7 +101,8 @@ class Beside:
 
 
 def test_what_is_stored_is_stored_apart(tmp_path: Path) -> None:
-    """Two environments with the same upstream and token have different keys; one without a name has the key that it always had."""
+    """Two environments with the same upstream and token have different keys; an environment without a name has its key of
+    always."""
     upstream = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "t"}
     made = runtime(options(tmp_path, {"a": upstream, "b": upstream}, storage=tmp_path.as_uri()))
     alone = only(runtime(options(tmp_path, {}, client_keys="k", storage=tmp_path.as_uri(), **upstream)))
@@ -150,7 +151,7 @@ async def test_changes_of_a_running_proxy(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_storage_folder_that_is_open_to_all(tmp_path: Path) -> None:
-    """All environments share it, so one line names it."""
+    """All environments share the folder, so one line names it."""
     folder = tmp_path / "state"
     folder.mkdir()
     folder.chmod(0o755)
@@ -259,7 +260,7 @@ async def ask(runtime: ProxyRuntime) -> tuple[int, str]:
 
 @asynchronous
 async def test_a_narrower_environment_is_added() -> None:
-    """It takes no token away from the one that works until it has a configuration, and then it takes it over."""
+    """It takes no token away from the working environment until it has a configuration. Then it takes over."""
     runtime = ProxyRuntime(make_setup(unreachable(wide={})))
     runtime.generations.start()
     wide = feeds(runtime)["wide"]

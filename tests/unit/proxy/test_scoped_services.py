@@ -9,7 +9,7 @@ import pytest
 from flagsvc.engine.compile import compile_document
 from flagsvc.http.messages import Request, Response
 from flagsvc.proxy.api import scopes
-from flagsvc.proxy.api.samples import readings
+from flagsvc.proxy.api.metrics import readings
 from flagsvc.proxy.api.scopes import ScopedHolder, ScopedServices
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
@@ -82,7 +82,7 @@ def test_one_service_for_the_same_projects(scene: Scene) -> None:
 
 @asynchronous
 async def test_at_most_so_many(scene: Scene) -> None:
-    """For one more, the oldest one that had no request lately ends. It is made again when it is needed."""
+    """For one more service, the oldest service without a recent request ends. It is made again when it is needed."""
     a, b, c = (scene.find(each) for each in "abc")
     assert b"of-a" in await ask(a)
     scene.find("d")
@@ -103,7 +103,7 @@ async def test_all_are_used(scene: Scene) -> None:
 
 
 def test_an_environment_that_is_gone(scene: Scene) -> None:
-    """Its services are forgotten, and another one of its name gets its own."""
+    """Its services are forgotten, and another environment of its name gets its own."""
     of_one, of_other = scene.find("a"), scene.find("a", scene.other)
     scene.scoped.keep([scene.other])
     assert list(scene.scoped) == [of_other]

@@ -118,19 +118,7 @@ def test_a_document_with_only_the_projects(whole: Holder) -> None:
 
 @pytest.mark.parametrize("query", [None, 7, [], "x"])
 def test_a_query_of_another_form(whole: Holder, query: object) -> None:
-    """What is no object is left as it is."""
+    """A value that is no object stays."""
     serve(whole, *FEATURES, query=query)
     part = ScopedHolder(whole, frozenset("p"))
     assert part.document is not None and json.loads(part.document.body)["query"] == query
-
-
-def test_the_state_is_that_of_the_environment(whole: Holder) -> None:
-    """Freshness, state and counts are not those of a part."""
-    part = ScopedHolder(whole, frozenset("p"))
-    whole.checked_at, whole.last_fetch_ms, whole.failures = 12.5, 99.0, 4
-    for name in (
-        *("last_fetch_ms", "last_update_ms", "state", "problems"),
-        *("checked_at", "failures", "event_counts"),
-    ):
-        assert getattr(part, name) == getattr(whole, name), name
-    assert part.problems == 3

@@ -39,7 +39,7 @@ class Named:
     [("a.b:production.secret", "production"), ("*:test.sec.ret", "test"), ("secret", "named"), ("se.cret", "named")],
 )
 def test_the_environment_of_the_upstream(token: str, environment: str) -> None:
-    """It is that of the upstream's token, with any name of its project; else the one that the options name."""
+    """The upstream's token names it, with any name of its project; else the one that the options name."""
     setup = make_setup(options(flagsvc_api_token=token, environment="named"))
     assert setup.service_settings.upstream_environment == environment
 
@@ -112,21 +112,6 @@ def test_compiling_knows_the_options() -> None:
     assert compiling.hostname
 
 
-def test_a_built_in_name_is_warned_of() -> None:
-    """A custom strategy may take a built-in one's place, and the log says so."""
-    log = RecordingLog()
-    make_setup(options(logger=log, custom_strategies=[Named("default"), Named("mine")]))
-    [line] = log.lines
-    assert (line.level, line.fields) == ("warn", {"strategy": "default"})
-
-
-def test_all_extensions_are_tried() -> None:
-    """Problems of strategies and of enrichers are reported together."""
-    with pytest.raises(ExtensionError) as caught:
-        make_setup(options(custom_strategies="a.py,b.py", exp_custom_enrichers="c.py"))
-    assert len(str(caught.value).splitlines()) == 3
-
-
 def test_secrets_do_not_reach_the_log() -> None:
     """No log line contains a secret of the options."""
     log = RecordingLog()
@@ -149,28 +134,6 @@ def test_secrets_do_not_reach_the_log() -> None:
     for secret in [*text.split(), "the-proxy-secret"]:
         assert secret not in repr(setup)
     assert "client_keys_header_name" in repr(setup.service_settings)
-
-
-@pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])
-def test_the_access_log_has_a_level_of_its_own(capsys: pytest.CaptureFixture[str], level: str, written: bool) -> None:
-    """With an access log, the service's logger writes at level info; other loggers keep their level."""
-    setup = make_setup(options(access_log=True, log_level=level))
-    setup.service_log.info("request")
-    assert ("request" in capsys.readouterr().err) is written
-    setup.log.info("something else")
-    assert ("something else" in capsys.readouterr().err) is (level == "debug")
-    plain = make_setup(options(log_level=level))
-    assert plain.service_log is plain.log
-
-
-def test_two_plans_share_nothing(tmp_path: Path) -> None:
-    """Two plans of one file of strategies have two instances, and two names towards the upstream."""
-    file = tmp_path / "a.py"
-    file.write_text("class A:\n    name = 'a'\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n")
-    one, two = (make_setup(options(custom_strategies=str(file))) for _ in range(2))
-    assert one.strategies.by_name["a"] is not two.strategies.by_name["a"]
-    assert one.strategies.digest == two.strategies.digest
-    assert one.identity.connection_id != two.identity.connection_id
 
 
 def test_other_keys() -> None:
@@ -242,7 +205,8 @@ def test_custom_code_of_environments(tmp_path: Path) -> None:
 
 
 def test_custom_strategies_with_the_names_of_built_in_ones(tmp_path: Path) -> None:
-    """Each is told once, with the environment if only that has it; a worker tells nothing, because the parent has."""
+    """Each warning comes once, with the environment if only this environment has it; a worker tells nothing, because the parent
+    has."""
     for name in ("default", "userWithId"):
         (tmp_path / f"{name}.py").write_text(
             f"class A:\n    name = {name!r}\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n"

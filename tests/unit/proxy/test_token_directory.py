@@ -61,7 +61,7 @@ async def test_a_valid_token_of_something_else(own: str, token: str, told: Token
 @pytest.mark.parametrize("token", ["*:development.1", "a:development.1", "*:*.admin", "[]:productio.1"])
 @asynchronous
 async def test_a_token_that_names_another_environment(token: str) -> None:
-    """It is refused without a question, so that this upstream does not learn it."""
+    """The refusal needs no question, so that this upstream does not learn the token."""
     scene = DirectoryScene(Place("", "*:production.up", lookup=FakeLookup({token: grant("production")})))
     assert scene.directory.is_refused(token)
     assert await scene.look_up(token) is None and scene.asked() == {}
@@ -88,7 +88,7 @@ async def test_two_upstreams_of_one_name() -> None:
 
 @asynchronous
 async def test_a_token_that_one_upstream_knows() -> None:
-    """Upstreams that have an environment of its name are asked one after the other, and no longer when one knows it."""
+    """Upstreams with an environment of its name are asked in turn, until an upstream knows it."""
     one, two = FakeLookup({}), known(a_production_1=grant("production", "a"))
     scene = DirectoryScene(
         Place("one", "*:production.up", "https://one", one), Place("two", "b:production.up", "https://two", two)
@@ -130,7 +130,7 @@ async def test_one_upstream_cannot_be_asked() -> None:
 
 @asynchronous
 async def test_many_tokens_at_once() -> None:
-    """Each upstream is asked once, about all tokens that it may know. One that cannot be looked up fails the whole request."""
+    """Each upstream is asked once, about all tokens that it may know. A token that cannot be looked up fails the whole request."""
     one = known(all_production_1=grant("production"), all_production_2=grant("production", server=True))
     two = known(all_development_1=grant("development"))
     scene = DirectoryScene(
@@ -152,7 +152,7 @@ async def test_many_tokens_at_once() -> None:
 
 @asynchronous
 async def test_one_deadline_for_all_upstreams() -> None:
-    """However many upstreams are asked, a request waits until its deadline; each upstream has as much of it as the others."""
+    """However many upstreams are asked, a request waits until its deadline; all upstreams have equal shares of the time."""
     lookups = [FakeLookup({}) for _ in range(4)]
     scene = DirectoryScene(
         *(Place(str(at), "*:production.up", f"https://{at}", each) for at, each in enumerate(lookups))
@@ -192,7 +192,7 @@ async def test_the_upstreams_own_token_tells_nothing() -> None:
 
 @asynchronous
 async def test_an_environment_that_is_replaced_while_the_upstreams_own_token_is_asked_about() -> None:
-    """The answer means the former environment, and not the one that has its name by then."""
+    """The answer means the replaced environment, and not its successor of the same name."""
     lookup = FakeLookup({"very-secret": grant("production"), "*:production.1": grant("production")})
     scene = DirectoryScene(Place("x", "very-secret", lookup=lookup))
     former = scene.places["x"]

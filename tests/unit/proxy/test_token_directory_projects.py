@@ -86,7 +86,7 @@ async def test_which_environment_opens(
 
 @asynchronous
 async def test_one_without_a_configuration() -> None:
-    """It takes no token away from one that works. What it alone has opens it all the same, and gets 503 there."""
+    """It takes no token away from an environment that works. What it alone has opens it all the same, and gets 503 there."""
     narrow, wide = place("x", UP, "a"), place("y", UP)
     scene = DirectoryScene(narrow, wide)
     for is_ready, expected in ((False, "y"), (True, "x")):
@@ -146,7 +146,8 @@ async def test_an_upstream_that_does_not_tell_what_its_own_token_opens() -> None
 
 @asynchronous
 async def test_one_server_with_two_addresses() -> None:
-    """If the first one that knows a token has no environment for it, the other one counts; if that is away, no token is refused."""
+    """If the first address that knows a token has no environment for it, the second address counts; if that is away, no token
+    is refused."""
     one, two = FakeLookup(GRANTS), FakeLookup(GRANTS)
     scene = DirectoryScene(Place("x", UP, "https://1", one, "a"), Place("y", UP, "https://2", two, "b"))
     found = await scene.look_up(OTHER)

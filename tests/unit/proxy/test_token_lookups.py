@@ -80,7 +80,7 @@ async def test_a_look_up_lasts_as_long_as_it_is_used() -> None:
     lookup = made.find(setup.environments[0])
     assert lookup is not None and setup.loops["tokens"] is made
     lookup.book.add("*:a.1", TokenGrant(False, TokenScope("a", None)), 1.0)
-    assert (made.known, made.digests()) == (1, [digest_of("*:a.1")])
+    assert (made.figures().known, made.digests()) == (1, [digest_of("*:a.1")])
     lookup.start("a")
     lookup.start("b")
     await turns()
@@ -91,7 +91,7 @@ async def test_a_look_up_lasts_as_long_as_it_is_used() -> None:
     later = made.find(setup.environments[0])
     assert later is not None and later is not lookup
     assert (lookup.is_over, later.is_over) == (True, False)
-    assert (made.known, made.waiting, made.asked, made.restarts) == (0, 0, 0, 0)
+    assert (made.figures(), made.restarts) == ((0, 0, 0), 0)
 
 
 def test_where_known_tokens_are_stored() -> None:

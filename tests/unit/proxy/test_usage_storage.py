@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.application import ProxyRuntime
 from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, NoStore, SingleRecordStore
 from flagsvc.proxy.generations.feeds import make_record_store, make_unsent_usage, make_usage_key
 from flagsvc.proxy.generations.setup import make_setup
 from flagsvc.testing import MemoryRecordStore, MemoryStore
 from support.apps_options import options
-from support.environments import only
 
 
 class Shelving(MemoryStore):
@@ -37,14 +35,6 @@ def test_each_storage_has_a_record_store(tmp_path: Path) -> None:
     assert make_record_store(provider, "key", "one") is provider.record_stores["key"]
 
 
-def test_without_storage_no_counts_are_stored(tmp_path: Path) -> None:
-    """Without storage no counts are stored. With storage, unsent counts are."""
-    setup = make_setup(options())
-    assert make_unsent_usage(setup, NoStore()) is None
-    unsent_usage, other = make_unsent_usage(setup, FileStore(tmp_path)), make_unsent_usage(setup, FileStore(tmp_path))
-    assert unsent_usage is not None and other is not None and unsent_usage.name != other.name
-
-
 @pytest.mark.parametrize(
     ("interval", "timeout", "pace_s"), [(30_000, 10_000, 30.0), (500, 10_000, 10.0)], ids=["interval", "timeout"]
 )
@@ -53,14 +43,6 @@ def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, ti
     setup = make_setup(options(metrics_interval=interval, upstream_timeout=timeout))
     unsent_usage = make_unsent_usage(setup, FileStore(tmp_path))
     assert unsent_usage is not None and unsent_usage._every == pace_s
-
-
-@pytest.mark.parametrize(("storage", "stores"), [("none", False), ("file:///nowhere/at/all", True)])
-def test_the_options_decide(storage: str, stores: bool) -> None:
-    """`storage` is for both, the configuration and what could not be sent."""
-    reporter = only(ProxyRuntime(make_setup(options(storage=storage)))).reporter
-    assert reporter is not None
-    assert (reporter._unsent_usage is not None) is stores
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import NamedTuple
@@ -10,25 +11,28 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, Throttle
 from flagsvc.engine.fragments import AnswerShape
-from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, RouteCounts, StatusCounts
+from flagsvc.http.call import HEADERS, KEY, Endpoint, FunctionHandler, Handler, Resource, RouteCounts, StatusCounts
 from flagsvc.http.keys import KeyCheck, Keys, KeySet
 from flagsvc.http.messages import UNREAD
 from flagsvc.http.metrics import METHODS, UNMATCHED, method_label
 from flagsvc.http.reached_limits import Reached
-from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.answers import Answers, Cors
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.cors import Cors
-from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts, FindTokens
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator
-from flagsvc.proxy.api.operations import FirstPage, Health, Ready
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
+from flagsvc.proxy.api.metrics import (
+    FetchMetrics,
+    Loops,
+    Prometheus,
+    Sources,
+    StorageErrors,
+)
+from flagsvc.proxy.api.operations import FirstPage, answer_alive, answer_ready
 from flagsvc.proxy.api.readiness import AgeField, Readiness
-from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Dialect, DialectParts, FindTokens, Limit, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Loops, Sources, StorageErrors, no_loops, no_storage_errors
 from flagsvc.proxy.api.wire_format import WireFormat
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters
 
@@ -65,18 +69,11 @@ class Ports(NamedTuple):
     log: Logger
     random: Random
     fetch_metrics: FetchMetrics | None = None
-    loops: Loops = no_loops
+    loops: Loops = dict
     readiness: Readiness | None = None
-    storage_errors: StorageErrors = no_storage_errors
+    storage_errors: StorageErrors = lambda: None
     reached: Reached | None = None
     surroundings: Surroundings = ALONE
-
-
-class HandledRoute(NamedTuple):
-    """A row, and the handler that answers it."""
-
-    row: ProxyRoute
-    handler: Handler
 
 
 class ServiceParts(NamedTuple):
@@ -121,7 +118,7 @@ def build(
     cache = ports.surroundings.cache or AnswerCache(settings.answer_cache_bytes)
     reached = ports.reached or Reached()
     sources = Sources(
-        ports.holder,
+        ports.holder.whole,
         ports.usage,
         counts.every,
         ports.clock,
@@ -132,16 +129,16 @@ def build(
         storage_errors=ports.storage_errors,
         is_pending=ports.surroundings.is_pending,
     )
-    readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
+    readiness = ports.readiness or Readiness(ports.holder.whole, ports.clock, settings.max_staleness)
     answers = Answers(cors, settings.client_keys_header_name, WireFormat())
     hints = make_hints(settings, rows, dialects)
-    operations = make_operations(settings, ports, answers, sources, rows, hints)
-    operations["ready"] = Ready(readiness, answers)
+    operations = make_operations(settings, ports, answers, sources, readiness, rows, hints)
     enrichment = make_enrichment(settings, ports, enrichers, reached)
     keys = Keys(settings.client_keys, settings.server_tokens)
     served = make_dialects(settings, ports, cors, cache, enrichment, keys, dialects)
-    known = [row for row in rows if row.is_known(settings)]
-    resources = make_resources(settings, list_handled(known, operations, served), counts, keys)
+    handlers = {row: dialect.handlers[row.handler](parts) for dialect, parts in served for row in dialect.routes}
+    known = {row: handlers.get(row) or operations[row.handler] for row in rows if row.is_known(settings)}
+    resources = make_resources(settings, known, counts, keys)
     return ServiceParts(
         cors=cors,
         answers=answers,
@@ -174,7 +171,6 @@ def count_unmatched(counts: RouteCounts) -> dict[bytes, StatusCounts]:
 def make_enrichment(
     settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], reached: Reached
 ) -> Enrichment | None:
-    """Return the enrichment, or None if there are no enrichers."""
     if not enrichers:
         return None
     return Enrichment(
@@ -192,19 +188,21 @@ def make_operations(
     ports: Ports,
     answers: Answers,
     sources: Sources,
+    readiness: Readiness,
     rows: Sequence[ProxyRoute],
     hints: dict[bytes, str],
 ) -> dict[str, Handler]:
     """Return the handlers of the routes that belong to no dialect, by the names that the rows use."""
     handlers: dict[str, Handler] = {
         "welcome": FirstPage(settings, rows, answers, hints.get(settings.base_path.lower().encode(), "")),
-        "health": Health(answers),
+        "health": FunctionHandler(partial(answer_alive, answers)),
+        "ready": FunctionHandler(partial(answer_ready, answers, readiness)),
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
     if settings.enable_oas:
         from flagsvc.proxy.api import docs  # most deployments have no page
 
-        handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
+        handlers |= docs.make_handlers(settings, answers)
     return handlers
 
 
@@ -248,28 +246,14 @@ def make_hints(settings: ServiceSettings, rows: Sequence[ProxyRoute], dialects: 
     return {path.rstrip("/").lower().encode(): text for path, text in pairs if text}
 
 
-def list_handled(
-    rows: Sequence[ProxyRoute],
-    operations: dict[str, Handler],
-    served: Sequence[tuple[Dialect, DialectParts]],
-) -> list[HandledRoute]:
-    made = {
-        row: HandledRoute(row, dialect.handlers[row.handler](parts))
-        for dialect, parts in served
-        for row in dialect.routes
-    }
-    return [made.get(row) or HandledRoute(row, operations[row.handler]) for row in rows]
-
-
 def make_resources(
-    settings: ServiceSettings, handled: Sequence[HandledRoute], counts: RouteCounts, keys: Keys
+    settings: ServiceSettings, handlers: Mapping[ProxyRoute, Handler], counts: RouteCounts, keys: Keys
 ) -> dict[bytes, Resource]:
     """Return the resources by path, also in lower case. Each endpoint has its place in `counts`."""
     resources: dict[bytes, Resource] = {}
-    for route in handled:
-        row = route.row
+    for row, handler in handlers.items():
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
-            endpoint = make_endpoint(route, settings, keys, counts.of(method, row.template))
+            endpoint = make_endpoint(row, handler, settings, keys, counts.of(method, row.template))
             for place in row.places(settings.base_path):
                 resource = resources.setdefault(place.encode(), Resource(row.always, row.wire_format.merges_slashes))
                 resource.endpoints[method.encode()] = endpoint
@@ -288,13 +272,11 @@ def make_key_check(row: ProxyRoute, keys: Keys) -> KeyCheck | None:
     return KeyCheck(found, keys.either if form.tells_key_types else None, form.reads_bearer)
 
 
-def make_endpoint(route: HandledRoute, settings: ServiceSettings, keys: Keys, counts: StatusCounts) -> Endpoint:
-    """Return the endpoint for one method of a row."""
-    row = route.row
+def make_endpoint(
+    row: ProxyRoute, handler: Handler, settings: ServiceSettings, keys: Keys, counts: StatusCounts
+) -> Endpoint:
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    endpoint = Endpoint(
-        route.handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type
-    )
+    endpoint = Endpoint(handler, make_key_check(row, keys), limit, off, counts, row.wire_format.needs_content_type)
     endpoint.counts_address = row.tells_keys
     return endpoint

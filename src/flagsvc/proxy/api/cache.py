@@ -25,9 +25,9 @@ SLOTS: Final = 8192
 class CachedAnswer:
     """An answer: its body, and the body in gzip format, which is empty until the first request for it.
 
-    The body may be given in pieces. It is joined when it is read; what is not kept is sent in its pieces. `length` is its length.
-    `states` tells for each name of a look-up whether it is on. `plain` and `compressed` are the header fields of either form.
-    `size` is the size that the cache counts for it; 0 if it is not kept.
+    The body may be given in pieces. The first read joins the pieces. An answer that is not kept is sent in pieces. `length` is
+    its length. `states` tells for each name of a look-up whether it is on. `plain` and `compressed` are the header fields of
+    either form. `size` is the size that the cache counts for it; 0 if it is not kept.
     """
 
     def __init__(self, tag: bytes, body: bytes, states: list[bool], pieces: AnswerPieces | None = None) -> None:
@@ -47,7 +47,6 @@ class CachedAnswer:
         return self.whole
 
     def join(self) -> None:
-        """Join the pieces of the body."""
         if self.pieces is not None:
             self.whole = self.pieces.join()
             self.pieces = None
@@ -112,7 +111,6 @@ class AnswerCache:
         self.cache_keys = cache_keys
 
     def clear(self) -> None:
-        """Forget every answer."""
         self.young = {}
         self.old = {}
         self.young_size = 0

@@ -18,7 +18,7 @@ from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client_documents import ClientDocuments, DocumentFilter
 from flagsvc.proxy.api.impact import BrowserImpact
-from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.usage import UsageCounters
 
 DONE = "OK"

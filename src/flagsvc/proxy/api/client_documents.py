@@ -1,7 +1,7 @@
 """The configuration document as a server-side SDK asks for it: with fewer features, or with its segments inlined.
 
-A document is made of the served one when it is first asked for, and kept until another one is served (dialects: Documents of the
-proxy).
+A document is made of the served document at the first request for it. It is kept until another document is served
+(dialects: Documents of the proxy).
 """
 
 from __future__ import annotations
@@ -179,7 +179,8 @@ def inline_segments(raw: msgspec.Raw, segments: SegmentIndex) -> msgspec.Raw:
 
 
 def constraints_of(owner: dict[str, Any], fails: tuple[type, ...] = ()) -> list[object]:
-    """Return the constraints of a strategy or a segment. What the engine takes for one that never holds is the IMPOSSIBLE.
+    """Return the constraints of a strategy or a segment. A value that the engine takes for a constraint that never holds is the
+    IMPOSSIBLE.
 
     `fails` are types of which no value can be none.
     """

@@ -7,12 +7,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.call import Answer, Call, FunctionHandler, Handler
 from flagsvc.http.docs_page import SAFE, TYPES, contents, page
 from flagsvc.http.messages import HTML, JSON
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers
 from flagsvc.proxy.api.openapi import document
 from flagsvc.proxy.api.settings import ServiceSettings
+
+TITLE = "flagsvc proxy: endpoints"
 
 
 class OpenApi(Handler):
@@ -32,29 +34,16 @@ class OpenApi(Handler):
         return self.answers.respond(self.headers, call, self.made[1])
 
 
-class DocsPage(Handler):
-    """GET /docs/openapi, with or without a slash at the end."""
+def make_handlers(settings: ServiceSettings, answers: Answers) -> dict[str, Handler]:
+    """Return the handlers of the document, of its page and of the files that the page loads, by name."""
+    html = answers.headers(HTML, ASK_AGAIN, SAFE)
 
-    def __init__(self, answers: Answers) -> None:
-        self.answers = answers
-        self.headers = answers.headers(HTML, ASK_AGAIN, SAFE)
+    def make_file(name: str, content: bytes) -> Handler:
+        headers = answers.headers(TYPES[Path(name).suffix], ASK_AGAIN, SAFE)
+        return FunctionHandler(lambda call, _: answers.respond(headers, call, content))
 
-    def answer(self, call: Call, body: bytes) -> Answer:
-        return self.answers.respond(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
-
-
-class File(Handler):
-    """A file that the page loads."""
-
-    def __init__(self, name: str, content: bytes, answers: Answers) -> None:
-        self.answers = answers
-        self.headers = answers.headers(TYPES[Path(name).suffix], ASK_AGAIN, SAFE)
-        self.content = content
-
-    def answer(self, call: Call, body: bytes) -> Answer:
-        return self.answers.respond(self.headers, call, self.content)
-
-
-def files(answers: Answers) -> dict[str, Handler]:
-    """Return the handlers of the page's files by name."""
-    return {name: File(name, content, answers) for name, content in contents().items()}
+    return {
+        "openapi": OpenApi(settings, answers),
+        "page": FunctionHandler(lambda call, _: answers.respond(html, call, page(TITLE, call.request.path))),
+        **{name: make_file(name, content) for name, content in contents().items()},
+    }

@@ -20,11 +20,10 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.query import named_in
+from flagsvc.proxy.api.query import ContextLimits, named_in
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.usage import UsageCounters
 
 DEFAULT_ENVIRONMENT: Final = "default"
@@ -119,8 +118,7 @@ class Evaluator:
     def use_snapshot(self, cache_keys: CacheKeys) -> None:
         """Use the snapshot of `cache_keys` from now on.
 
-        If an answer may depend on an address from a header, shared caches must not store it: they do not know whose
-        address it is for.
+        If an answer may depend on an address from a header, shared caches must not store it: caches do not know the address.
         """
         self.cache_keys = cache_keys
         self.cache.use_snapshot(cache_keys)

@@ -1,4 +1,4 @@
-"""Impact metrics that applications report, and those that browsers may report. Compiled.
+"""Impact metrics that applications report, and impact metrics that browsers may report. Compiled.
 
 Source: (dialects: Impact metrics; decision 0050).
 """
@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from flagsvc.http.reports import HISTOGRAM, IMPACT_METRIC
 from flagsvc.http.shapes.checking import check
 from flagsvc.http.shapes.violation import ShapeError
-from flagsvc.proxy.api.ports import ConfigurationHolder
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
 
 REPORTED: Final = "impactMetrics"
@@ -36,7 +36,7 @@ def add_reported(usage: UsageCounters, value: object, source: UsageSource | None
 
 
 def list_reported(value: object) -> list[object]:
-    """Return the impact metrics in a report, unchecked. What is no list counts as one that is malformed."""
+    """Return the impact metrics in a report, unchecked. A value that is no list counts as one malformed metric."""
     reported = value.get(REPORTED) if isinstance(value, dict) else None
     if reported is None:
         return []

@@ -170,30 +170,14 @@ def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
     return row.on(settings) and (row.condition is None or row.auth is Auth.NONE)
 
 
-ALIVE = b"ok"
+def answer_alive(answers: Answers, call: Call, body: bytes) -> Answer:
+    """Return `ok`. The check of the head answers 503 at /proxy/health while there is no configuration."""
+    return answers.respond(answers.html, call, b"ok")
 
 
-class Health(Handler):
-    """GET /proxy/health and liveness: `ok`. The check of the head answers 503 at /proxy/health while there is no configuration."""
-
-    def __init__(self, answers: Answers) -> None:
-        self.answers = answers
-
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return `ok`."""
-        return self.answers.respond(self.answers.html, call, ALIVE)
-
-
-class Ready(Handler):
-    """Readiness: whether a load balancer should send callers to this process."""
-
-    def __init__(self, readiness: Readiness, answers: Answers) -> None:
-        self.readiness = readiness
-        self.answers = answers
-
-    def answer(self, call: Call, body: bytes) -> Answer:
-        """Return `ready`. Raises HttpError (503) with the reason as one word."""
-        objection = self.readiness.find_objection()
-        if objection:
-            raise HttpError(503, objection, [])
-        return self.answers.respond_text(call, "ready")
+def answer_ready(answers: Answers, readiness: Readiness, call: Call, body: bytes) -> Answer:
+    """Return `ready` if a load balancer should send callers here. Raises HttpError (503) with the reason as one word."""
+    objection = readiness.find_objection()
+    if objection:
+        raise HttpError(503, objection, [])
+    return answers.respond_text(call, "ready")

@@ -1,4 +1,4 @@
-"""The evaluation context in a query string (behaviour: Context by GET). Compiled.
+"""The evaluation context in a query string, and the limits of any context (behaviour: Context by GET; decision 0032). Compiled.
 
 A name is plain (`userId`, `region`), one level deep (`properties[region]`) or a list (`region[]`, `region[0]`). A component with a
 bad percent escape, or whose bytes are no UTF-8, stays literal as a whole, as JavaScript's decodeURIComponent has it.
@@ -22,8 +22,58 @@ from flagsvc.engine.context import (
     Context,
 )
 from flagsvc.engine.values import jsdate
-from flagsvc.http.messages import invalid
-from flagsvc.proxy.api.context_limits import too_long
+from flagsvc.http import reached_limits
+from flagsvc.http.messages import HttpError, invalid
+
+USUAL_TIME: Final = 100
+"""The most characters of a date, if the limit for values is lower."""
+
+
+class ContextLimits:
+    """The limits of a context: the number of properties, the characters of a value, and the number of toggles asked for by name.
+
+    `time` is the most characters of its time. The reader of the context checks it, because a context holds the time as a
+    number.
+    """
+
+    def __init__(self, properties: int, value: int, toggles: int) -> None:
+        self.properties: Final = properties
+        self.value: Final = value
+        self.time: Final = max(value, USUAL_TIME)
+        self.toggles: Final = toggles
+
+    def check(self, context: Context, place: str, inside: str) -> None:
+        """Raise HttpError (400) if a context holds too much.
+
+        JSON pointers are below `place`, those of properties below `inside`.
+        """
+        properties = context.properties
+        if len(properties) > self.properties:
+            raise invalid(
+                inside, None, f"must NOT have more than {self.properties} properties", reached_limits.PROPERTIES
+            )
+        self.check_text(place, "userId", context.user_id)
+        self.check_text(place, "sessionId", context.session_id)
+        self.check_text(place, "remoteAddress", context.remote_address)
+        self.check_text(place, "appName", context.app_name)
+        self.check_text(place, "environment", context.environment)
+        for name, text in properties.items():
+            if len(name) > self.value:
+                raise invalid(
+                    inside, None, f"must NOT have names of more than {self.value} characters", reached_limits.VALUE
+                )
+            self.check_text(inside, name, text)
+
+    def check_text(self, place: str, name: str, text: str | None) -> None:
+        """Raise HttpError (400) for a text that is too long. `name` is its name below `place`."""
+        if text is not None and len(text) > self.value:
+            raise too_long(place, name, self.value)
+
+
+def too_long(place: str, name: str, most: int) -> HttpError:
+    """Return the 400 for the text `name` below `place`, which has more than `most` characters."""
+    return invalid(place, name, f"must NOT have more than {most} characters", reached_limits.VALUE)
+
 
 NESTED: Final = "properties["
 MUST_BE_TEXT: Final = "must be string"
@@ -78,7 +128,6 @@ class QueryContext:
         self.explicit: QueryProperties | None = None
 
     def add(self, name: str, value: str) -> None:
-        """Add a parameter, with decoded name and value."""
         if "[" in name:
             self.add_nested(name, value)
         else:
@@ -145,7 +194,7 @@ class QueryContext:
             raise invalid("/query", root, MUST_BE_TEXT)
 
     def add_explicit(self, segments: list[str], value: str) -> None:
-        """Add `properties[name]`. An explicit property wins over one that is sent by its name alone."""
+        """Add `properties[name]`. An explicit property wins over a property that is sent by its name alone."""
         name = segments[1]
         if not name:
             raise invalid("/query", "properties", MUST_BE_OBJECT)
@@ -154,7 +203,6 @@ class QueryContext:
         self.put_explicit(name, value)
 
     def put_explicit(self, name: str, value: str) -> None:
-        """Add a property inside `properties`."""
         if self.explicit is None:
             self.explicit = QueryProperties({})
         self.explicit.put(name, value)

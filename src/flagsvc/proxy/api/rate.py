@@ -52,7 +52,6 @@ class RateLimits:
 
 
 def make_rate_limits(settings: ServiceSettings, clock: Clock) -> RateLimits | None:
-    """Return the rate limits of the settings, or None if there are none."""
     if not settings.rate_limit_key and not settings.rate_limit_address:
         return None
     keys = make_buckets(settings.rate_limit_key, settings.rate_limit_burst)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from flagsvc.core.clock import Clock
 from flagsvc.http.messages import Headers
-from flagsvc.proxy.api.ports import ConfigurationHolder
+from flagsvc.proxy.configuration.holder import Holder
 
 COLD = "cold"
 """There is no configuration yet."""
@@ -30,7 +30,7 @@ class Readiness:
 
     def __init__(
         self,
-        holder: ConfigurationHolder,
+        holder: Holder,
         clock: Clock,
         max_staleness_s: float = 0,
         has_workers: Callable[[], bool] | None = None,
@@ -81,7 +81,7 @@ class Readiness:
 
 
 class EnvironmentsReadiness(Readiness):
-    """The readiness of a process with several environments: one that fails takes nothing away from the others.
+    """The readiness of a process with several environments: an environment that fails harms no other environment.
 
     The process is not ready while its first environments are starting, so that a roll-out waits for all of them. One that comes
     later does not change its readiness, because `note_start` is called before any change of the environments.
@@ -89,7 +89,7 @@ class EnvironmentsReadiness(Readiness):
 
     def __init__(
         self,
-        holder: ConfigurationHolder,
+        holder: Holder,
         clock: Clock,
         list_readiness: Callable[[], Sequence[Readiness]],
         has_workers: Callable[[], bool] | None = None,
@@ -103,7 +103,6 @@ class EnvironmentsReadiness(Readiness):
         return any(each.is_starting for each in self._list_readiness())
 
     def find_objection(self) -> str:
-        """Return the reason why callers should not be sent here, as one word; empty if this process is ready."""
         objection = super().find_objection()
         if objection:
             return objection

@@ -1,14 +1,26 @@
-"""A row of the routes: one method of one path, the keys that open it, and its switch (behaviour: Other endpoints)."""
+"""A row of the routes: one method of one path, the keys that open it, and its switch (behaviour: Other endpoints).
+
+A dialect, one API of the family, is data as well. Engine, cache, limits, CORS and usage metrics are the same for all dialects.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any, NamedTuple
 
+from flagsvc.engine.fragments import AnswerShape
+from flagsvc.http.call import Handler
+from flagsvc.http.keys import Keys
 from flagsvc.http.route import RouteRow
 from flagsvc.http.shapes import Array, Named, Record, String
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.wire_format import WireFormat
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
+from flagsvc.proxy.usage import UsageCounters
 
 TEXT = String()
 PROXY_FORMAT = WireFormat()
@@ -115,3 +127,52 @@ class ProxyRoute(RouteRow):
     def template(self) -> str:
         """The label of the route in metrics and logs."""
         return self.path
+
+
+FindTokens = Callable[[list[str], bytes], Awaitable[list[dict[str, Any]]]]
+"""Tells which of some texts are keys of the whole process, with what they open, for a caller's network. Raises HttpError (503)."""
+
+
+class DialectParts(NamedTuple):
+    """The parts that handlers of a dialect use. `evaluator` and `answers` have the dialect's wire format.
+
+    `with_shape` returns another evaluator, whose answers have this shape. `find_tokens` tells about the keys of the whole process;
+    None if those of the service are all.
+    """
+
+    settings: ServiceSettings
+
+    evaluator: Evaluator
+    answers: Answers
+    holder: ConfigurationHolder
+    usage: UsageCounters
+    keys: Keys
+    with_shape: Callable[[AnswerShape], Evaluator]
+    find_tokens: FindTokens | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dialect:
+    """One dialect. Its `name` is a value of the option `dialects`.
+
+    Errors at paths below `prefixes`, which are below the base path, have the dialect's form.
+    `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
+    make a handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document; `error` is the one of
+    its errors. `hints` tell for paths that are no routes what a caller may have meant; `{base}` in a text is the base path.
+    """
+
+    name: str
+    prefixes: tuple[str, ...]
+    wire_format: WireFormat
+    routes: tuple[ProxyRoute, ...]
+    handlers: Mapping[str, Callable[[DialectParts], Handler]]
+    shapes: tuple[Named, ...] = ()
+    error: Named = ERROR
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Write into the rows what they have from their dialect."""
+        rows = tuple(
+            replace(row, dialect=self.name, wire_format=self.wire_format, error=self.error) for row in self.routes
+        )
+        object.__setattr__(self, "routes", rows)

@@ -53,19 +53,15 @@ class Entrance(Contract):
         return self.current.check_head(call)
 
     def network(self, peer: str) -> bytes:
-        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
         return self.current.network(peer)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it could be read."""
         return self.current.early_refusal(status, crowded)
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
         return self.current.tls_refusal()
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an unexpected exception, and log where it was raised."""
         return self.current.fail(call, error)
 
 

@@ -25,7 +25,7 @@ class ScopedHolder:
     """
 
     def __init__(self, whole: Holder, projects: frozenset[str]) -> None:
-        self._whole = whole
+        self.whole = whole
         self._projects = projects
         self._source: Snapshot | None = None
         self._snapshot: Snapshot | None = None
@@ -37,19 +37,18 @@ class ScopedHolder:
 
     def follow(self) -> None:
         """Keep nothing of a configuration that is no longer served. The memory is released in slices."""
-        if self._source is not self._whole.current:
+        if self._source is not self.whole.current:
             retire(self._snapshot)
             self._source = self._snapshot = None
             if self.cache is not None:
                 self.cache.clear()
-        if self._whole_document is not self._whole.document:
+        if self._whole_document is not self.whole.document:
             self._whole_document = self._document = None
 
     @property
     def current(self) -> Snapshot | None:
-        """The snapshot to answer from; None until there is a configuration."""
         self.is_used = True
-        source = self._whole.current
+        source = self.whole.current
         if source is not self._source:
             self._source = source
             self._snapshot = None if source is None else restrict(source, self._projects)
@@ -57,7 +56,7 @@ class ScopedHolder:
 
     @property
     def document(self) -> ConfigurationDocument | None:
-        whole = self._whole.document
+        whole = self.whole.document
         if whole is not self._whole_document:
             self._whole_document = whole
             self._document = None if whole is None else self._filter(whole)
@@ -77,49 +76,10 @@ class ScopedHolder:
         project = feature.get("project") if isinstance(feature, dict) else None
         return not isinstance(project, str) or project in self._projects
 
-    @property
-    def last_fetch_ms(self) -> float:
-        """As in the whole environment."""
-        return self._whole.last_fetch_ms
-
-    @property
-    def last_update_ms(self) -> float:
-        """As in the whole environment."""
-        return self._whole.last_update_ms
-
-    @property
-    def state(self) -> str:
-        """As in the whole environment."""
-        return self._whole.state
-
-    @property
-    def problems(self) -> int:
-        """As in the whole environment."""
-        return self._whole.problems
-
-    @property
-    def odd(self) -> int:
-        """As in the whole environment."""
-        return self._whole.odd
-
-    @property
-    def checked_at(self) -> float | None:
-        """As in the whole environment."""
-        return self._whole.checked_at
-
-    @property
-    def failures(self) -> int:
-        """As in the whole environment."""
-        return self._whole.failures
-
-    @property
-    def event_counts(self) -> dict[str, int]:
-        """As in the whole environment."""
-        return self._whole.event_counts
-
 
 MAX_SCOPED = 100
-"""The most services for tokens of some projects, of all environments. For one more, one that was not used lately ends."""
+"""The most services for tokens of some projects, of all environments. For one more service, a service that was not used lately
+ends."""
 
 SCOPED_CACHE_SHARE = 16
 """The cache for the answers to tokens of some projects has this share of the environment's."""

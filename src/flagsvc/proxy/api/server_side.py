@@ -30,9 +30,9 @@ from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.client import Features, read, read_metrics
 from flagsvc.proxy.api.client_documents import DocumentFilter, find_feature
-from flagsvc.proxy.api.dialects.dialect import DialectParts
 from flagsvc.proxy.api.impact import add_reported
 from flagsvc.proxy.api.query import named_in
+from flagsvc.proxy.api.route import DialectParts
 from flagsvc.proxy.usage import UsageSource
 from flagsvc.settings.tokens import EVERY_ENVIRONMENT, EVERY_PROJECT, SEVERAL_PROJECTS, NamedScope, read_scope
 
@@ -190,7 +190,6 @@ class Validate(Handler):
         return self.respond(call, await found)
 
     def respond(self, call: Call, found: list[dict[str, Any]]) -> Response:
-        """Return the answer with these keys."""
         return self.answers.make_response(200, self.answers.error, call, msgspec.json.encode({"tokens": found}), [])
 
 

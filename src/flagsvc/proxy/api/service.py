@@ -21,20 +21,17 @@ from flagsvc.http.metrics import UNMATCHED
 from flagsvc.http.token_buckets import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.body import media, too_large, untyped
 from flagsvc.proxy.api.build import ALONE, Ports, Surroundings, build
-from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.dialect import Dialect
-from flagsvc.proxy.api.encoding import media, too_large, untyped
+from flagsvc.proxy.api.dialects import DIALECTS, ROUTES
 from flagsvc.proxy.api.enrich import EnricherError
-from flagsvc.proxy.api.ports import ConfigurationHolder
-from flagsvc.proxy.api.prometheus import FetchMetrics
+from flagsvc.proxy.api.metrics import FetchMetrics, Loops, StorageErrors
 from flagsvc.proxy.api.query import fold_path, single_slashes
 from flagsvc.proxy.api.rate import RateLimits, make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.route import ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.route import Dialect, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Loops, StorageErrors, no_loops, no_storage_errors
+from flagsvc.proxy.configuration.holder import ConfigurationHolder
 from flagsvc.proxy.extensions import ContextEnricher
 from flagsvc.proxy.usage import UsageCounters
 
@@ -49,7 +46,7 @@ class Service(Contract):
     `holder` is read once per request, and `usage` counts look-ups. `random` draws sessions and seeds; by default the system
     seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
     there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
-    `rows` are the routes, and those of `dialects` are answered by their dialect.
+    `rows` are the routes. A dialect answers its own routes.
 
     The service of an environment limits callers together with `shared`, the service of the process.
     """
@@ -65,11 +62,11 @@ class Service(Contract):
         enrichers: Sequence[ContextEnricher] = (),
         random: Random | None = None,
         fetch_metrics: FetchMetrics | None = None,
-        loops: Loops = no_loops,
+        loops: Loops = dict,
         rows: Sequence[ProxyRoute] = ROUTES,
         dialects: Sequence[Dialect] = DIALECTS,
         readiness: Readiness | None = None,
-        storage_errors: StorageErrors = no_storage_errors,
+        storage_errors: StorageErrors = lambda: None,
         shared: Service | None = None,
         surroundings: Surroundings = ALONE,
     ) -> None:
@@ -254,7 +251,7 @@ class Service(Contract):
         return self.finish(call, self.find_answers(call.request.path).refusal(call, refused, own))
 
     def find_answers(self, path: bytes) -> Answers:
-        """Return what makes the errors at a path: those of the dialect that has the path, else those of no dialect."""
+        """Return what makes the errors at a path: the answers of the dialect that has the path, else the answers of no dialect."""
         folded = fold_path(single_slashes(path))
         for prefix, answers in self.dialect_answers:
             if folded == prefix or folded.startswith(prefix + b"/"):
@@ -262,12 +259,10 @@ class Service(Contract):
         return self.answers
 
     def network(self, peer: str) -> bytes:
-        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
         address = unmap_ipv4(peer)
         return b"" if self.trust.trusts(parse_address(address)) else network_of(address)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it could be read."""
         call = self.make_unread_call()
         if status == 431:
             return self.refuse(call, http_errors.headers_too_large(self.header_limit))
@@ -276,18 +271,15 @@ class Service(Contract):
         return self.refuse(call, http_errors.not_http())
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
         return self.refuse(self.make_unread_call(), http_errors.unexpected_tls())
 
     def make_unread_call(self) -> Call:
-        """Return the call of a request that could not be read."""
         call = Call(Request(UNREAD, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         return call
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an unexpected exception, and log where it was raised."""
         self.log.error("an unexpected error", route=self.route(call), error=locate_error(error))
         call.accept_encoding = None  # it may be the cause
         return self.refuse(call, http_errors.internal_error())
@@ -330,5 +322,4 @@ class Service(Contract):
         return UNMATCHED if call.endpoint is None else call.endpoint.counts.route
 
     def unmatched(self, call: Call) -> StatusCounts:
-        """Return the counts of a call without an endpoint."""
         return self.rest.get(call.request.method) or self.rest[UNREAD]

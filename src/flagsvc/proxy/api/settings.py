@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class ServiceSettings:
     """The options that change what a caller sees.
 
-    `make_service_settings` in `proxy/setup.py` sets every field. The defaults are only for services that are built directly: the
-    operators' address and tests.
+    `make_service_settings` in `proxy/generations/setup.py` sets every field. The defaults are only for services that are built
+    directly: the operators' address and tests.
 
     Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
     characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.

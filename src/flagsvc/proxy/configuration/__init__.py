@@ -6,9 +6,9 @@
 
 from flagsvc.proxy.configuration.holder import ConfigurationDocument, Holder
 from flagsvc.proxy.configuration.lifecycle import State
-from flagsvc.proxy.configuration.locations import file_path, is_file_url
 from flagsvc.proxy.configuration.poller import Poller, Source
 from flagsvc.proxy.configuration.prepare import Preparer
+from flagsvc.proxy.configuration.stores import file_path, is_file_url
 
 __all__ = [
     "ConfigurationDocument",

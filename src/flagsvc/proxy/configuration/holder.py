@@ -25,6 +25,22 @@ class ConfigurationDocument:
     etag: str
 
 
+class ConfigurationHolder(Protocol):
+    """What a service answers from: the served configuration, or a part of it."""
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The snapshot to answer from; None until there is a configuration."""
+
+    @property
+    def document(self) -> ConfigurationDocument | None:
+        """The document of that snapshot."""
+
+    @property
+    def whole(self) -> Holder:
+        """The cell of all of the configuration, which tells how fresh it is."""
+
+
 class Part(Protocol):
     """What keeps a part of the served configuration."""
 
@@ -63,6 +79,10 @@ class Holder:
         self._synchronised = asyncio.Event()
         self._tried = asyncio.Event()
         self._checked = asyncio.Event()
+
+    @property
+    def whole(self) -> Holder:
+        return self
 
     @property
     def is_ready(self) -> bool:

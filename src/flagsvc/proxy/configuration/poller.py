@@ -83,7 +83,7 @@ FLUSH_S = 2.0
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """A fetched document and its ETag. `prepared` is None if its bytes are those of the served document."""
+    """A fetched document and its ETag. `prepared` is None if it has the bytes of the served document."""
 
     etag: str | None
     prepared: PreparedDocument | None = None
@@ -136,7 +136,6 @@ class Poller:
 
     @property
     def restarts(self) -> int:
-        """How often the loop was restarted after an unexpected failure."""
         return self._loop.restarts
 
     @property
@@ -265,7 +264,6 @@ class Poller:
 
     @property
     def _is_restoring(self) -> bool:
-        """Whether the stored configuration is still being read."""
         return self._restoring is not None and not self._restoring.done()
 
     def _classify_document(self, prepared: PreparedDocument) -> Event:

@@ -59,7 +59,7 @@ class Release:
 
 
 def count_references(left: list[tuple[Container, int]]) -> int:
-    """Return how many references to the last container there are, those of this function included."""
+    """Return the number of references to the last container, with the references of this function."""
     container, _ = left[-1]
     return sys.getrefcount(container)
 

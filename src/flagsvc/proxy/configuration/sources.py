@@ -13,7 +13,7 @@ from pathlib import Path
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.core.files import LARGEST_DOCUMENT, read_bounded
-from flagsvc.proxy.configuration.locations import file_path, is_file_url
+from flagsvc.proxy.configuration.stores import file_path, is_file_url
 from flagsvc.proxy.upstream import Fetched, Outbound, Trust, Upstream, download
 
 
@@ -39,7 +39,7 @@ class BootstrapSource:
         self._clock = clock
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document. It is read each time, and `etag` is ignored. Raises UpstreamError."""
+        """Return the document. Each call reads it again and ignores `etag`. Raises UpstreamError."""
         try:
             if is_file_url(self._url):
                 return await FileSource(file_path(self._url), clock=self._clock, refresh_ms=0).fetch(None)
@@ -140,6 +140,3 @@ class HttpSource:
         fetched = await self._upstream.get_features(etag if renewals == self._known else None)
         self._known = renewals
         return fetched
-
-
-__all__ = ["BootstrapSource", "FileSource", "HttpSource"]

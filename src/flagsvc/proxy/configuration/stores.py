@@ -23,10 +23,10 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Protocol, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from flagsvc.core.errors import ConfigurationError, DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
-from flagsvc.proxy.configuration.locations import file_path, is_file_url
 from flagsvc.proxy.upstream import Limits
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class StorageProvider(Protocol):
 
     Usage metrics that cannot be sent are stored here as well, under a key for each flagsvcInstanceId. A provider that several
     processes share can have a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`. Then each
-    process takes over the metrics that another one has left.
+    process takes over the metrics that another process has left.
     """
 
     def get(self, key: str) -> Awaitable[bytes | None] | bytes | None:
@@ -132,6 +132,18 @@ def storage_key(
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
 
 
+def is_file_url(url: str) -> bool:
+    return url[:5].lower() == "file:"
+
+
+def file_path(url: str) -> Path:
+    """Return the path of a `file:` URL. Raises ConfigurationError if the URL names another host or has no path."""
+    parts = urlsplit(url)
+    if parts.netloc.lower() not in ("", "localhost") or not parts.path:
+        raise ConfigurationError([f"`{url}` does not name a file of this machine; write `file:///folder/name`"])
+    return Path(unquote(parts.path))
+
+
 MAGIC = b"flagsvc-store 1 "
 MAX_BYTES = Limits().max_bytes + 65_536
 """The most bytes of a file: the largest document of an upstream, and the lines before it."""
@@ -219,7 +231,7 @@ def frame(data: bytes) -> bytes:
 
 
 def unframe(content: bytes | None) -> bytes | None:
-    """Return the data of a file's content; None if there is no file, or if it is not exactly what was written."""
+    """Return the data of a file's content; None without a file, and for a file with other content than flagsvc wrote."""
     data = (content or b"").partition(b"\n")[2]
     return data if content is not None and frame(data) == content else None
 
@@ -247,7 +259,6 @@ def check_size(path: Path, size: int) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file is readable and exactly what was written."""
     try:
         return unframe(read_file(path)) is not None
     except (OSError, StoreError):
@@ -265,7 +276,6 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -328,7 +338,7 @@ class DocumentStorage:
         )
 
     async def load(self) -> StoredDocument | None:
-        """Return the stored record; None if there is none or it cannot be read.
+        """Return the stored record; None if there is no readable record.
 
         A provider that hangs is called only once: a second `load` waits for the same call.
         """
@@ -397,20 +407,6 @@ class DocumentStorage:
                 self._outage.log_failure(error)
             else:
                 self._outage.log_recovery()
-
-
-__all__ = [
-    "DocumentStorage",
-    "FileRecordStore",
-    "FileStore",
-    "NoStore",
-    "SingleRecordStore",
-    "StorageProvider",
-    "StorageServer",
-    "StoredDocument",
-    "storage_at",
-    "storage_key",
-]
 
 
 MAX_RECORDS = 64

@@ -1,24 +1,23 @@
 """Which environment of this process a token belongs to (behaviour: Tokens looked up upstream).
 
-A token is sent only to an upstream of the environment that it names. One that names none is looked up if all environments have the
-same upstream. A secret of this process is sent to no other upstream than its own. What an upstream says about a token opens only
-environments of that upstream, and of these the narrowest one that has all projects of the token. One without a
-configuration comes last. The order in which they are given does not matter.
+A token is sent only to an upstream of the environment that it names. A token that names no environment is looked up if all
+environments have the same upstream. A secret of this process is sent to no other upstream than its own. What an upstream says
+about a token opens only environments of that upstream, and of these the narrowest one that has all projects of the token. One
+without a configuration comes last. The order in which they are given does not matter.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from flagsvc.core.log import Throttle
-from flagsvc.http.http_errors import key_unavailable
 from flagsvc.http.token_questions import known_token
-from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import (
+    Admission,
     TokenGrant,
     TokenLookup,
     TokenScope,
@@ -26,33 +25,17 @@ from flagsvc.proxy.tokens import (
     exact_scope_of_text,
     scope_of_text,
 )
-from flagsvc.proxy.tokens.lookup import RETRY_S, answer_deadline
+from flagsvc.proxy.tokens.lookup import RETRY_S
 from flagsvc.settings.tokens import EVERY_PROJECT
 
 REMEDY = "set flagsvcApiToken to one backend token that has all of these projects, without projectName"
 """What an operator can do about a valid token of projects that no environment has together."""
 REFUSED_TOKENS_S = 600.0
 """Seconds between two log lines about valid tokens of an environment that this process does not serve."""
+MAX_TRIES = 3
+"""How often a token is looked up for one request, if tokens are revoked or its environment is replaced meanwhile."""
 UNKNOWN_SCOPE_S = 10.0
 """Seconds after which a caller may try again while the scope of the upstream's own token is not known."""
-
-
-class Admission(NamedTuple):
-    """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
-
-    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that it
-    has nothing beside that scope.
-    """
-
-    environment: int
-    is_server: bool
-    scope: TokenScope
-    is_whole: bool
-
-    @property
-    def projects(self) -> frozenset[str] | None:
-        """The projects of the environment that it opens; None for all of them."""
-        return None if self.is_whole else self.scope.projects
 
 
 class Answers:
@@ -139,7 +122,7 @@ class TokenDirectory:
     def _choose(self, token: str) -> list[tuple[Feed, TokenLookup]]:
         """Return the environments whose upstreams may know a token: one for each upstream, the most likely one.
 
-        Those where the token is known come first, so that no other upstream is asked about it.
+        Environments that know the token come first, so that no other upstream gets a question about it.
         """
         named = scope_of_text(token)
         looking = [pair for pair in self._looking() if self._own_secrets.may_be_sent(token, pair[0].upstream_id)]
@@ -169,10 +152,10 @@ class TokenDirectory:
         )
 
     async def _place(self, grant: TokenGrant, upstream: str, deadline: float) -> Admission | None:
-        """Return the environment of an upstream that a valid token opens: the narrowest one that has all of its projects.
+        """Return the environment of an upstream that a valid token opens: the narrowest environment that has all of its projects.
 
-        One without a configuration takes nothing away from those that have one.
-        Raises UnavailableError if none is known to have them, and the scope of one that may have them cannot be found out now.
+        Environments with a configuration come first. Raises UnavailableError if no environment is known to have the projects, and
+        the scope of an environment that may have them is not known now.
         """
         fitting: list[tuple[TokenScope, Feed]] = []
         unavailable: UnavailableError | None = None
@@ -231,7 +214,8 @@ async def find_scope(environment: Feed, lookup: TokenLookup, deadline: float) ->
 
 
 def share_of_time(deadline: float, places: Iterable[Sequence[tuple[Feed, TokenLookup]]]) -> float:
-    """Return the moment until which the next upstream is waited for. Each has as long as the others, so that one cannot use all."""
+    """Return the moment until which the next upstream is waited for. All upstreams have equal shares of the time, so that no
+    upstream can use all of it."""
     upstreams = {id(lookup) for each in places for _, lookup in each}
     now = asyncio.get_running_loop().time()
     return now + (deadline - now) / len(upstreams)
@@ -245,10 +229,6 @@ async def ask_own_scope(token: str, lookup: TokenLookup, deadline: float) -> Tok
     return grant.scope
 
 
-MAX_TRIES = 3
-"""How often a token is looked up for one request, if tokens are revoked or its environment is replaced meanwhile."""
-
-
 class AdmitToken(Protocol):
     """Looks up the tokens that no option lists, here or in the parent process."""
 
@@ -258,60 +238,8 @@ class AdmitToken(Protocol):
     async def look_up_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what tokens open. Those that open nothing are left out. `deadline` is a moment of the event loop.
 
-        Raises UnavailableError if it cannot be found out now for one of them.
+        Raises UnavailableError if the answer about one of the tokens is not known now.
         """
-
-
-class AdmittingCallers(Protocol):
-    """The callers' side of a process, which passes the requests with a token on to a service."""
-
-    @property
-    def revocations(self) -> int:
-        """How often tokens were taken back so far, or are to be placed again."""
-
-    def admit(self, token: str, admission: Admission) -> Service | None:
-        """Return the service that a token opens, and pass its requests on to it. None if its environment is no longer there."""
-
-
-class ServiceFinder:
-    """Finds the services that tokens open, and makes those for some projects when they are first needed."""
-
-    def __init__(self, callers: AdmittingCallers, admit: AdmitToken) -> None:
-        self._callers = callers
-        self._admit = admit
-
-    def is_refused(self, token: str) -> bool:
-        """Return whether it is known that a token opens nothing, so that no caller needs to wait."""
-        return self._admit.is_refused(token)
-
-    async def find(self, token: str, network: bytes) -> Service | None:
-        """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now.
-
-        If a token is revoked between an answer and now, it may be this one. If the environment in the answer has gone meanwhile,
-        the token may open its successor. Both need another answer.
-        """
-        deadline = answer_deadline()
-        for _ in range(MAX_TRIES):
-            before = self._callers.revocations
-            admission = (await self._look_up([token], network, deadline)).get(token)
-            if admission is None:
-                return None
-            service = self._callers.admit(token, admission) if self._callers.revocations == before else None
-            if service is not None:
-                return service
-        raise key_unavailable(RETRY_S)
-
-    async def _look_up(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
-        """Return what tokens open. Raises HttpError (503) if that cannot be found out now."""
-        try:
-            return await self._admit.look_up_all(tokens, network, deadline)
-        except UnavailableError as error:
-            raise key_unavailable(error.seconds) from None
-
-    async def describe(self, tokens: list[str], network: bytes) -> list[dict[str, Any]]:
-        """Return what each of these tokens opens, in the words of the real server. Raises HttpError (503)."""
-        found = await self._look_up(tokens, network, answer_deadline())
-        return [describe_admission(token, found[token]) for token in tokens if token in found]
 
 
 def describe_admission(token: str, admission: Admission) -> dict[str, Any]:

@@ -10,17 +10,16 @@ from itertools import count
 from flagsvc.engine.compile import compile_document
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import RouteCounts
+from flagsvc.proxy.api.answers import ANY_ORIGIN
 from flagsvc.proxy.api.build import Surroundings
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.cors import ANY_ORIGIN
-from flagsvc.proxy.api.dialects.dialect import FindTokens
+from flagsvc.proxy.api.metrics import FetchMetrics, Sources
 from flagsvc.proxy.api.operations import ADMIN
-from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.route import FindTokens
 from flagsvc.proxy.api.scopes import SCOPED_CACHE_SHARE, ScopedHolder
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import Sources
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup
@@ -32,7 +31,7 @@ from flagsvc.settings.rows.callers import LOOKED_UP
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """One environment as callers meet it. When its keys or other options change, another one takes its place.
+    """One environment as callers meet it. When its keys or other options change, another environment takes its place.
 
     Two of them have the same `number` if they differ in nothing but their keys.
     """
@@ -48,7 +47,6 @@ class Environment:
 
     @property
     def holder(self) -> Holder:
-        """The cell of its configuration."""
         return self.feed.holder
 
     @property
@@ -119,7 +117,6 @@ class Services:
         cache: AnswerCache | None = None,
         readiness: Readiness | None = None,
     ) -> Service:
-        """Return a service that answers from `holder`."""
         return Service(
             setup.service_settings,
             holder=holder,
@@ -193,7 +190,7 @@ class AnyHolder(Holder):
 
 
 def join_origins(origins: Iterable[Origin]) -> Origin:
-    """Return the origins that any environment allows. A preflight has no key, so it cannot tell which environment it is for."""
+    """Return the origins that any environment allows. A preflight has no key, so its environment is not known."""
     listed = {each for origin in origins for each in ((origin,) if isinstance(origin, str) else origin)}
     return ANY_ORIGIN if ANY_ORIGIN in listed else tuple(sorted(listed))
 

@@ -48,9 +48,9 @@ ORIGINS: dict[str, str] = {
 
 
 class Feed:
-    """Fills `holder` and takes the counts of `counters`. Its `number` is never that of another feed of the process.
+    """Fills `holder` and takes the counts of `counters`. No other feed of the process ever has its `number`.
 
-    `setup` is the setup that it was made with. A later generation with the same upstream side has the same feed. `token` is the
+    `setup` is the setup of its start. A later generation with the same upstream side has the same feed. `token` is the
     token that the upstream is asked with, and `upstream_id` the identity of the upstream: its address, and what else decides who
     answers there, and as whose. `tokens` looks up tokens of callers; None if only listed keys are accepted.
     """
@@ -159,7 +159,6 @@ class UpstreamSync(Feed):
         self.folder_check: asyncio.Task[None] | None = None
 
     def storage_errors(self) -> int | None:
-        """Return how often a request to the storage server failed; None without such a server."""
         return self.storage.errors if isinstance(self.storage, StorageServer) else None
 
     def start(self) -> None:
@@ -202,7 +201,6 @@ class UpstreamSync(Feed):
                 await self.storage.aclose()
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop was restarted after an unexpected failure, by name."""
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
         return {"polling": self.poller.restarts, **usage}
 
@@ -219,17 +217,14 @@ class UpstreamSync(Feed):
         self.document_storage.rename(make_storage_key(options, self.name))
 
     def poll_now(self) -> None:
-        """Poll the upstream now, also within a pause that it has asked for."""
         if self.http is not None:
             self.http.poll_now()
 
     def check_tokens(self) -> None:
-        """Ask the upstream again about every known token of callers, also within a pause."""
         if self.tokens is not None:
             self.tokens.check_now()
 
     def make_poller(self, setup: ProxySetup, prepare: Preparer) -> Poller:
-        """Return the loop that keeps the configuration current."""
         options = setup.options
         return Poller(
             make_source(setup, self.http),
@@ -244,7 +239,6 @@ class UpstreamSync(Feed):
         )
 
     def make_reporter(self, setup: ProxySetup, upstream: Upstream) -> Reporter:
-        """Return the reporter, which registers the proxy and sends usage metrics."""
         return Reporter(
             self.counters,
             upstream,
@@ -270,7 +264,6 @@ async def warn_if_exposed(store: FileStore, log: Logger) -> None:
 
 
 def make_preparer(setup: ProxySetup) -> Preparer:
-    """Return the preparer, which compiles documents."""
     return Preparer(Compiler(setup.compile_options), make_feature_filter(setup.options))
 
 
@@ -286,7 +279,6 @@ def make_upstream(setup: ProxySetup) -> Upstream:
 
 
 def make_upstream_settings(setup: ProxySetup) -> UpstreamSettings:
-    """Return the address of the upstream server, and what is requested from it."""
     options = setup.options
     seconds = options.upstream_timeout / 1000
     return UpstreamSettings(
@@ -356,7 +348,7 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
 
 
 def make_storage_key(options: ProxyOptions, name: str = "") -> str:
-    """Return the key under which only this configuration is stored. `name` is that of the environment, if there are several."""
+    """Return the key under which only this configuration is stored. `name` is the name of the environment, if there are several."""
     token = options.flagsvc_api_token or caller_of(options)
     return storage_key(
         url=options.flagsvc_url,
@@ -387,9 +379,9 @@ def make_unsent_usage(setup: ProxySetup, provider: StorageProvider) -> UnsentUsa
 def make_usage_key(options: ProxyOptions, name: str = "") -> str:
     """Return the name under which unsent counts are stored: a digest of the options that decide where the upstream adds them.
 
-    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has one.
-    So counts that wait because a token is no longer accepted are sent with its replacement. `name` is that of the environment, if
-    there are several in the process: no environment sends the counts of another one.
+    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has
+    one. So counts that wait because a token is no longer accepted are sent with its replacement. `name` is the name of the
+    environment, if the process has several: no environment sends the counts of another.
     """
     token = options.flagsvc_api_token
     identity = [

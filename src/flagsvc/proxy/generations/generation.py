@@ -22,7 +22,7 @@ The same class serves the only process, the parent of workers, and each worker. 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -31,17 +31,26 @@ from flagsvc.core.background import wait_for_first
 from flagsvc.core.log import locate_error
 from flagsvc.core.notices import Notice
 from flagsvc.http.contract import Contract
+from flagsvc.http.http_errors import key_unavailable
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
+from flagsvc.proxy.api.metrics import (
+    FetchMetrics,
+    FormerCounts,
+    Loops,
+    Sources,
+    TokenFigures,
+    WorkerFigures,
+    count_former,
+    exposition,
+    readings,
+)
 from flagsvc.proxy.api.readiness import EnvironmentsReadiness
 from flagsvc.proxy.api.router import Entrance, Router
-from flagsvc.proxy.api.samples import count_former, readings
 from flagsvc.proxy.api.scopes import ScopedServices
 from flagsvc.proxy.api.server_side import describe_listed
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.api.sources import FormerCounts, Loops, SingleProcess, Sources, TokenStatus, WorkerProcesses
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.generations.admission import Admission, AdmitToken, ServiceFinder
+from flagsvc.proxy.generations.admission import MAX_TRIES, AdmitToken, describe_admission
 from flagsvc.proxy.generations.environment import (
     AnyHolder,
     Environment,
@@ -51,6 +60,8 @@ from flagsvc.proxy.generations.environment import (
 )
 from flagsvc.proxy.generations.feeds import Feed
 from flagsvc.proxy.generations.setup import ProxySetup, count_loop_restarts, with_keys_of_both
+from flagsvc.proxy.tokens import Admission, UnavailableError
+from flagsvc.proxy.tokens.lookup import RETRY_S, answer_deadline
 
 
 class Generation(NamedTuple):
@@ -85,9 +96,9 @@ class Generations:
         make_feed: Callable[[ProxySetup], Feed],
         *,
         admit: AdmitToken | None = None,
-        tokens: TokenStatus | None = None,
+        tokens: Callable[[], TokenFigures] | None = None,
         fetch_metrics: FetchMetrics | None = None,
-        worker_pool: WorkerProcesses | None = None,
+        workers: Callable[[], WorkerFigures] = WorkerFigures,
         has_workers: Callable[[], bool] | None = None,
         loops: Loops | None = None,
         on_change: Callable[[], object] = lambda: None,
@@ -96,7 +107,7 @@ class Generations:
         """Take the setup of the process, and what makes the upstream side of an environment. Raises what that raises.
 
         `admit` looks up tokens; None in a process that answers no callers. `tokens` tells about them. `fetch_metrics` returns the
-        metrics of all processes, if there are several; `worker_pool` and `has_workers` tell about the workers. `loops` returns the
+        metrics of all processes, if there are several; `workers` and `has_workers` tell about the workers. `loops` returns the
         restarts of the loops of the process. `on_change` is called when environments have come or gone, or have other keys.
         With `is_quiet`, another process logs that.
         """
@@ -105,7 +116,7 @@ class Generations:
         self._make_feed = make_feed
         self._on_change = on_change
         self._is_quiet = is_quiet
-        self._finder = None if admit is None else ServiceFinder(self, admit)
+        self._admit = admit
         self._fetch_metrics = fetch_metrics or self.render_metrics
         self._services = Services(self._fetch_metrics, self._describe_tokens, lambda name: name in self.current.waiting)
         self._scoped: ScopedServices[Environment] = ScopedServices(self._services.make_scoped, self._end_service)
@@ -130,7 +141,7 @@ class Generations:
             self._services.counts_of("").every,
             setup.clock,
             AnswerCache(0),
-            worker_pool or SingleProcess(),
+            workers,
             loops=loops or partial(count_loop_restarts, setup),
             reached=self.entrance.reached.counts,
             private=not setup.service_settings.without_admin_address,
@@ -152,7 +163,7 @@ class Generations:
 
     @property
     def feeds(self) -> list[Feed]:
-        """The upstream sides of those, and of those that wait for their places."""
+        """The upstream sides of all environments, also of environments that wait for their places."""
         return list(self._feeds)
 
     @property
@@ -161,7 +172,6 @@ class Generations:
         return any(each.looks_up_tokens for each in (*self, *self.wanted))
 
     def greeting(self) -> list[Notice]:
-        """Return a notice for each environment that is ready."""
         ready = [each for each in self if each.feed.is_ready]
         return [
             Notice(f"flagsvc ready: {f'{each.name}: ' if each.name else ''}{each.feed.summary()}") for each in ready
@@ -169,13 +179,11 @@ class Generations:
 
     @cached_property
     def operators(self) -> Service:
-        """The HTTP service of the operators' address."""
         return make_admin_address_service(self.setup, self.sources, self.readiness, self._fetch_metrics)
 
     # ---- the life of the process
 
     def start(self) -> None:
-        """Start, in the running loop."""
         self._is_running = True
         self._start_feeds(is_first=True)
 
@@ -189,7 +197,6 @@ class Generations:
 
     @property
     def is_ready(self) -> bool:
-        """Whether any environment has a configuration."""
         return any(each.feed.is_ready for each in self)
 
     async def wait_ready(self) -> None:
@@ -296,12 +303,14 @@ class Generations:
         if self._process is None and not waiting and not any(each.looks_up_tokens for each in every):
             return Generation(environments, waiting, service, None)
         listed = ((key, each.service) for each in every for key in each.setup.keys)
-        return Generation(environments, waiting, service, Router(service, listed, self._finder))
+        return Generation(
+            environments, waiting, service, Router(service, listed, None if self._admit is None else self)
+        )
 
     def _may_replace(self, before: Holder, wanted: Holder) -> bool:
         """Return whether a configuration may take the place of another one: if nothing runs, or its upstream has confirmed it.
 
-        A stored or a bootstrap configuration may be older than the other one, so it replaces only a missing one.
+        A stored or a bootstrap configuration may be older, so it replaces only a missing configuration.
         """
         return not self._is_running or wanted.is_confirmed or (wanted.is_ready and not before.is_ready)
 
@@ -348,11 +357,9 @@ class Generations:
             feed.setup.log.info("an environment has other options now" if was_waiting else "flagsvc ready")
 
     def _is_waiting(self, feed: Feed) -> bool:
-        """Return whether the environment of a feed waits for its place."""
         return any(each.feed is feed for each in self.current.waiting.values())
 
     def _end_feed(self, feed: Feed) -> None:
-        """Stop a feed in the background."""
         task = self._feeds.pop(feed, None)
         if task is not None:
             task.cancel()
@@ -370,7 +377,7 @@ class Generations:
     def admit(self, token: str, admission: Admission) -> Service | None:
         """Return the service that a token opens, and pass its requests on to it from now on.
 
-        Returns None if the environment is no longer there, also if another one has its name now.
+        Returns None if the environment is gone, also if another environment has its name now.
         """
         environment = next((each for each in self if each.feed.number == admission.environment), None)
         if environment is None or self.current.router is None:
@@ -391,16 +398,46 @@ class Generations:
             service.keys.remove(token.encode("utf-8", "surrogateescape"))
 
     def _end_service(self, service: Service) -> None:
-        """Pass requests on to a service no longer. Its tokens open another one when they are used again."""
+        """Pass requests on to a service no longer. Its tokens open another service when they are used again."""
         if self.current.router is not None:
             self.current.router.forget_service(service)
+
+    def is_refused(self, token: str) -> bool:
+        """Return whether it is known that a token opens nothing, so that no caller needs to wait."""
+        return self._admit is None or self._admit.is_refused(token)
+
+    async def find(self, token: str, network: bytes) -> Service | None:
+        """Return the service that a token opens; None for none. Raises HttpError (503) if that cannot be found out now.
+
+        If a token is revoked between an answer and now, it may be this one. If the environment in the answer has gone meanwhile,
+        the token may open its successor. Both need another answer.
+        """
+        deadline = answer_deadline()
+        for _ in range(MAX_TRIES):
+            before = self.revocations
+            admission = (await self._look_up([token], network, deadline)).get(token)
+            if admission is None:
+                return None
+            service = self.admit(token, admission) if self.revocations == before else None
+            if service is not None:
+                return service
+        raise key_unavailable(RETRY_S)
+
+    async def _look_up(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
+        """Return what tokens open. Raises HttpError (503) if that cannot be found out now."""
+        if self._admit is None:
+            return {}
+        try:
+            return await self._admit.look_up_all(tokens, network, deadline)
+        except UnavailableError as error:
+            raise key_unavailable(error.seconds) from None
 
     async def _describe_tokens(self, tokens: list[str], network: bytes) -> list[dict[str, Any]]:
         """Return what each of these tokens opens, in the words of the real server. Raises HttpError (503)."""
         listed = {token: told for token in tokens if (told := self._describe_listed(token)) is not None}
         others = [token for token in tokens if token not in listed]
-        found = [] if self._finder is None else await self._finder.describe(others, network)
-        return [*listed.values(), *found]
+        found = await self._look_up(others, network, answer_deadline())
+        return [*listed.values(), *(describe_admission(token, found[token]) for token in others if token in found)]
 
     def _describe_listed(self, token: str) -> dict[str, Any] | None:
         """Return what a listed key opens; None if it is none."""

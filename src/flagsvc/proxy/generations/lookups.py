@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from weakref import WeakValueDictionary
@@ -16,15 +16,15 @@ from weakref import WeakValueDictionary
 from flagsvc.core.errors import DamagedRecordError, StoreError
 from flagsvc.core.log import Logger, OutageLog
 from flagsvc.http.client.addresses import shown
+from flagsvc.proxy.api.metrics import TokenFigures
 from flagsvc.proxy.configuration import is_file_url
-from flagsvc.proxy.configuration.stores import StorageProvider, read_record, write_record
+from flagsvc.proxy.configuration.stores import StorageProvider, StorageServer, read_record, write_record
 from flagsvc.proxy.generations.feeds import make_storage, make_upstream_settings
 from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.tokens import Budget, TokenLookup, WaitingPlaces
 from flagsvc.proxy.upstream import Upstream
 from flagsvc.settings.environments import upstream_of_options
 from flagsvc.settings.rows.callers import LOOKED_UP
-from flagsvc.settings.storage import server_at
 
 
 class TokenLookups:
@@ -48,27 +48,16 @@ class TokenLookups:
         self._places = WaitingPlaces()
         self._lookups: WeakValueDictionary[tuple[object, ...], TokenLookup] = WeakValueDictionary()
 
-    @property
-    def known(self) -> int:
-        """How many tokens the upstreams know."""
-        return sum(each.known for each in self._lookups.values())
+    def figures(self) -> TokenFigures:
+        """Return how many tokens the upstreams know, how many wait, and how many requests were sent about tokens."""
+        known = sum(len(each.book.known) for each in self._lookups.values())
+        return TokenFigures(known, self._places.tokens.taken, self._budget.sent)
 
     def digests(self) -> list[str]:
         return [digest for each in self._lookups.values() for digest in each.book.known]
 
     @property
-    def waiting(self) -> int:
-        """How many tokens wait for an answer."""
-        return self._places.tokens.taken
-
-    @property
-    def asked(self) -> int:
-        """How many requests were sent about tokens."""
-        return self._budget.sent
-
-    @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(each.restarts for each in self._lookups.values())
 
     def find(self, setup: ProxySetup) -> TokenLookup | None:
@@ -113,16 +102,10 @@ def make_session(setup: ProxySetup) -> Upstream:
 
 
 def make_token_store(setup: ProxySetup) -> ProviderTokenStore:
-    """Return the store of an upstream's known tokens. Its key is that of the upstream, whichever environments there are."""
+    """Return the store of an upstream's known tokens. Its key depends on the upstream, and not on the environments."""
     options = setup.options
     key = hashlib.sha256(f"tokens {upstream_of_options(options)}".encode()).hexdigest()[:40]
-    server = server_at(options.storage)
-    if options.storage_provider is not None or server is None:
-        return ProviderTokenStore(make_storage(options), key, setup.log)
-    from flagsvc.proxy.redis import make_store
-
-    store = make_store(options, server)
-    return ProviderTokenStore(store, key, setup.log, store.aclose)
+    return ProviderTokenStore(make_storage(options), key, setup.log)
 
 
 LOAD_S = 10.0
@@ -132,18 +115,16 @@ LOAD_S = 10.0
 class ProviderTokenStore:
     """Keeps the record of known tokens with a storage provider. Errors of the provider are logged."""
 
-    def __init__(
-        self, provider: StorageProvider, key: str, log: Logger, close: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
-        """Take the provider and the key of the record. `close` closes the provider's connections, if no one else uses them."""
-        self._close = close
+    def __init__(self, provider: StorageProvider, key: str, log: Logger) -> None:
+        """Take the provider and the key of the record."""
         self._provider = provider
         self._key = key
         self._unread = OutageLog(log, "the stored tokens could not be read", "the stored tokens can be read again")
         self._unsaved = OutageLog(log, "the known tokens could not be stored", "the known tokens are stored again")
 
     async def load(self) -> bytes | None:
-        """Return what was stored last, or None, also if that is damaged. Raises StoreError if it cannot be read now."""
+        """Return the last stored record; None without a record, and for a damaged record. Raises StoreError if it cannot be
+        read now."""
         try:
             async with asyncio.timeout(LOAD_S):
                 found = await read_record(self._provider, self._key)
@@ -167,6 +148,5 @@ class ProviderTokenStore:
         return True
 
     async def aclose(self) -> None:
-        """Close the connections."""
-        if self._close is not None:
-            await self._close()
+        if isinstance(self._provider, StorageServer):
+            await self._provider.aclose()

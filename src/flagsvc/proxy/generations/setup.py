@@ -75,9 +75,9 @@ class ProxySetup:
     Both loggers mask `secrets`; `own_secrets` are not shown to upstreams. `loops` are loops of the process, by name, whose
     restarts are reported. `checked_folders` are the storage folders that are checked already.
 
-    The setup of a process has those of its `environments`, at least one. Each has a `name`; the only one has an empty name.
-    Environments with the same name and an equal `side` have the same upstream side. `resolved` is what the options were read from,
-    if they were read.
+    The setup of a process has the setups of its `environments`, at least one. Each has a `name`; the only one has an empty
+    name. Environments with the same name and an equal `side` have the same upstream side. `resolved` is the source of options
+    that were read.
     """
 
     options: ProxyOptions
@@ -258,7 +258,6 @@ def check_storage(options: ProxyOptions) -> None:
 
 
 def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:
-    """Return the restarts of the setup's `loops`, by name."""
     return {name: loop.restarts for name, loop in setup.loops.items()}
 
 
@@ -293,7 +292,6 @@ def load_extensions(options: ProxyOptions) -> tuple[Strategies, Enrichers]:
 
 
 def make_compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOptions:
-    """Return the options of the engine's compiler."""
     return CompileOptions(
         hash_encoding=options.hash_encoding,
         hostname=host_name(os.environ),

@@ -27,8 +27,17 @@ from flagsvc.proxy.generations.setup import ProxySetup
 from flagsvc.proxy.pages import status
 from flagsvc.proxy.pages.access import Access, sign_in_rows
 from flagsvc.proxy.pages.flags import flag_rows
-from flagsvc.proxy.pages.page import PAGES, SITE, PageCall, PageRow, Scene, ShownEnvironment, answer_error, render
-from flagsvc.proxy.pages.recorder import ReadCounts
+from flagsvc.proxy.pages.page import (
+    PAGES,
+    SITE,
+    PageCall,
+    PageRow,
+    ReadCounts,
+    Scene,
+    ShownEnvironment,
+    answer_error,
+    render,
+)
 from flagsvc.proxy.pages.traffic import traffic_rows
 from flagsvc.proxy.pages.trying import try_rows
 from flagsvc.proxy.pages.unfolding import UnfoldedConfigurations
@@ -108,7 +117,6 @@ class News:
         self._last: list[tuple[object, ...]] = []
 
     def tell(self) -> bytes:
-        """Return the events of a second."""
         found = [fingerprint(each) for each in self._scene.list_environments().values()]
         changed, self._last = found != self._last, found
         return (event("revision", {}) if changed else b"") + event("second", {})
@@ -244,18 +252,15 @@ class PagesContract(Contract):
         return response
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to a request that is refused before it is parsed."""
         return self.service.early_refusal(status, crowded)
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS."""
         return self.service.tls_refusal()
 
     def network(self, peer: str) -> bytes:
         return self.service.network(peer)
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Log an unexpected exception and return the 500."""
         return self.service.fail(call, error)
 
 
@@ -317,7 +322,7 @@ def make_desk(generations: Generations, read_counts: ReadCounts) -> Contract:
         log=setup.service_log,
         secrets=setup.secrets,
         readiness=service.readiness,
-        workers=generations.sources.worker_pool,
+        read_workers=generations.sources.workers,
         list_environments=lambda: {
             each.name: show(each.setup, each.feed) for each in generations if isinstance(each.feed, UpstreamSync)
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -23,11 +24,12 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
     async def show_list(call: PageCall) -> Answer:
         shown = call.environment(call.given("environment"))
         kept = await configurations.find(shown, call.slices)
-        query, number = call.given("q"), read_number(call.given("page"))
+        query = call.given("q")
         names = [name for name in kept.names if query.casefold() in name.casefold()] if query else kept.names
         await call.slices.rest()
         flags = []
-        for name in names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]:
+        page, place = choose_page(call, names)
+        for name in page:
             flags.append(describe_flag(kept.unfolded, shown, name))
             await call.slices.rest()
         kept_query = {name: text for name, text in (("q", query), ("environment", shown.name)) if text}
@@ -35,9 +37,7 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
             {
                 **describe_place(call, shown, kept),
                 "flags": flags,
-                "total": len(names),
-                "page": number,
-                "pages": max(1, -(-len(names) // PAGE_SIZE)),
+                **place,
                 "q": query,
                 "address": urlencode(kept_query),
             }
@@ -56,7 +56,7 @@ def flag_rows(configurations: UnfoldedConfigurations) -> tuple[PageRow, ...]:
 
 
 def describe_place(call: PageCall, shown: ShownEnvironment, kept: Kept) -> dict[str, Any]:
-    """Return which configuration a page is about, and which environments there are."""
+    """Return the configuration of a page, and the names of all environments."""
     return {
         "environment": shown.name,
         "environments": [name for name in call.scene.list_environments() if name],
@@ -64,9 +64,12 @@ def describe_place(call: PageCall, shown: ShownEnvironment, kept: Kept) -> dict[
     }
 
 
-def read_number(text: str) -> int:
-    """Return the number of a page; 1 for anything else."""
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+def choose_page(call: PageCall, names: Sequence[str]) -> tuple[Sequence[str], dict[str, int]]:
+    """Return the names on the page that a call asks for, the first one by default; and what the page tells of all pages."""
+    text = call.given("page")
+    number = max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    place = {"total": len(names), "page": number, "pages": max(1, -(-len(names) // PAGE_SIZE))}
+    return names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE], place
 
 
 def describe_flag(unfolded: Unfolded, shown: ShownEnvironment, name: str) -> dict[str, Any]:

@@ -17,21 +17,24 @@ from flagsvc.engine.compile import CompileOptions
 from flagsvc.http.answers import Answer
 from flagsvc.http.call import Call
 from flagsvc.http.messages import HttpError
+from flagsvc.http.metrics import Readings
 from flagsvc.pages.forms import Form
 from flagsvc.pages.headers import PAGE_HEADERS
 from flagsvc.pages.site import HTML_HEADERS, Site
 from flagsvc.pages.templates import DATA_SUFFIX, Frame, Section
+from flagsvc.proxy.api.metrics import WorkerFigures
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.api.sources import WorkerProcesses
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.change_log import ChangeLog
 from flagsvc.proxy.configuration.poller import PollNotes
 from flagsvc.proxy.extensions import ContextEnricher
-from flagsvc.proxy.pages.recorder import ReadCounts
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.settings.places import Resolved
+
+ReadCounts = Callable[[], Awaitable[Readings]]
+"""Returns the counters of all processes that answer callers."""
 
 
 class ShownEnvironment(NamedTuple):
@@ -56,7 +59,7 @@ class Scene(NamedTuple):
     log: Logger
     secrets: Secrets
     readiness: Readiness
-    workers: WorkerProcesses
+    read_workers: Callable[[], WorkerFigures]
     list_environments: Callable[[], Mapping[str, ShownEnvironment]]
     read_counts: ReadCounts
     resolved: Resolved | None

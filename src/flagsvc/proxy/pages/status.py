@@ -52,7 +52,7 @@ async def show(call: PageCall) -> Answer:
 def describe_process(scene: Scene, now: float) -> dict[str, Any]:
     """Return what the environments share."""
     objection = scene.readiness.find_objection()
-    workers = scene.workers
+    workers = scene.read_workers()
     return {
         "name": scene.read_identity().app_name,
         "instance": scene.read_identity().instance_id,
@@ -95,7 +95,6 @@ def describe_environment(scene: Scene, shown: ShownEnvironment, now: float, *, s
 
 
 async def home(call: PageCall) -> Answer:
-    """Go to the first page."""
     return redirect(call.address(FIRST))
 
 

@@ -17,9 +17,9 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.answers import Answer
 from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import Reached
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import CONTEXT, EnricherError, Enrichment
 from flagsvc.proxy.api.evaluation import DEFAULT_ENVIRONMENT
+from flagsvc.proxy.api.query import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.pages.flags import describe_place
 from flagsvc.proxy.pages.page import PageCall, PageRow, Scene, ShownEnvironment
@@ -83,7 +83,7 @@ def try_rows(configurations: UnfoldedConfigurations, scene: Scene) -> tuple[Page
 async def describe_form(
     call: PageCall, shown: ShownEnvironment, kept: Kept, flag: str, given: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what the form offers: the fields that flags read, and those that were given."""
+    """Return what the form offers: the fields that flags read, and the fields that were given."""
     snapshot = kept.unfolded.compiled.snapshot
     offered = await offered_fields(call, snapshot, flag)
     fields = [{"name": name, "value": given.get(name, "")} for name in offered]
@@ -156,7 +156,7 @@ def complete(context: Context, scene: Scene, shown: ShownEnvironment) -> Context
 
 
 class Enrichments:
-    """The enrichers of each environment. They are kept, so that the bound on those that hang holds over all requests."""
+    """The enrichers of each environment. They are kept, so that the bound on hanging enrichers holds over all requests."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -239,7 +239,7 @@ def describe(whole: WholeExplanation, *, as_data: bool) -> dict[str, Any]:
 
 
 def describe_step(step: Step, *, reached: bool) -> dict[str, Any]:
-    """Return a step as a line with those inside. One that is not reached says so, if the one around it is."""
+    """Return a step as a line with those inside. A step that is not reached says so, if the step around it is reached."""
     return {
         "words": tell(step),
         "answer": step.answer,

@@ -1,15 +1,16 @@
 """Tokens of callers that only the upstream knows: looked up, kept, stored (behaviour: Tokens looked up upstream).
 
-book.py    what a token opens, the tokens that are known, and those that are known to be unknown
+book.py    what a token opens, and which tokens the upstream knows or does not know
 lookup.py  asks the upstream within a budget: many tokens at once, each token once at a time, and no secret of this process
 """
 
 from __future__ import annotations
 
-from flagsvc.proxy.tokens.book import TokenBook, TokenGrant, TokenScope, exact_scope_of_text, scope_of_text
+from flagsvc.proxy.tokens.book import Admission, TokenBook, TokenGrant, TokenScope, exact_scope_of_text, scope_of_text
 from flagsvc.proxy.tokens.lookup import Budget, OwnSecrets, TokenLookup, UnavailableError, WaitingPlaces
 
 __all__ = [
+    "Admission",
     "Budget",
     "OwnSecrets",
     "TokenBook",

@@ -1,4 +1,4 @@
-"""What a token opens, the tokens of one upstream that are known, and those that the upstream does not know.
+"""What a token opens, and which tokens one upstream knows or does not know.
 
 It has no clock and no I/O. Every collection has a bound, because callers decide what is looked up.
 """
@@ -34,7 +34,7 @@ class TokenScope(NamedTuple):
         return self.projects is None or (other.projects is not None and other.projects <= self.projects)
 
     def limited_to(self, project: str | None) -> TokenScope:
-        """Return the part of this scope that is in one project; all of it if that is None or empty."""
+        """Return the part of this scope that is in one project; the whole scope for None and for an empty text."""
         if not project:
             return self
         only = frozenset([project])
@@ -51,6 +51,24 @@ class TokenGrant(NamedTuple):
 
     is_server: bool
     scope: TokenScope
+
+
+class Admission(NamedTuple):
+    """What a token opens that was looked up: an environment of this process, and the scope that the upstream tells.
+
+    `environment` is the number of the environment's feed: another feed may have its name soon. `is_whole` tells that the
+    environment has no more than this scope.
+    """
+
+    environment: int
+    is_server: bool
+    scope: TokenScope
+    is_whole: bool
+
+    @property
+    def projects(self) -> frozenset[str] | None:
+        """The projects of the environment that it opens; None for all of them."""
+        return None if self.is_whole else self.scope.projects
 
 
 def scope_of_text(token: str) -> TokenScope | None:
@@ -97,7 +115,7 @@ def read_grant(told: object) -> tuple[str, TokenGrant] | None:
 
 
 MAX_KNOWN = 50_000
-"""The most tokens that are known; for one more, the one that was checked longest ago is forgotten."""
+"""The most tokens that are known; for one more token, the token that was checked longest ago is forgotten."""
 MAX_UNKNOWN = 10_000
 """The most tokens that are known to be unknown. Half of them are forgotten at once."""
 SLICE = 1000
@@ -155,7 +173,6 @@ class TokenBook:
         return [each.text for each in forgotten if each.text is not None]
 
     def add_unknown(self, token: str, now: float) -> None:
-        """Note that the upstream does not know a token."""
         digest = digest_of(token)
         if len(self._young) >= MAX_UNKNOWN // 2:
             self._old, self._young = self._young, {}
@@ -163,7 +180,6 @@ class TokenBook:
         self.known.pop(digest, None)
 
     def texts(self) -> list[str]:
-        """Return the known tokens whose text is known."""
         return [each.text for each in self.known.values() if each.text is not None]
 
     # ---- stored
@@ -181,7 +197,7 @@ class TokenBook:
     def restore(self, stored: dict[str, KnownToken]) -> None:
         """Know the stored tokens as well, up to the bound, and take the dictionary over.
 
-        What this process has seen itself is newer, also that a token is unknown. A token that it knows from storage alone is
+        The knowledge of this process is newer, also about unknown tokens. A token that it knows from storage alone is
         known no longer if it is no longer stored: another process has taken it back.
         """
         own = {digest: each for digest, each in self.known.items() if each.text is not None}

@@ -32,7 +32,7 @@ LEFT_FREE = 5
 WAIT_S = 5.0
 """Seconds that a request waits for the answer about its tokens."""
 RETRY_S = 1.0
-"""Seconds after which one that is turned away may try again."""
+"""Seconds after which a caller that is turned away may try again."""
 
 
 def answer_deadline() -> float:
@@ -126,7 +126,7 @@ class WaitingPlaces:
 
 
 class OwnSecrets:
-    """The secrets that the options have, and those that they had since the start. Only digests are kept."""
+    """The secrets that the options have, and the secrets that they had since the start. Only digests are kept."""
 
     def __init__(self, options: ProxyOptions) -> None:
         self._upstreams: dict[bytes, set[str]] = {}
@@ -162,7 +162,7 @@ MAX_ASKED = 100
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """The bounds of the pause after a request that failed."""
 STORE_S = 1.0
-"""Seconds that changes are gathered before they are stored; of many tokens, as many times longer as there are STORE_TOKENS."""
+"""Seconds between a change and its storing; of many tokens, as many times longer as there are STORE_TOKENS."""
 STORE_TOKENS = 5000
 
 
@@ -239,22 +239,19 @@ class TokenLookup:
 
     @property
     def known(self) -> int:
-        """How many tokens the upstream knows."""
         return len(self.book.known)
 
     @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(loop.restarts for loop in self._loops)
 
     def start(self, user: object) -> None:
-        """Start the loops for the first user."""
         self._users.add(user)
         for loop in self._loops:
             loop.start()
 
     async def stop(self, user: object) -> None:
-        """End the use. With the last one, stop the loops, turn away those that wait, and store what has changed."""
+        """End the use. The last user stops the loops, turns away the callers that wait, and stores the changes."""
         self._users.discard(user)
         if self._users or self.is_over:
             return
@@ -287,7 +284,7 @@ class TokenLookup:
         return (await self.find_all([token], network, deadline)).get(token)
 
     async def find_all(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, TokenGrant]:
-        """Return what each of these tokens opens. Those that the upstream does not know are left out.
+        """Return what each of these tokens opens. Tokens that the upstream does not know are left out.
 
         A token that was stored counts as known for `interval_s` seconds since it was checked, and longer while the upstream is
         away. When it is first used, it is asked about again. The answers are waited for until `deadline`, a moment of the event
@@ -378,7 +375,7 @@ class TokenLookup:
                 self._wanted.clear()
 
     def _next_tokens(self) -> list[str]:
-        """Return the tokens of the next question: those that wait longest, but of each network as many as of the others."""
+        """Return the tokens of the next question: the tokens that wait longest, and equally many of each network."""
         networks: dict[bytes, list[str]] = {}
         for token, waiting in self._waiting.items():
             networks.setdefault(waiting.network, []).append(token)
@@ -518,10 +515,10 @@ class TokenLookup:
             failures = 0 if is_saved else failures + 1
 
     async def _save(self) -> bool:
-        """Store the known tokens beside those that other processes have stored. Returns whether that went well.
+        """Store the known tokens beside the tokens that other processes have stored. Returns whether that went well.
 
-        The record is made in slices, so that callers do not wait for all of it. One that cannot be read now is not overwritten: it
-        may have tokens that this process does not know.
+        The record is made in slices, so that callers do not wait for all of it. A record that cannot be read now is not
+        overwritten: it may have tokens that this process does not know.
         """
         if not await self._restore():
             return False

@@ -81,7 +81,6 @@ class UsageBucket:
     impact: Impact = field(default_factory=dict, repr=False)
 
     def entries(self) -> int:
-        """Return the number of toggles, variants and samples in the bucket."""
         return sum(1 + len(counts.variants) for counts in self.toggles.values()) + count_samples(self.impact)
 
     def parts(self) -> int:
@@ -128,7 +127,7 @@ class UsageCounters:
         self.count_all([name], [enabled])
 
     def count_all(self, names: list[str], states: list[bool]) -> None:
-        """Count a look-up: whether each of these toggles was on. Requests wait for this, so it must be fast."""
+        """Count a look-up: whether each of these toggles was on. Requests wait for it, so the code must be fast."""
         known = self._names()
         if len(names) > MAX_SIMPLE_NAMES:
             self._count_many(names, states, known)
@@ -213,7 +212,6 @@ class UsageCounters:
             self.full += 1
 
     def take_registrations(self) -> dict[UsageSource, dict[str, Any]]:
-        """Return the noted registrations, and forget them."""
         found = self.registrations
         if found:
             self.registrations = {}
@@ -300,11 +298,9 @@ class UsageCounters:
         return (self.sums or UsageSums()).total([self._toggles, *self._sources.values()])
 
     def forget_sums(self, names: Sequence[str]) -> None:
-        """Drop the sums of toggles that the configuration no longer has."""
         (self.sums or UsageSums()).forget(names)
 
     def _sum_up(self, toggles: dict[str, ToggleCounts], sign: int) -> None:
-        """Add counts to the sums, or with -1 take them away."""
         if self.sums is not None:
             self.sums.add(toggles, sign, self._names())
 
@@ -362,7 +358,7 @@ class UsageCounters:
                     self._take_room(VARIANT_BYTES, variant)
 
     def _add_toggle(self, name: str, toggles: dict[str, ToggleCounts]) -> ToggleCounts:
-        """Return new counts for a toggle. If there is no room, they are the discarded ones."""
+        """Return new counts for a toggle. Without room, return the discarded counts."""
         counts = self._new_entry(name, toggles)
         if counts is None:
             self.full += 1
@@ -393,7 +389,6 @@ class UsageCounters:
         return True
 
     def _take_room(self, size: int, name: str) -> None:
-        """Count an entry and its bytes."""
         self.entries += 1
         self._bytes += size + text_size(name)
 

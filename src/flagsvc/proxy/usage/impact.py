@@ -120,12 +120,10 @@ def sample_size(labels: Labels, values: list[float]) -> int:
 
 
 def text_size(text: str) -> int:
-    """Return the bytes of a text in UTF-8."""
     return len(text.encode("utf-8", "replace"))
 
 
 def count_samples(impact: Mapping[ImpactKey, ImpactSeries]) -> int:
-    """Return the number of samples of some metrics."""
     found = 0
     for series in impact.values():
         found += len(series.samples)

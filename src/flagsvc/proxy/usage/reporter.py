@@ -98,7 +98,8 @@ def is_final(error: UpstreamError) -> bool:
 
 
 def suspect_part(batch: UsageBucket) -> UsageBucket:
-    """Return what of a refused batch is given up: its impact metrics if it has any, so that its toggles are sent without them."""
+    """Return the part of a refused batch to give up: the impact metrics, so that the toggles are sent alone. Without impact
+    metrics, it is the whole batch."""
     return UsageBucket(batch.start, batch.stop, {} if batch.impact else batch.toggles, batch.source, batch.impact)
 
 
@@ -124,7 +125,6 @@ def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
 
 
 def remove_batch(bucket: UsageBucket, batch: UsageBucket) -> None:
-    """Remove the toggles and impact metrics of a batch from its bucket."""
     for name in batch.toggles:
         del bucket.toggles[name]
     for key in batch.impact:
@@ -242,11 +242,9 @@ class Reporter:
 
     @property
     def restarts(self) -> int:
-        """How often a loop was restarted after an unexpected failure."""
         return sum(loop.restarts for loop in self._loops)
 
     def start(self) -> None:
-        """Start to register and to send."""
         if self._interval_s:
             for loop in self._loops:
                 loop.start()
@@ -276,7 +274,6 @@ class Reporter:
             self._outage.log_failure(error)
 
     async def _store_rest(self) -> None:
-        """Store the remaining counts for another process."""
         pending = self._pending_buckets()
         is_stored = self._unsent_usage is not None and await self._unsent_usage.save(pending, left=True)
         if pending and not is_stored:
@@ -314,7 +311,7 @@ class Reporter:
         await self._clock.sleep(left)
 
     async def _send(self) -> None:
-        """Send the counts, and those that other processes have left. Keep the counts that the upstream may accept later."""
+        """Send the counts, and the counts that other processes have left. Keep the counts that the upstream may accept later."""
         own = self._counters.drain()
         drained = [*([] if own is None else [own]), *self._counters.drain_sources()]
         self._unsent += drained
@@ -330,7 +327,7 @@ class Reporter:
         await self._store()
 
     async def _forward_registrations(self) -> None:
-        """Send the registrations of server-side applications. Those that the upstream may accept later are kept."""
+        """Send the registrations of server-side applications. Registrations that the upstream may accept later are kept."""
         waiting = self._counters.take_registrations()
         for source in list(waiting):
             try:
@@ -378,7 +375,6 @@ class Reporter:
             await self._unsent_usage.save(self._pending_buckets() if is_delayed else [])
 
     def _pending_buckets(self) -> list[UsageBucket]:
-        """Return all counts that are still to be sent."""
         return [
             bucket
             for bucket in (*self._unsent, self._counters.peek(), *self._counters.peek_sources())
@@ -386,7 +382,6 @@ class Reporter:
         ]
 
     def _delay(self) -> float:
-        """Return the seconds until the next send."""
         error, interval = self._error, self._interval_s
         if error is None:
             spread = (2 * self._draw() - 1) * self._jitter_s

@@ -129,13 +129,11 @@ def from_wire(usage: UsageWindow) -> UsageBucket:
 
 
 def impact_to_wire(key: ImpactKey, series: ImpactSeries) -> ImpactWindow:
-    """Return an impact metric in the form of a record."""
     samples = [(dict(labels), values) for labels, values in series.samples.items()]
     return ImpactWindow(key.name, key.kind, series.help, list(key.bounds), samples)  # type: ignore[arg-type]
 
 
 def impact_from_wire(metrics: list[ImpactWindow]) -> Impact:
-    """Return the impact metrics from the form of a record."""
     found: Impact = {}
     for metric in metrics:
         series = found[ImpactKey(metric.name, metric.kind, tuple(metric.bounds))] = ImpactSeries(metric.help)
@@ -252,7 +250,6 @@ class UnsentUsage:
         return found
 
     async def _other_names(self) -> list[str]:
-        """Return the names of the records of other processes."""
         names = [name for name in await self._run(self._records.names) if name != self.name]
         self._seen = {name: sight for name, sight in self._seen.items() if name in names}
         return names

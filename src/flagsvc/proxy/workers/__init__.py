@@ -2,6 +2,6 @@
 
     parent: WorkerPool ── socket pair ── ParentLink: worker     documents and switches go down, counts and requests come up
 
-`framing` and `messages` are pure, `channel` is one end of a socket pair, `metric_sums` adds up the workers' metrics
+`messages` is pure, `channel` is one end of a socket pair, `metric_sums` adds up the workers' metrics
 (decision 0023).
 """

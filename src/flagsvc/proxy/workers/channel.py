@@ -7,8 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from flagsvc.proxy.workers.framing import Deframer, Frame
-from flagsvc.proxy.workers.messages import Message, encode_message
+from flagsvc.proxy.workers.messages import Deframer, Frame, Message, encode_message
 
 M = TypeVar("M")
 
@@ -31,12 +30,10 @@ class Channel(asyncio.Protocol, Generic[M]):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the messages that are complete."""
         for frame in self._deframer.feed(data):
             self._deliver(frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Set `closed`."""
         self._transport = None
         self.closed.set()
 
@@ -51,7 +48,7 @@ class Channel(asyncio.Protocol, Generic[M]):
             self._transport.close()
 
     async def flush(self) -> None:
-        """Close this end, and wait until everything is sent or the other end is gone."""
+        """Close this end. Returns when all messages are sent, or when the other end is gone."""
         self.close()
         await self.closed.wait()
 

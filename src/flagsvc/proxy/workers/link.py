@@ -15,8 +15,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
-from flagsvc.proxy.api.samples import readings
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import Sources, readings
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters
@@ -123,7 +122,6 @@ class ParentLink:
             self._handle_message(message, body)
 
     def report_serving(self) -> None:
-        """Tell the parent that the worker takes connections."""
         self.channel.send(messages.Serving())
 
     async def fetch_metrics(self) -> bytes:
@@ -204,7 +202,7 @@ class ParentLink:
         self.channel.send(messages.CountsSent(message.number))
 
     def _take_document(self, message: messages.Prepare | messages.Switch, body: bytes) -> None:
-        """Queue a document. One that is prepared is served now, because a Reload that makes its environment current may follow."""
+        """Queue a document. A prepared document is served now, because a Reload that makes its environment current may follow."""
         environment = self._environments.get(message.environment)
         known = {} if environment is None or not self._document_queue.empty() else environment.prepared
         if environment is not None and isinstance(message, messages.Switch) and message.number in known:
@@ -213,7 +211,7 @@ class ParentLink:
             self._document_queue.put_nowait((message, body))
 
     def _reload(self, message: messages.Reload) -> None:
-        """Serve other environments. This is done before the next message, which may be a document of a new one."""
+        """Serve other environments. This is done before the next message, which may be a document of a new environment."""
         assert self._commands is not None  # _receive_message waits for the start
         try:
             self._commands.reload(message.environments)
@@ -246,7 +244,6 @@ class ParentLink:
                 self._switch(environment, message)
 
     async def _run_commands(self, commands: WorkerCommands) -> None:
-        """Carry out the commands of the parent, in their order."""
         while True:
             message = await self._command_queue.get()
             if isinstance(message, messages.Adopt):

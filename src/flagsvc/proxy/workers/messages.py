@@ -1,18 +1,73 @@
-"""The messages between parent and workers: JSON as the head of a frame, raw bytes as its body. Pure.
+"""The messages between parent and workers, and their frames on a stream of bytes. Pure.
 
-A `number` identifies a document, a metrics request, a counts request or a reload, so that an answer can be matched to it.
+A frame consists of the lengths of head and body, four bytes each, then the head, which is JSON, and the body, which is raw bytes. A
+`number` identifies a document, a metrics request, a counts request or a reload, so that an answer can be matched to it.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from struct import Struct
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from flagsvc.http.metrics import Key
+from flagsvc.proxy.tokens import Admission
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.unsent import UsageWindow, to_wire
-from flagsvc.proxy.workers.framing import frame
+
+LENGTHS = Struct("!II")
+MAX_HEAD = 64 * 1024 * 1024
+"""The most bytes of a head. A longer head is an error of the other end."""
+
+
+class FrameError(ValueError):
+    """The bytes are not a frame."""
+
+
+class Frame(NamedTuple):
+    """A frame."""
+
+    head: bytes
+    body: bytes
+
+
+def frame(head: bytes, body: bytes = b"") -> list[bytes]:
+    """Return a frame as parts to write one after the other. The body is not copied."""
+    start = LENGTHS.pack(len(head), len(body)) + head
+    return [start, body] if body else [start]
+
+
+class Deframer:
+    """Turns a stream of bytes, received in pieces of any size, into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._needed = LENGTHS.size
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Add bytes and return the frames that are complete now. Raises FrameError."""
+        self._buffer += data
+        found: list[Frame] = []
+        while len(self._buffer) >= self._needed and (complete := self._take_frame()) is not None:
+            found.append(complete)
+        return found
+
+    def _take_frame(self) -> Frame | None:
+        """Remove the first frame from the buffer and return it; None if it is not complete yet."""
+        head, body = LENGTHS.unpack_from(self._buffer)
+        if head > MAX_HEAD:
+            raise FrameError(f"a head of {head} bytes")
+        middle, end = LENGTHS.size + head, LENGTHS.size + head + body
+        if len(self._buffer) < end:
+            self._needed = end
+            return None
+        with memoryview(self._buffer) as view:
+            complete = Frame(bytes(view[LENGTHS.size : middle]), bytes(view[middle:end]))
+        del self._buffer[:end]
+        self._needed = LENGTHS.size
+        return complete
+
 
 KEPT_DOCUMENTS = 3
 """Documents that may still be switched to: the upstream's, the bootstrap address's, and an unconfirmed empty one."""
@@ -44,9 +99,9 @@ class EnvironmentOptions(msgspec.Struct):
 class Welcome(Message):
     """The first message: which worker this is, its environments, and the groups of listening sockets by file descriptor.
 
-    The worker takes no connection before it has the configurations that follow. `options` are those of the process. `former` are
-    environments that answer until those of the same names have a configuration. `has_started` tells that each environment was tried
-    once.
+    The worker takes no connection before it has the configurations that follow. `options` are those of the process. `former`
+    are environments that answer until the environments of the same names have a configuration. `has_started` tells that each
+    environment was tried once.
     """
 
     worker: int
@@ -123,18 +178,6 @@ class Ping(Message):
     """Answer with Pong, to show that the event loop runs."""
 
 
-class TokenOpened(msgspec.Struct):
-    """What a token opens: the number of an environment, and the scope that the upstream tells: its environment and projects.
-
-    The projects are None for all. `is_whole` tells that the environment has no others.
-    """
-
-    environment: int
-    is_server: bool
-    scope: tuple[str, list[str] | None]
-    is_whole: bool
-
-
 class ValidTokens(Message):
     """Tokens that the upstream knows, by their digests, so that a worker asks about them also while many others wait."""
 
@@ -142,13 +185,13 @@ class ValidTokens(Message):
 
 
 class TokenAnswer(Message):
-    """The answer to TokenQuestion. `opened` is what each token of the question opens; None for one that opens nothing.
+    """The answer to TokenQuestion. `opened` is what each token of the question opens; None for a token that opens nothing.
 
     `retry_s` is the seconds after which to ask again, if that cannot be found out now; else 0.
     """
 
     number: int
-    opened: list[TokenOpened | None] = msgspec.field(default_factory=list)
+    opened: list[Admission | None] = msgspec.field(default_factory=list)
     retry_s: float = 0.0
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import REQUESTS, Key, Labels, Readings
-from flagsvc.proxy.api.samples import COUNTED, statuses
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import COUNTED, Sources, statuses
 
 
 class MetricChanges:
@@ -37,7 +36,7 @@ def growth(value: float, sent: float) -> float:
 
 
 class NewReadings:
-    """The request counts of routes that have new requests. They are sent often, so that little is lost if a worker is killed.
+    """The request counts of routes that have new requests. A worker sends them often, so that a kill loses little.
 
     Most routes have no new requests, and checking that is cheap.
     """

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from flagsvc.core.clock import Clock
-from flagsvc.proxy.tokens import TokenBook, UnavailableError, WaitingPlaces
+from flagsvc.proxy.tokens import Admission, TokenBook, UnavailableError, WaitingPlaces
 from flagsvc.proxy.tokens.book import MAX_KNOWN, digest_of, is_plausible
 from flagsvc.proxy.tokens.lookup import RETRY_S
 from flagsvc.proxy.workers import messages
@@ -16,7 +16,7 @@ from flagsvc.proxy.workers import messages
 LATE_S = 1.0
 """Seconds that the parent's answer may come after its own deadline."""
 UNKNOWN_S = 5.0
-"""Seconds for which the parent is not asked again about an unknown token. They come after those that the parent knows it for."""
+"""Seconds for which the parent is not asked again about an unknown token. They begin when the parent has forgotten the token."""
 
 
 class Question(NamedTuple):
@@ -25,7 +25,7 @@ class Question(NamedTuple):
     tokens: Sequence[str]
     network: bytes
     places: int
-    answer: asyncio.Future[dict[str, messages.TokenOpened]]
+    answer: asyncio.Future[dict[str, Admission]]
 
 
 class ParentTokens:
@@ -52,7 +52,7 @@ class ParentTokens:
         """Ask the parent again about tokens that opened nothing: there may be other environments now."""
         self._book = TokenBook(UNKNOWN_S)
 
-    async def ask(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, messages.TokenOpened]:
+    async def ask(self, tokens: Sequence[str], network: bytes, deadline: float) -> dict[str, Admission]:
         """Return what the parent says that tokens open. Those that open nothing are left out.
 
         The parent has until `deadline`, a moment of the event loop. Raises UnavailableError.

@@ -13,15 +13,15 @@ import msgspec
 from flagsvc.core.background import SupervisedTask, delay_after_failure
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.api.metrics import WorkerFigures
+from flagsvc.proxy.tokens import Admission, UnavailableError
 from flagsvc.proxy.usage import UsageCounters, UsageSource
 from flagsvc.proxy.usage.unsent import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.metric_sums import MetricSums
-from flagsvc.proxy.workers.pulse import ProcessPulse
-from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
+from flagsvc.proxy.workers.slot import Child, Conditions, ProcessPulse, WorkerSlot, wait_for_exit
 
 STEADY_S = 10.0
 """A worker that ends within this many seconds of its start counts as failed to start."""
@@ -37,9 +37,7 @@ ProgressMessage = messages.Serving | messages.Prepared | messages.Switched | mes
 """A message with which a worker acknowledges a step."""
 LEAST_RETRY_S = 1.0
 """The least seconds after which a worker is told to ask again."""
-Opened = tuple[int, bool, TokenScope, bool]
-"""What a token opens, as `messages.TokenOpened` has it."""
-LookUpTokens = Callable[[Sequence[str], bytes, float], Awaitable[Mapping[str, Opened]]]
+LookUpTokens = Callable[[Sequence[str], bytes, float], Awaitable[Mapping[str, Admission]]]
 """Returns what tokens of a caller from a network open, within some seconds. Those that open nothing are left out.
 
 Raises UnavailableError.
@@ -101,10 +99,10 @@ class WorkerPool:
         """Take the number of workers, the function that starts one, and what each is sent.
 
         Each worker is sent `sockets`, which are groups of listening sockets by file descriptor. `render_metrics` returns the
-        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw` random
-        numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options` are those
-        of the process, and `has_started` tells whether each environment was tried once. Before the
-        start, `add_environment` and `use_environments` say what the workers serve.
+        metrics of all processes, `list_valid_tokens` the digests of callers' tokens that are known to be valid, and `draw`
+        random numbers in [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0. `options`
+        are the options of the process, and `has_started` tells whether each environment was tried once. Before the start,
+        `add_environment` and `use_environments` say what the workers serve.
         """
         self.restarts = 0
         self.metric_sums = MetricSums()
@@ -144,23 +142,19 @@ class WorkerPool:
         """The number of workers that take connections."""
         return sum(slot.is_serving for slot in self._slots)
 
-    @property
-    def hangs(self) -> int:
-        """The number of workers that were killed because they did not answer. `restarts` includes them."""
-        return self.heartbeat.hangs
+    def figures(self) -> WorkerFigures:
+        """Return how many workers take connections, and how many were replaced."""
+        return WorkerFigures(self.workers, self.restarts, self.heartbeat.hangs)
 
     @property
     def is_answering(self) -> bool:
-        """Whether at least one worker takes connections and answers pings."""
         return self.heartbeat.is_answering
 
     @property
     def loop_restarts(self) -> int:
-        """The number of unexpected failures of the loops that watch the workers."""
         return sum(loop.restarts for loop in self._loops)
 
     def pids(self) -> list[int]:
-        """Return the ids of the worker processes that have not been waited for."""
         return [slot.child.pid for slot in self._slots if slot.child is not None]
 
     def start(self) -> None:
@@ -297,7 +291,6 @@ class WorkerPool:
         return status
 
     async def _run_channel(self, slot: WorkerSlot, here: socket.socket) -> None:
-        """Talk to a process until it ends."""
         channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
         await connect_channel(here, channel)
         slot.open(channel)
@@ -384,7 +377,6 @@ class WorkerPool:
             slot.send_valid_tokens(digests)
 
     def _start_reply(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that answers a worker."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -414,22 +406,12 @@ def spawn_child(spawn: Spawn) -> tuple[Child, socket.socket]:
 
 
 async def answer_question(look_up: LookUpTokens, question: messages.TokenQuestion) -> messages.TokenAnswer:
-    """Return the answer to a worker's question about tokens."""
     network = bytes.fromhex(question.network)
     try:
         found = await look_up(question.tokens, network, question.seconds)
     except UnavailableError as error:
         return messages.TokenAnswer(question.number, retry_s=max(error.seconds, LEAST_RETRY_S))
-    return messages.TokenAnswer(question.number, [to_message(found.get(token)) for token in question.tokens])
-
-
-def to_message(opened: Opened | None) -> messages.TokenOpened | None:
-    if opened is None:
-        return None
-    environment, is_server, (name, projects), is_whole = opened
-    return messages.TokenOpened(
-        environment, is_server, (name, None if projects is None else sorted(projects)), is_whole
-    )
+    return messages.TokenAnswer(question.number, [found.get(token) for token in question.tokens])
 
 
 class SocketAdoption:
@@ -483,7 +465,6 @@ class WorkerHeartbeat:
 
     @property
     def is_answering(self) -> bool:
-        """Whether at least one worker takes connections and has been silent for at most half of the timeout."""
         return any(slot.is_serving and 2 * slot.pulse.silent_s <= self.timeout_s for slot in self._slots)
 
     async def run(self) -> None:
@@ -500,7 +481,7 @@ class WorkerHeartbeat:
     def _check(self, slot: WorkerSlot, seconds: float) -> None:
         """Ping a worker, or kill it.
 
-        The time since the previous check is added only after this test. So an answer that arrived meanwhile is read first.
+        The time since the previous check is added only after this test. So the parent reads an arrived answer first.
         """
         pulse = slot.pulse
         if pulse.is_given_up:

@@ -1,4 +1,4 @@
-"""The parent's view of one worker: its process, its channel, and what it has acknowledged."""
+"""The parent's view of one worker: process, channel, and acknowledged messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,38 @@ from typing import TypeAlias
 
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel
-from flagsvc.proxy.workers.pulse import ProcessPulse
+
+
+class ProcessPulse:
+    """The ping state of one process. Elapsed seconds are passed in.
+
+    `has_answered` is False while the process starts, until its first answer. `is_awaiting_answer` tells that it was pinged and has
+    not answered, `silent_s` for how many seconds. `is_given_up` tells that it was killed for being silent.
+    """
+
+    def __init__(self) -> None:
+        self.has_answered = False
+        self.is_awaiting_answer = False
+        self.is_given_up = False
+        self.silent_s = 0.0
+
+    def record_answer(self) -> None:
+        self.has_answered, self.is_awaiting_answer, self.silent_s = True, False, 0.0
+
+    def advance(self, seconds: float) -> bool:
+        """Add time to the silence if a ping is unanswered, and return False. Otherwise return True: the caller sends a ping."""
+        if self.is_awaiting_answer:
+            self.silent_s += seconds
+            return False
+        self.is_awaiting_answer = True
+        return True
+
+    def is_overdue(self, timeout_s: float, start_s: float) -> bool:
+        """Return whether the process has been silent for too long. Before its first answer it has at least `start_s` seconds."""
+        return self.is_awaiting_answer and self.silent_s >= (
+            timeout_s if self.has_answered else max(timeout_s, start_s)
+        )
+
 
 EXIT_TIMEOUT_S = 2.0
 """Seconds that a process may take to end once its channel is closed."""
@@ -27,7 +58,6 @@ class Conditions:
         self._waiting: list[asyncio.Future[None]] = []
 
     def notify(self) -> None:
-        """Have all waiting tasks check their conditions again."""
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
@@ -49,8 +79,8 @@ class Conditions:
 class SlotDocuments:
     """The documents of one environment in one worker's process.
 
-    `sent` are the numbers of those that it was sent and still keeps, `prepared` is the number of the newest one that it has
-    prepared, `served` that of the one it serves.
+    `sent` are the numbers of the documents that the process got and still keeps. `prepared` is the number of the newest
+    document that it has prepared, and `served` the number of the document that it serves.
     """
 
     def __init__(self) -> None:
@@ -85,14 +115,12 @@ class WorkerSlot:
         self.channel = channel
 
     def documents(self, environment: int) -> SlotDocuments:
-        """Return the documents of an environment in the present process."""
         return self._documents.setdefault(environment, SlotDocuments())
 
     def forget(self, environment: int) -> None:
         self._documents.pop(environment, None)
 
     def close(self) -> None:
-        """Note that the process has ended."""
         self.channel, self.is_serving, self.is_vacant = None, False, True
 
     def send(self, message: messages.Message, body: bytes = b"") -> None:

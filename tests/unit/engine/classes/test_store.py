@@ -24,7 +24,7 @@ from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.lists import AnswerList, Lists
 from flagsvc.engine.projects import restrict
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.proxy.api.dialects.real_server_format import FrontendShape
+from flagsvc.proxy.api.wire_format import FrontendShape
 from support.evaluating import classes_of, constraint, feature, region, rollout, snapshot, strategy
 
 LETTERS = "abcdefghij"

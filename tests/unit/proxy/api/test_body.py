@@ -5,19 +5,14 @@ Media types, charsets and content codings of a request's body.
 
 from __future__ import annotations
 
-import gzip
 import json
-import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import HttpError
-from flagsvc.http.reached_limits import BODY
-from flagsvc.proxy.api.body import LookupBody, read_json, read_lookup, read_time
-from flagsvc.proxy.api.encoding import media, unpacked
+from flagsvc.proxy.api.body import LookupBody, media, read_json, read_lookup
 from support.serving import attempt
 
 SCALARS = st.one_of(
@@ -69,22 +64,6 @@ def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
     assert found.context.user_id is None or found.context.user_id
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(0, None), (math.inf, None), (1.5, 1.0), (-1.5, -1.0), (True, 1.0), ("1970-01-01T00:00:01Z", 1000.0), ("", None)],
-)
-def test_times(value: object, expected: float | None) -> None:
-    """Epoch milliseconds, cut to whole ones, or a text."""
-    assert read_time(value) == expected
-
-
-def test_what_headers_say() -> None:
-    """The window of the coding and the codec of the charset."""
-    assert media(None, None) == Media(0, "utf-8")
-    assert media(b"application/json; charset=utf-16", b"gzip") == Media(31, "utf-16")
-    assert media(b"application/json", b" Deflate ") == Media(15, "utf-8")
-
-
 @given(st.binary(max_size=30), st.binary(max_size=10))
 def test_any_headers_are_read_or_refused(content_type: bytes, coding: bytes) -> None:
     """415 and nothing else, the message bounded."""
@@ -92,14 +71,3 @@ def test_any_headers_are_read_or_refused(content_type: bytes, coding: bytes) -> 
     if isinstance(found, HttpError):
         assert found.status == 415
         assert len(found.message) < 300
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "limit"),
-    [(gzip.compress(b"12345"), 413, BODY), (b"\x00", 400, ""), (gzip.compress(b"1") + b"x", 400, "")],
-)
-def test_what_cannot_be_unpacked_is_refused(body: bytes, status: int, limit: str) -> None:
-    """413 with the limit that was reached, else 400."""
-    with pytest.raises(HttpError) as caught:
-        unpacked(body, 31, 4)
-    assert (caught.value.status, caught.value.limit) == (status, limit)

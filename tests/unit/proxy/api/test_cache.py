@@ -41,7 +41,7 @@ def test_an_answer_is_kept_from_the_second_time() -> None:
 
 
 def test_pieces_are_joined_when_they_are_kept() -> None:
-    """What a caller asks for once stays in pieces. The size that counts is that of the whole."""
+    """What a caller asks for once stays in pieces. The whole answer counts for the size."""
     cache = AnswerCache(100_000)
     entry = CachedAnswer(b"tag", b"", [], AnswerPieces([b"ab", b"c" * 98], 100))
     cache.add_repeated(b"key", entry)
@@ -119,7 +119,7 @@ steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 400), st.booleans(
 
 @given(steps, st.integers(0, 6000))
 def test_the_bound_holds_whatever_comes(asked: list[tuple[int, int, bool]], limit: int) -> None:
-    """`size` is the sum of the kept entries and at most the limit. A found answer is the last one that was added for its key."""
+    """`size` is the sum of the kept entries and at most the limit. A found answer is the answer that was added last for its key."""
     cache = AnswerCache(limit)
     offered: dict[bytes, CachedAnswer] = {}
     for number, length, packs in asked:

@@ -79,7 +79,7 @@ def test_what_is_raised_stays_inside() -> None:
 
 @asynchronous
 async def test_all_together_have_so_much_time() -> None:
-    """The one whose turn it is when the time is up is named; the error is that of one that raises."""
+    """The error names the enricher that ran at the end of the time; the error is that of one that raises."""
     before = asyncio.all_tasks()
     scene = Scene(plus, hang, plus, seconds=SOON_S)
     for _ in range(2):

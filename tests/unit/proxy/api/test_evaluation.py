@@ -92,7 +92,7 @@ def test_a_kept_lookup_is_counted_each_time() -> None:
 
 
 def test_an_answer_with_a_fault_is_not_kept() -> None:
-    """The error may not occur again, so the answer is not kept and its tag is that of its body."""
+    """The error may not occur again, so the cache does not keep the answer. A digest of the body is the tag."""
     serving = Serving()
     for _ in range(3):
         serving.snapshot.memory.faults = [Fault(STRATEGY, "a", ValueError("x"))]

@@ -88,7 +88,7 @@ def test_counters_and_gauges(metric: dict[str, Any], labels: Any, values: list[f
     ],
 )
 def test_histograms(metric: dict[str, Any], bounds: tuple[float, ...], values: list[float]) -> None:
-    """Buckets are sorted. The last one is that of everything, also if it is missing."""
+    """Buckets are sorted. The last bucket counts everything, also if it is missing."""
     assert read(metric) == [ImpactSample(ImpactKey("time", "histogram", bounds), "Time.", (), values)]
 
 
@@ -128,7 +128,7 @@ def test_malformed_ones(metric: object, place: str) -> None:
 
 
 def test_a_malformed_one_does_not_take_others_with_it() -> None:
-    """It is left out and counted. What is no list is one malformed metric, and nothing is none."""
+    """It is left out and counted. A value that is no list counts as one malformed metric, and a missing value as no metric."""
     usage = counters()
     add_reported(usage, {"impactMetrics": [7, copy.deepcopy(COUNTER), {}]}, SHOP)
     [bucket] = usage.peek_sources()

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-from flagsvc.proxy.api.prometheus import by_row
+from flagsvc.proxy.api.metrics import by_row
 from support import forms
 from support.serving import Serving
 

@@ -1,10 +1,14 @@
-"""Query strings, piece by piece; `tests/property/test_query_twin.py` compares the whole with a slow twin."""
+"""Query strings, piece by piece, and the limits of a context. `tests/property/test_query_twin.py` compares a slow twin."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from flagsvc.proxy.api.query import read_query, split_name
+from flagsvc.engine.context import Context
+from flagsvc.proxy.api.query import ContextLimits, read_query, split_name
+from support.serving import attempt
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,15 @@ def test_components(text: str, decoded: str) -> None:
 def test_names(name: str, segments: list[str]) -> None:
     """Brackets nest."""
     assert split_name(name) == segments
+
+
+BOUNDS = ContextLimits(3, 5, 10)
+TEXTS = st.text(max_size=7)
+
+
+@given(st.dictionaries(TEXTS, TEXTS, max_size=5), TEXTS)
+def test_what_passes_is_within_bounds(properties: dict[str, str], user: str) -> None:
+    """A context within the limits passes."""
+    within = len(properties) <= 3 and all(len(text) <= 5 for text in (user, *properties, *properties.values()))
+    found = attempt(BOUNDS.check, Context(user_id=user, properties=properties), "/at", "/in")
+    assert (found is None) is within

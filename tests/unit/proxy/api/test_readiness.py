@@ -94,7 +94,7 @@ class Several:
 
 
 def test_all_environments_must_have_been_tried() -> None:
-    """At the start the process waits for each. One that has failed is not waited for, if another one is ready."""
+    """At the start the process waits for each. It does not wait for a failed environment if another environment is ready."""
     around = Several()
     first, second = around.add(), around.add()
     assert around.readiness.find_objection() == "cold"
@@ -126,7 +126,7 @@ def test_an_environment_that_comes_later_changes_nothing() -> None:
 
 
 def test_the_start_does_not_depend_on_probes() -> None:
-    """Once each environment was tried, one that comes later changes nothing, also if no probe has asked before."""
+    """Once each environment was tried, a later environment changes nothing, also if no probe has asked before."""
     around = Several()
     around.add(warm=True)
     second = around.add()

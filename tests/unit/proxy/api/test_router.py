@@ -1,24 +1,21 @@
-"""Which environment answers a request: the one that its key opens, or the process.
+"""Which environment answers a request: the environment that its key opens, or the process.
 
 A request whose key no option lists: it waits for its token, is passed on to the service that the token opens, or is refused.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 from flagsvc.http.call import Call
-from flagsvc.http.http_errors import key_unavailable
 from flagsvc.http.keys import salted
 from flagsvc.http.messages import Headers, Request, Response
 from flagsvc.proxy.api.router import Entrance, KeyTable, Router
 from flagsvc.proxy.api.service import Service
-from support.aio import asynchronous
-from support.serving import FakeSnapshot, Serving, request
+from support.serving import FakeSnapshot, Serving
 
 FORM = [(b"content-type", b"application/json"), (b"content-length", b"2")]
 
@@ -104,29 +101,6 @@ def test_no_key_is_kept() -> None:
 
 
 # ---- who answers
-
-
-def test_the_word_bearer_counts_where_the_dialect_reads_it() -> None:
-    """At /proxy the word is part of the key, as in a process with a single environment."""
-    routed = Routed()
-    assert routed.get(b"/api/frontend", b"Bearer key-b").status == 200
-    assert routed.get(b"/proxy", b"Bearer key-b").status == 401
-
-
-def test_two_keys_are_refused() -> None:
-    """No environment is asked, whichever keys they are."""
-    routed = Routed()
-    for keys in ((b"key-a", b"key-a"), (b"key-a", b"key-b"), (b"nobody", b"key-b")):
-        answer = routed.get(b"/proxy", *keys)
-        assert answer.status == 400 and b"came more than once" in answer.body
-    assert routed.answered() == ["process"] * 3
-
-
-def test_another_header_for_keys() -> None:
-    """The option clientKeysHeaderName holds for all environments."""
-    routed = Routed(client_keys_header_name="x-key")
-    assert routed.ask(b"GET", b"/proxy", (b"x-key", b"key-b"), (b"authorization", b"key-a")).body == b"b"
-    assert routed.get(b"/proxy", b"key-a").status == 401
 
 
 @pytest.mark.parametrize(
@@ -222,126 +196,3 @@ def test_another_contract() -> None:
     assert entrance.network("192.0.2.1") == other.service.network("192.0.2.1")
     assert [entrance.early_refusal(status).status for status in (400, 431, 503)] == [400, 431, 503]
     assert entrance.tls_refusal().status == 400 and entrance.fail(again, ValueError()).status == 500
-
-
-class FakeFinder:
-    """Finds what tokens open. If `gate` is an event, each answer waits for it."""
-
-    def __init__(self) -> None:
-        self.services: dict[str, Service] = {}
-        self.fault: Exception | None = None
-        self.refused: set[str] = set()
-        self.gate: asyncio.Event | None = None
-        self.asked: list[tuple[str, bytes]] = []
-
-    def is_refused(self, token: str) -> bool:
-        """Return whether a token is known to be unknown."""
-        return token in self.refused
-
-    async def find(self, token: str, network: bytes) -> Service | None:
-        """Return the service that a token opens."""
-        self.asked.append((token, network))
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.fault is not None:
-            raise self.fault
-        return self.services.get(token)
-
-
-class Scene:
-    """A router over the service of a process, and another service that a token opens."""
-
-    def __init__(self) -> None:
-        self.process = Serving(FakeSnapshot(b'{"toggles":[],"of":"process"}'), access_log=True)
-        self.other = Serving(FakeSnapshot(b'{"toggles":[],"of":"other"}'), client_keys=(), server_tokens=())
-        self.finder = FakeFinder()
-        listed = [("k", self.process.service), ("t", self.process.service)]
-        self.router = Router(self.process.service, listed, self.finder)
-
-    def knows(self, token: str, server: bool = False) -> None:
-        """Have a token open the other service."""
-        self.other.service.keys.add(token.encode(), server)
-        self.finder.services[token] = self.other.service
-
-    def begin(
-        self,
-        key: bytes,
-        path: bytes = b"/proxy",
-        method: bytes = b"GET",
-        headers: Headers | None = None,
-        body: bytes = b"",
-    ) -> Response | Awaitable[Response]:
-        """Return the answer to a request, or an awaitable of it."""
-        admitted = self.router.admit(request(method, path, b"", headers, key))
-        return admitted.handler.answer(admitted, body) if isinstance(admitted, Call) else admitted
-
-    async def ask(self, key: bytes, path: bytes = b"/proxy", method: bytes = b"GET", **more: bytes) -> Response:
-        """Return the answer to a request."""
-        answer = self.begin(key, path, method, **more)  # type: ignore[arg-type]
-        return answer if isinstance(answer, Response) else await answer
-
-
-@asynchronous
-async def test_it_cannot_be_found_out() -> None:
-    """The caller is told when to try again. An unexpected error is a 500, and is logged without the token."""
-    scene = Scene()
-    scene.finder.fault = key_unavailable(7.2)
-    answer = await scene.ask(b"token")
-    assert answer.status == 503 and (b"retry-after", b"8") in answer.headers()
-    scene.finder.fault = ValueError("very-secret")
-    assert (await scene.ask(b"very-secret")).status == 500
-    [line] = [each for each in scene.process.log.lines if each.level == "error"]
-    assert "secret" not in str(line)
-
-
-@asynchronous
-async def test_the_other_service_checks_the_call() -> None:
-    """A token of the wrong type is refused by it, and so is a body that it does not take."""
-    scene = Scene()
-    scene.knows("server", server=True)
-    assert (await scene.ask(b"server", b"/api/frontend")).status == 403
-    assert (await scene.ask(b"server", b"/proxy")).status == 401
-    scene.knows("app")
-    scene.other.holder.current = None
-    assert (await scene.ask(b"app")).status == 503
-
-
-@pytest.mark.parametrize(
-    ("key", "path", "method", "status"),
-    [
-        (b"token", b"/proxy", b"OPTIONS", 204),
-        (b"token", b"/nowhere", b"GET", 404),
-        (b"token", b"/proxy", b"PUT", 405),
-        (b"token", b"/proxy/health", b"GET", 200),
-        (b"", b"/proxy", b"GET", 401),
-        (b"token", b"/proxy", b"POST", 415),
-    ],
-)
-def test_what_is_answered_at_once(key: bytes, path: bytes, method: bytes, status: int) -> None:
-    """Nothing is looked up for a request that the process answers in the same way for any key."""
-    scene = Scene()
-    headers = [(b"content-type", b"text/html"), (b"content-length", b"9")] if method == b"POST" else []
-    answer = scene.begin(key, path, method, headers)
-    assert isinstance(answer, Response) and answer.status == status and scene.finder.asked == []
-
-
-def test_a_table_of_keys() -> None:
-    """Listed keys come first, and stay when a token of the same text is taken back."""
-    one, two = Serving().service, Serving().service
-    table = KeyTable([("listed", one)])
-    table.admitted |= {salted(b"listed"): two, salted(b"token"): two}
-    assert [table.find(key) for key in (b"listed", b"token", b"Bearer token", b" token ", b"other")] == [
-        one,
-        two,
-        two,
-        two,
-        None,
-    ]
-
-
-def test_a_listed_key_is_not_taken_back() -> None:
-    """A token that was looked up, and is listed now, stays valid when the upstream no longer knows it."""
-    scene = Scene()
-    scene.router.admit_token("k", scene.other.service)
-    scene.router.revoke_token("k")
-    assert scene.router.table.find(b"k") is scene.process.service

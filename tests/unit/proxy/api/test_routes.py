@@ -5,13 +5,10 @@ A row of the routes.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from flagsvc.proxy.api.operations import ADMIN
+from flagsvc.proxy.api.dialects import ROUTES
 from flagsvc.proxy.api.route import Auth, Condition, Limit, ProxyRoute
-from flagsvc.proxy.api.routes import ROUTES, answers_of
 from flagsvc.proxy.api.settings import ServiceSettings
 
 SETTINGS = ServiceSettings(client_keys=("k",))
@@ -38,16 +35,6 @@ def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
     }
 
 
-def test_documented_answers_follow_from_the_row() -> None:
-    """A row with a key has 401, one with a body 415, all but liveness 503, and one with a tag 304."""
-    for row in ROUTES:
-        statuses = {answer.status for answer in answers_of(row)}
-        assert (401 in statuses) == (row.auth is not Auth.NONE)
-        assert ({413, 415} <= statuses) == bool(row.body)
-        assert (503 in statuses) == (not row.always or row.handler == "ready")
-        assert (304 in statuses) == (row.method == "GET" or (row.wire_format.compares_posts and row.result is not None))
-
-
 def test_what_is_at_the_root() -> None:
     """Probes are at the root with any base path, those of Edge also below it. All other routes are below the base path."""
     assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
@@ -63,20 +50,6 @@ def test_what_is_at_the_root() -> None:
     assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}
 
 
-def test_what_operators_are_answered_at_an_address_of_their_own() -> None:
-    """Probes and metrics, without a key; metrics then also while there is no configuration, and nowhere else."""
-    assert {row.handler for row in ADMIN} == {"health", "ready", "prometheus"}
-    assert all(row.auth is Auth.NONE and row.on(SETTINGS) and not row.body for row in ADMIN)
-    assert {row.path: row.always for row in ADMIN if row.handler == "prometheus"} == {
-        "/proxy/internal-backstage/prometheus": True,
-        "/metrics": True,
-    }
-    apart = replace(SETTINGS, admin_address="127.0.0.1:9090")
-    assert [row.path for row in ROUTES if row.on(SETTINGS) and not row.on(apart)] == [
-        "/proxy/internal-backstage/prometheus"
-    ]
-
-
 @pytest.mark.parametrize(
     ("status", "field", "on", "known"),
     [
@@ -90,10 +63,3 @@ def test_a_route_that_is_switched_off(status: int, field: str, on: bool, known: 
     """It is as unknown as any other path, or it is known and says how to switch it on."""
     row = ProxyRoute(path="/a", handler="a", summary="a", condition=Condition(field, status, "hint"))
     assert (row.on(SETTINGS), row.is_known(SETTINGS)) == (on, known)
-
-
-def test_a_route_without_a_condition_is_on() -> None:
-    """Only a condition switches a route off."""
-    row = ProxyRoute(path="/a", handler="a", summary="a")
-    assert row.on(SETTINGS)
-    assert row.is_known(SETTINGS)

@@ -40,44 +40,6 @@ def post(serving: Serving, path: bytes, body: object) -> Response:
     return serving.ask(b"POST", path, headers=headers, body=content)
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        (b"", ["a", "b"]),
-        (b"project=web", ["a"]),
-        (b"namePrefix=b", ["b"]),
-        (b"tag=team:web", ["a", "b"]),
-        (b"tag=team:app", None),
-        (b"project=", None),
-    ],
-)
-def test_documents(serving: Serving, query: bytes, names: list[str] | None) -> None:
-    """Filters select; one that cannot be answered is a 400."""
-    answer = serving.ask(b"GET", b"/api/client/features", query, [(b"unleash-client-spec", b"5.0.0")])
-    assert answer.status == (400 if names is None else 200)
-    if names is not None:
-        assert [feature["name"] for feature in json.loads(answer.body)["features"]] == names
-        [tag] = [value for name, value in answer.own if name == b"etag"]
-        again = [(b"unleash-client-spec", b"5.0.0"), (b"if-none-match", tag)]
-        assert serving.ask(b"GET", b"/api/client/features", query, again).status == 304
-
-
-def test_the_specification_of_an_sdk(serving: Serving) -> None:
-    """Without a version segments are inlined; a malformed one is a 400; a document that was never read is a 503."""
-    answer = serving.ask(b"GET", b"/api/client/features")
-    assert json.loads(answer.body)["query"] == {"inlineSegmentConstraints": True}
-    assert serving.ask(b"GET", b"/api/client/features", b"", [(b"unleash-client-spec", b"x")]).status == 400
-    serving.holder.document = None
-    for path in (b"/api/client/features", b"/api/client/features/a"):
-        assert serving.ask(b"GET", path).status == 503
-
-
-def test_one_feature(serving: Serving) -> None:
-    """It is bare; an unknown one is a 404."""
-    assert json.loads(serving.ask(b"GET", b"/api/client/features/a").body) == DOCUMENT["features"][0]
-    assert serving.ask(b"GET", b"/api/client/features/nobody").status == 404
-
-
 def test_reports_belong_to_the_application(serving: Serving) -> None:
     """Counts and registrations have its name and instance, cut to the length of a name."""
     reports: list[bool] = []
@@ -162,19 +124,3 @@ def test_bulk_reports_of_environments(key: bytes, environment: str | None, is_co
     body = {"applications": [], "metrics": [counts | ({"environment": environment} if environment else {})]}
     assert post(serving, b"/api/client/metrics/bulk", body).status == 202
     assert (len(serving.usage.peek_sources()), serving.usage.unknown) == ((1, 0) if is_counted else (0, 1))
-
-
-def test_validation(serving: Serving) -> None:
-    """Keys are described by what they say themselves; unknown ones are left out; the number is limited."""
-    answer = post(serving, b"/edge/validate", {"tokens": ["k", "t", "x", "web:production.secret", *LISTED]})
-    found = [tuple(token.values()) for token in json.loads(answer.body)["tokens"]]
-    assert found == [
-        ("k", "frontend", ["*"], "default"),
-        ("t", "client", ["*"], "default"),
-        ("web:production.secret", "frontend", ["web"], "production"),
-        (LISTED[0], "frontend", ["my.app"], "production"),
-        (LISTED[1], "frontend", ["*"], "production"),
-    ]
-    assert post(serving, b"/edge/validate", {"tokens": [str(number) for number in range(101)]}).status == 400
-    limited = Serving(key=b"", rate_limit_address=1, rate_limit_burst=1)
-    assert [post(limited, b"/edge/validate", {"tokens": []}).status for _ in range(2)] == [200, 429]

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from flagsvc.http.messages import HttpError
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
-
-BOUNDS = ContextLimits(properties=2, value=5, toggles=2)
 
 
 def test_the_body_of_an_error() -> None:
@@ -23,22 +18,3 @@ def test_the_body_of_an_error() -> None:
     }
     assert json.loads(form.error_body(HttpError(404, "no", []), "authorization")) == {"error": "no"}
     assert form.error_body(HttpError(401, "no", []), "authorization") == b"no"
-
-
-@pytest.mark.parametrize("query", [b"userId=123456", b"a=1&b=2&c=3", b"abcdef=1"])
-def test_a_query_beyond_the_bounds_is_refused(query: bytes) -> None:
-    """Values, names and the number of properties have limits."""
-    with pytest.raises(HttpError) as refused:
-        WireFormat().read_query(query, BOUNDS)
-    assert refused.value.status == 400
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{"context": {"userId": "123456"}}, {"context": {"a": "1", "b": "2", "c": "3"}}, {"toggles": ["a", "b", "c"]}],
-)
-def test_a_body_beyond_the_bounds_is_refused(body: object) -> None:
-    """Values, properties and toggles have limits."""
-    with pytest.raises(HttpError) as refused:
-        WireFormat().read_body(body, BOUNDS)
-    assert refused.value.status == 400

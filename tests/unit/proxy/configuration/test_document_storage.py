@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import (
     DocumentStorage,
-    FileStore,
     StorageServer,
     StoredDocument,
     storage_key,
@@ -58,23 +56,6 @@ def test_the_key_depends_on_everything_that_decides_the_answer() -> None:
     assert len(set(keys)) == len(changes)
     assert storage_key(**IDENTITY) == keys[0] == "fcde99e1f97c333ba83983a7694ff06594595c2b"
     assert all(set(key) <= set("0123456789abcdef") for key in keys)
-
-
-@asynchronous
-async def test_what_is_saved_is_loaded() -> None:
-    """A storage with the same key loads what was saved; one with another key does not."""
-    store = MemoryStore()
-    document_storage = DocumentStorage(store, "key", RecordingLog())
-    document_storage.save(RECORD)
-    await document_storage.flush(5)
-    assert await DocumentStorage(store, "key", RecordingLog()).load() == RECORD
-    assert await DocumentStorage(store, "other", RecordingLog()).load() is None
-
-
-@asynchronous
-async def test_flushing_nothing_is_nothing() -> None:
-    """A proxy that never got a document stops at once."""
-    await DocumentStorage(MemoryStore(), "key", RecordingLog()).flush(5)
 
 
 class SlowStore(MemoryStore):
@@ -274,18 +255,6 @@ def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
 
 
 @asynchronous
-async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """If the folder cannot be written, the start continues (specification: Options)."""
-    (tmp_path / "file").write_bytes(b"")
-    log = RecordingLog()
-    document_storage = DocumentStorage(FileStore(tmp_path / "file" / "folder"), "key", log)
-    assert await document_storage.load() is None
-    document_storage.save(RECORD)
-    await until(lambda: "the configuration could not be stored" in log.at("warn"))
-    await document_storage.flush(5)
-
-
-@asynchronous
 async def test_another_key() -> None:
     """The present record is written under the new key at the next retry, and so are new records. The old record stays."""
     store = MemoryStore()
@@ -307,17 +276,6 @@ async def test_another_key() -> None:
     assert await DocumentStorage(store, "old", RecordingLog()).load() == RECORD
 
 
-@asynchronous
-async def test_another_key_before_there_is_anything() -> None:
-    """Without a record, nothing is written under the new key."""
-    store = MemoryStore()
-    document_storage = DocumentStorage(store, "old", RecordingLog())
-    document_storage.rename("new")
-    document_storage.retry_save()
-    await document_storage.flush(5)
-    assert store.data == {}
-
-
 class ForgetfulServer(MemoryStore, StorageServer):
     """A storage server in memory, which may restart empty."""
 
@@ -334,7 +292,7 @@ class ForgetfulServer(MemoryStore, StorageServer):
 
 @asynchronous
 async def test_a_server_that_has_lost_the_record_gets_it_again() -> None:
-    """It is looked for after each poll that brings nothing new, and an outage meanwhile is no error."""
+    """A poll without news looks for the record. An outage of the server is no error then."""
     server = ForgetfulServer()
     document_storage = DocumentStorage(server, "key", RecordingLog())
     document_storage.save(RECORD)

@@ -164,19 +164,6 @@ class Api(RecordingUpstream):
 
 
 @asynchronous
-async def test_without_a_change() -> None:
-    """It is asked with the ETag it is given, and there is no news."""
-    api = Api()
-    source = HttpSource(api)
-    assert source.pace is None
-    news = asyncio.ensure_future(source.news())
-    assert (await source.fetch('"one"')).body == b"{}"
-    await turns()
-    assert api.etags == ['"one"'] and not news.done()
-    news.cancel()
-
-
-@asynchronous
 async def test_a_change() -> None:
     """It is news at once, also to who asks later; until an answer is there no ETag is sent, which may be another document's."""
     api = Api()
@@ -200,30 +187,8 @@ async def test_a_change() -> None:
 
 
 @asynchronous
-async def test_being_told_to_ask_again() -> None:
-    """A request for a new poll is news at once, also during a poll. The last document stays valid, so its ETag is sent."""
-    api = Api()
-    source = HttpSource(api)
-    source.poll_now()
-    await source.news()
-    api.gate.clear()
-    fetching = asyncio.ensure_future(source.fetch('"one"'))
-    await turns()
-    source.poll_now()
-    api.gate.set()
-    await fetching
-    await source.news()
-    await source.fetch('"one"')
-    assert api.etags == ['"one"', '"one"']
-    late = asyncio.ensure_future(source.news())
-    await turns()
-    assert not late.done()
-    late.cancel()
-
-
-@asynchronous
 async def test_a_change_while_it_is_asked() -> None:
-    """An answer to the former token says nothing about the new one."""
+    """An answer to the replaced token says nothing about the present token."""
     api = Api()
     source = HttpSource(api)
     api.gate.clear()

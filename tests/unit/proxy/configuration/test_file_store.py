@@ -62,7 +62,7 @@ def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path
 def test_a_generation_that_cannot_be_read_does_not_hide_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: str
 ) -> None:
-    """The other generation is read, and a new one can be written. If there is no other, the error says why."""
+    """The second generation is read, and a new generation can be written. If there is no other, the error says why."""
     store = FileStore(tmp_path)
 
     def failing(path: Path) -> bytes | None:
@@ -187,7 +187,7 @@ def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch:
 
 
 def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
-    """Old ones of this key; not those that somebody may be writing now, nor anybody else's."""
+    """Old ones of this key; no file that a process may be writing now, and no file of another key."""
     old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.bb.tmp", ".other.aa.tmp"))
     for path in (old, young, foreign):
         path.write_bytes(b"x")

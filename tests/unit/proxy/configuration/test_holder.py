@@ -13,26 +13,12 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder, State
 from flagsvc.proxy.configuration.change_log import SLICE_FLAGS, ChangeLog
 from flagsvc.proxy.configuration.lifecycle import Event
-from flagsvc.testing import FakeClock, turns
+from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.polling import snapshot_of
 
 SNAPSHOT = snapshot_of()
 DOCUMENT = ConfigurationDocument(b"secret", '"e"')
-
-
-@asynchronous
-async def test_a_holder_is_ready_with_the_first_snapshot() -> None:
-    """Those who wait for it wait no longer, those who come later do not wait."""
-    holder = Holder()
-    assert (holder.is_ready, holder.current, holder.document, holder.state) == (False, None, None, "cold")
-    waiting = asyncio.create_task(holder.wait_ready())
-    await turns()
-    assert not waiting.done()
-    holder.replace(SNAPSHOT, DOCUMENT, 3)
-    await waiting
-    await holder.wait_ready()
-    assert (holder.is_ready, holder.current, holder.document, holder.problems) == (True, SNAPSHOT, DOCUMENT, 3)
 
 
 @asynchronous
@@ -53,28 +39,6 @@ async def test_only_fresh_is_synchronised() -> None:
 def test_the_document_is_in_no_repr() -> None:
     """Flag configurations do not belong into tracebacks."""
     assert "secret" not in repr(DOCUMENT)
-
-
-@asynchronous
-async def test_how_fresh_it_is() -> None:
-    """The time of the last successful check, and its date."""
-    clock, holder = FakeClock(now=1000.0), Holder()
-    assert (holder.checked_at, holder.last_fetch_ms) == (None, 0.0)
-    await clock.advance(50)
-    holder.confirm(clock)
-    assert (holder.checked_at, holder.last_fetch_ms) == (50.0, 1_050_000.0)
-
-
-def test_what_the_checks_brought() -> None:
-    """Every kind of answer has a number from the start, so that a first one is seen as an increase."""
-    holder = Holder()
-    assert set(holder.event_counts) == {"fetched", "same", "not-modified", "empty", "unusable", "refused", "failed"}
-    assert set(holder.event_counts.values()) == {0}
-    holder.record_check(Event.FAILED, 1)
-    holder.record_check(Event.FAILED, 2)
-    assert (holder.event_counts["failed"], holder.failures) == (2, 2)
-    holder.record_check(Event.SAME, 0)
-    assert (holder.event_counts["same"], holder.failures) == (1, 0)
 
 
 @asynchronous

@@ -281,22 +281,3 @@ async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
         await turns()
         assert bootstrap.etags == source.etags == [None]
     assert not world.holder.is_ready
-
-
-@asynchronous
-async def test_a_store_that_fails_is_a_warning_and_nothing_more() -> None:
-    """Requests are still answered. The end of the failure is logged."""
-    store = MemoryStore()
-    store.fault = OSError("read-only")
-    async with running(ONE, TWO, ONE, store=store) as world:
-        await world.round()
-        await turns()
-        assert world.log.at("warn")[:2] == [
-            "the stored configuration could not be read",
-            "the configuration could not be stored",
-        ]
-        store.fault = None
-        await world.round()
-        await turns()
-        assert StoredDocument.unpack(store.data["key"]).body == ONE
-        assert [line for line in world.log.at("info") if "stored" in line] == ["the configuration is stored again"]

@@ -1,4 +1,4 @@
-"""Files of custom strategies and enrichers: which load, and the messages about those that do not."""
+"""Files of custom strategies and enrichers: loading, and the messages about files that do not load."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_nothing_at_all() -> None:
 
 
 def test_two_loads_share_nothing(write: Write) -> None:
-    """One file loaded twice makes two modules: what one application changes, the other does not see."""
+    """One file loaded twice makes two modules: an application does not see changes of another application."""
     path = write("state.py", IS_GOLD.replace("IsGold()", "IsGold()]\nseen = [1") + "\nstrategies[0].seen = seen\n")
     first, second = load_strategies([path]), load_strategies([path])
     first.by_name["isGold"].seen.append(2)  # type: ignore[attr-defined]

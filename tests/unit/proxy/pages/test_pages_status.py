@@ -22,9 +22,8 @@ from flagsvc.proxy.api.readiness import COLD, DRAINING, NO_WORKER, STALE
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.change_log import KEPT, NAMED
 from flagsvc.proxy.pages import desk as pages_desk
-from flagsvc.proxy.pages.recorder import SECONDS, Recorder
 from flagsvc.proxy.pages.status import OBJECTIONS, STATES
-from flagsvc.proxy.pages.traffic import WHY
+from flagsvc.proxy.pages.traffic import SECONDS, WHY, Recorder
 from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.render import as_json
 from flagsvc.testing import FakeClock, RecordingLog

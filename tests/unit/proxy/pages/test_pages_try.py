@@ -94,7 +94,7 @@ def test_the_answers_are_those_of_callers(fields: dict[str, str]) -> None:
 
 @asynchronous
 async def test_every_step_is_shown() -> None:
-    """Also those that were not reached, with what would turn the answer."""
+    """Also steps that were not reached, with changes that would turn the answer."""
     desk = DeskScene()
     page = await desk.text(
         "/ui/try", method="POST", form={"field.userId": "7", "field.plan": "pro", "flag": "new-checkout"}

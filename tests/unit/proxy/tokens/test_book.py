@@ -1,4 +1,4 @@
-"""The tokens that are known, and those that are known to be unknown: bounds, ages, and the form in which they are stored."""
+"""Tokens that the upstream knows, and tokens that it does not know: bounds, ages, and the form in which they are stored."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_what_is_known_counts_more_than_what_was_stored() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_record_beyond_the_bound() -> None:
-    """Of a record that holds too many tokens, those that were checked last are read; none that is known is dropped."""
+    """Of a record with too many tokens, a book reads the tokens that were checked last; none that is known is dropped."""
     book = TokenBook()
     book.add("own", GRANT, 1.0)
     restore(book, stored(*(f"token-{number}" for number in range(9))))

@@ -14,17 +14,6 @@ from support.lookup_scene import FRONTEND, INTERVAL_S, RATE, SERVER, lookup_scen
 
 
 @asynchronous
-async def test_what_is_known() -> None:
-    """Only a token that the upstream has confirmed; no question is asked."""
-    async with lookup_scene() as world:
-        world.grants["a"] = FRONTEND
-        assert not world.lookup.is_known("a")
-        await world.find("a")
-        await world.find("no")
-        assert world.lookup.is_known("a") and not world.lookup.is_known("no")
-
-
-@asynchronous
 async def test_a_caller_comes_while_a_question_is_on_its_way() -> None:
     """It waits for the same answer; other tokens wait for the next question."""
     async with lookup_scene() as world:
@@ -115,20 +104,6 @@ async def test_a_pause_refills_the_budget_for_one_second_only() -> None:
 
 
 @asynchronous
-async def test_a_known_token_is_asked_about_again_once_in_an_interval() -> None:
-    """It stays known, without a question of its callers."""
-    async with lookup_scene() as world:
-        world.grants |= {"a": FRONTEND, "b": SERVER}
-        await asyncio.gather(world.find("a"), world.find("b"))
-        for number in range(1, 4):
-            await world.clock.advance(INTERVAL_S - 1)
-            assert len(world.questions) == number
-            await world.clock.advance(1)
-            assert len(world.questions) == number + 1 and sorted(world.questions[-1]) == ["a", "b"]
-        assert (await world.find("a"), await world.find("b"), world.revoked) == (FRONTEND, SERVER, [])
-
-
-@asynchronous
 async def test_many_known_tokens_are_asked_about_within_the_budget() -> None:
     """A check of a thousand tokens is ten questions, in the time that the budget gives them."""
     async with lookup_scene() as world:
@@ -160,7 +135,7 @@ async def test_many_networks_have_a_bound_too() -> None:
 
 @asynchronous
 async def test_many_requests_with_the_same_token_have_a_bound() -> None:
-    """They need one question, but each of them holds its body while it waits."""
+    """They need one question, but each waiting request holds its body."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         flood = [asyncio.ensure_future(world.find("t", b"%d" % each)) for each in range(MAX_WAITING + 50)]
@@ -173,7 +148,7 @@ async def test_many_requests_with_the_same_token_have_a_bound() -> None:
 
 @asynchronous
 async def test_networks_take_turns() -> None:
-    """A question holds as many tokens of each network as of the others, so that one who comes late does not wait long."""
+    """A question holds equally many tokens of each network, so that a late caller does not wait long."""
     async with lookup_scene() as world:
         world.gate = asyncio.Event()
         flood = [asyncio.ensure_future(world.find(f"t{each}", b"bad")) for each in range(4 * MAX_ASKED)]

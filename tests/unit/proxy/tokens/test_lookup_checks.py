@@ -211,7 +211,8 @@ async def test_a_store_that_fails_is_tried_again() -> None:
 
 @asynchronous
 async def test_processes_that_share_a_record() -> None:
-    """Each adds the tokens that it knows, until it has asked again. What one has taken back is stored by no one else."""
+    """Each process adds its known tokens, until it has asked again. No other process stores a token that a process has taken
+    back."""
     clock = FakeClock()
     async with lookup_scene(clock=clock) as one, lookup_scene(one.store, clock) as other:
         await one.know("of-one", "of-both")
@@ -327,7 +328,7 @@ async def test_an_unexpected_error() -> None:
 
 @asynchronous
 async def test_nothing_is_asked_about_nothing() -> None:
-    """If those that waited have got their answers before a question may go out, none goes out."""
+    """If all callers have their answers before a question may go out, no question goes out."""
     clock = FakeClock()
     budget = Budget(1, clock, lambda: 0.0)
     async with lookup_scene(clock=clock, budget=budget) as world:

@@ -69,7 +69,7 @@ def test_former_secrets() -> None:
 
 
 def test_tenants_of_one_address() -> None:
-    """The token of one is not shown to the other. What is sent to the gateway is shown to neither."""
+    """No tenant sees the token of another tenant. What is sent to the gateway is shown to neither."""
     headers = {"x-tenant": "for-the-gateway"}
     secrets = OwnSecrets(options(upstream_headers=headers))
     there, beside = upstream(ONE, upstream_headers=headers), upstream(ONE, upstream_headers={"x-tenant": "b"})

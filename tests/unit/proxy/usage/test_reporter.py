@@ -18,21 +18,6 @@ LOST = "usage metrics are lost: they could be neither sent nor stored"
 
 
 @asynchronous
-async def test_registration_follows_the_first_synchronisation() -> None:
-    """The registration is sent once, after the first synchronisation."""
-    async with running(synchronised=False) as world:
-        await world.clock.advance(1000)
-        assert world.upstream.registrations == []
-        world.synchronisation.set()
-        await turns()
-        (payload,) = world.upstream.registrations
-        assert payload["appName"] == "app" and payload["strategies"][-1] == "mine"  # type: ignore[index]
-        assert payload["interval"] == 30_000 and payload["started"] == "2025-06-15T15:06:40.000Z"
-        await world.clock.advance(1000)
-        assert len(world.upstream.registrations) == 1
-
-
-@asynchronous
 async def test_registration_is_retried_until_it_succeeds() -> None:
     """The back-off grows, Retry-After is obeyed, and the failure is logged once."""
     world = ReporterScene()
@@ -56,21 +41,6 @@ async def test_registration_is_retried_until_it_succeeds() -> None:
 
 
 # ---- sending
-
-
-@asynchronous
-async def test_counts_are_sent_every_interval_if_there_are_any() -> None:
-    """An interval without use sends nothing."""
-    async with running() as world:
-        world.usage.count("a", True)
-        assert await world.interval() == 30.0
-        assert await world.interval() == 30.0
-        world.usage.count("b", False)
-        assert await world.interval() == 30.0
-        assert world.sent == [{"a": tally(1, 0)}, {"b": tally(0, 1)}]
-        bucket = world.upstream.metrics[1]["bucket"]
-        assert bucket["start"] == "2025-06-15T15:07:40.000Z"  # type: ignore[index]
-        assert bucket["stop"] == "2025-06-15T15:08:10.000Z"  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -153,17 +123,6 @@ async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
         world.usage.count("a", True)
         assert [await world.interval() for _ in range(4)] == [30.0, 150.0, 150.0, 150.0]
         assert world.log.at("error") == ["usage metrics could not be sent"]
-
-
-@asynchronous
-async def test_the_shutdown_sends_what_is_left() -> None:
-    """Remaining counts are sent once; without counts nothing is sent."""
-    async with running() as world:
-        world.usage.count("a", False)
-    assert world.sent == [{"a": tally(0, 1)}]
-    async with running() as world:
-        pass
-    assert world.sent == []
 
 
 @asynchronous
@@ -269,7 +228,8 @@ async def test_applications_have_their_own_posts() -> None:
 
 @asynchronous
 async def test_registrations_of_applications_are_sent_once() -> None:
-    """They wait while the upstream is away. One that the upstream will never accept is dropped, and the others are sent."""
+    """They wait while the upstream is away. A registration that the upstream will never accept is dropped, and the remaining
+    registrations are sent."""
     async with running() as world:
         own = len(world.upstream.registrations)
         for name in ("bad", "shop"):

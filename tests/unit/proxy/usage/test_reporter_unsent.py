@@ -235,7 +235,7 @@ async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
 
 @asynchronous
 async def test_the_shutdown_looks_for_nothing() -> None:
-    """What others have left is for those who stay."""
+    """Records of ended processes are for processes that stay."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
         world.usage.count("a", True)

@@ -85,24 +85,6 @@ class World:
 
 
 @asynchronous
-async def test_a_small_bucket_is_one_post() -> None:
-    """The bucket is empty afterwards."""
-    world, counted = World(), bucket({"a": 0, "b": 2})
-    assert await world.sender.send(counted, world.answered) is None
-    assert (world.upstream.names, counted.toggles, world.answers) == ([["a", "b"]], {}, 1)
-    sent = world.upstream.metrics[0]["bucket"]
-    assert sent["start"] == "1970-01-01T00:00:05.000Z" and sent["stop"] == "1970-01-01T00:00:06.000Z"  # type: ignore[index]
-
-
-@asynchronous
-async def test_nothing_is_not_sent() -> None:
-    """No post for an empty bucket."""
-    world = World()
-    assert await world.sender.send(bucket({}), world.answered) is None
-    assert (world.upstream.attempts, world.answers) == ([], 0)
-
-
-@asynchronous
 async def test_a_large_bucket_is_cut_into_posts() -> None:
     """A post has at most `batch` entries, and a toggle is never split. A larger toggle goes alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 1, "c": 9, "d": 0, "e": 2, "f": 0})

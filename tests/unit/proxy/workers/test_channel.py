@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel, connect_channel
-from flagsvc.proxy.workers.framing import LENGTHS, MAX_HEAD, Deframer, Frame, FrameError, frame
+from flagsvc.proxy.workers.messages import LENGTHS, MAX_HEAD, Deframer, Frame, FrameError, frame
 from support.aio import asynchronous
 
 

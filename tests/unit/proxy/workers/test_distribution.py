@@ -125,7 +125,7 @@ async def test_a_worker_that_came_between_two_documents() -> None:
 
 @asynchronous
 async def test_a_document_that_nobody_serves() -> None:
-    """A prepared document need not be switched to. An older one that is still kept can be."""
+    """A prepared document need not be switched to. Workers can still switch to an older document that is kept."""
     async with pool_scene(1) as scene:
         keys = [object() for _ in range(5)]
         for number, key in enumerate(keys):
@@ -136,14 +136,6 @@ async def test_a_document_that_nobody_serves() -> None:
         scene.distribution.switch(keys[3])
         await scene.distribution.wait_settled()
         assert scene.made[0].received_of(messages.Switch) == [messages.Switch(4)]
-
-
-@asynchronous
-async def test_settled_without_a_configuration() -> None:
-    """Without a configuration there is nothing to wait for."""
-    async with pool_scene(1) as scene:
-        await scene.distribution.wait_settled()
-        assert not scene.distribution.has_configuration
 
 
 @asynchronous

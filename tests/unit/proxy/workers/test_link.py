@@ -18,9 +18,10 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import Sources
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.prepare import PreparedDocument
+from flagsvc.proxy.tokens import Admission, TokenScope
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers import link as module
@@ -161,15 +162,6 @@ async def test_a_report_is_sent_at_once() -> None:
 
 
 @asynchronous
-async def test_how_fresh_it_is() -> None:
-    """The moment of the last check is the one that the parent tells."""
-    async with pair() as both:
-        assert both.holder.checked_at is None
-        both.parent.send(messages.Checked(12.5))
-        await until(lambda: both.holder.checked_at == 12.5)
-
-
-@asynchronous
 async def test_documents_in_their_order() -> None:
     """A switch is to the document it names, and skipped documents are forgotten."""
     async with pair() as both:
@@ -233,18 +225,6 @@ async def test_an_idle_worker_sends_everything_now_and_then() -> None:
         both.link.count_answered = lambda: 1
         both.tally.add(200)
         await until(lambda: both.answers() == 1)
-
-
-@asynchronous
-async def test_a_report() -> None:
-    """It comes after all that was counted before the request."""
-    async with pair() as both:
-        both.counters.add("a", 1, 2, {"v": 3})
-        both.parent.send(messages.CountsRequest(4))
-        await until(lambda: both.of(messages.CountsSent))
-        assert both.received[-1] == messages.CountsSent(4)
-        [usage] = [usage for counts in both.of(messages.Counts) for usage in counts.usage]
-        assert usage.toggles == {"a": (1, 2, {"v": 3})}
 
 
 @asynchronous
@@ -366,7 +346,7 @@ async def test_tokens() -> None:
         await until(lambda: both.of(messages.TokenQuestion))
         [question] = both.of(messages.TokenQuestion)
         assert (question.tokens, question.network) == (["token"], "cb") and 9 < question.seconds <= 10
-        opened = messages.TokenOpened(0, True, ("production", None), True)
+        opened = Admission(0, True, TokenScope("production", None), True)
         both.parent.send(messages.TokenAnswer(1, [opened]))
         assert await asking == {"token": opened}
         both.parent.send(messages.ValidTokens([digest_of("token")]))
@@ -382,7 +362,7 @@ def names_of(environment: LinkedFeed) -> list[str] | None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """Each has its own documents, which are counted apart. The answers have the number of the environment."""
+    """Each environment counts its own documents. The answers have the number of the environment."""
     async with pair() as both:
         other = both.add(7)
         for environment, name in ((0, "a"), (7, "b")):
@@ -413,7 +393,7 @@ async def test_messages_about_an_environment_that_is_gone() -> None:
 
 @asynchronous
 async def test_counts_of_two_environments() -> None:
-    """The usage of each has its number. Metrics are those of the process, and are sent once."""
+    """The usage of each has its number. Metrics belong to the process, and go up once."""
     async with pair() as both:
         other = both.add(7)
         both.counters.count("a", True)
@@ -435,7 +415,7 @@ async def test_counts_of_two_environments() -> None:
 
 @asynchronous
 async def test_the_last_counts_of_an_environment() -> None:
-    """They are sent when it is removed, before the parent learns that it is."""
+    """Its removal sends them, before the parent learns of the removal."""
     async with pair() as both:
         other = both.add(7)
         other.counters.count("a", True)

@@ -2,83 +2,10 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
-import msgspec
-import pytest
-
 from flagsvc.proxy.usage import ImpactKey, ImpactSample, UsageCounters, UsageSource
-from flagsvc.proxy.usage.unsent import ImpactWindow, UsageWindow, from_wire
+from flagsvc.proxy.usage.unsent import from_wire
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.framing import Deframer
-
-ENVIRONMENTS = [
-    messages.EnvironmentOptions(3, "a", {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, True),
-    messages.EnvironmentOptions(4, "b", {}, False),
-]
-DOWN: list[messages.Message] = [
-    messages.Welcome(1, ENVIRONMENTS, ENVIRONMENTS, [[3], [4, 5]], {"port": 3000}, True),
-    messages.Prepare(1, 3),
-    messages.Switch(2, 3),
-    messages.Checked(2.5, 3),
-    messages.Failed(3),
-    messages.CountsRequest(3),
-    messages.MetricsText(4),
-    messages.Adopt(5),
-    messages.Release(6),
-    messages.Reload(7, ENVIRONMENTS),
-    messages.Ping(),
-    messages.TokenAnswer(8, [messages.TokenOpened(3, True, ("production", ["p"]), False), None]),
-    messages.ValidTokens(["a1", "b2"]),
-    messages.Revoked("very-secret"),
-    messages.Drain(),
-    messages.Leave(),
-]
-UP: list[messages.Message] = [
-    messages.Serving(),
-    messages.Prepared(1, "revision", 3),
-    messages.Switched(2, 3),
-    messages.Counts(
-        3,
-        [
-            UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}),
-            UsageWindow(
-                1.5, 2.5, {}, ("shop", "one"), [ImpactWindow("load", "gauge", "h", [], [({"a": "b"}, [7, 1])])]
-            ),
-        ],
-        [(("shop", "one"), {"appName": "shop"})],
-        [(["name", "label"], 4.5)],
-    ),
-    messages.Reloaded(5),
-    messages.CountsSent(3),
-    messages.Pong(),
-    messages.MetricsRequest(4),
-    messages.TokenQuestion(9, ["very-secret", "other"], "cb0071", 4.5),
-]
-
-
-@pytest.mark.parametrize("message", DOWN, ids=lambda message: type(message).__name__)
-def test_down(message: messages.Message) -> None:
-    """Each message of the parent is decoded as it was, with its body."""
-    [frame] = Deframer().feed(b"".join(messages.encode_message(message, b"body")))
-    assert (messages.decode_parent_message(frame.head), frame.body) == (message, b"body")
-    with pytest.raises(msgspec.DecodeError):
-        messages.decode_worker_message(frame.head)
-
-
-@pytest.mark.parametrize("message", UP, ids=lambda message: type(message).__name__)
-def test_up(message: messages.Message) -> None:
-    """Each message of a worker is decoded as it was."""
-    [frame] = Deframer().feed(b"".join(messages.encode_message(message)))
-    assert messages.decode_worker_message(frame.head) == message
-    with pytest.raises(msgspec.DecodeError):
-        messages.decode_parent_message(frame.head)
-
-
-def test_no_kind_is_left_out() -> None:
-    """Every type of message is tested."""
-    assert {type(message) for message in DOWN} == set(get_args(messages.ParentMessage))
-    assert {type(message) for message in UP} == set(get_args(messages.WorkerMessage))
+from flagsvc.proxy.workers.messages import Deframer
 
 
 def test_options_are_not_shown() -> None:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.samples import COUNTED
-from flagsvc.proxy.api.sources import Sources
+from flagsvc.proxy.api.metrics import COUNTED, Sources
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings, growth
 from flagsvc.testing import FakeClock
@@ -27,7 +26,7 @@ def sources(*counts: StatusCounts) -> Sources:
 
 
 def test_which_rows_are_counters() -> None:
-    """The names of these tests are those of the table."""
+    """These tests and the table have the same names."""
     assert COUNTER[0] in COUNTED and GAUGE[0] not in COUNTED
 
 
@@ -89,7 +88,7 @@ def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]
 
 @pytest.mark.parametrize(("value", "sent", "grown"), [(7, 5, 2), (5, 5, 0), (3, 5, 3), (0, 5, 0)])
 def test_how_much_a_counter_has_grown(value: int, sent: int, grown: int) -> None:
-    """One that is smaller than before began at 0 again. No growth is negative."""
+    """A counter that is smaller than before began at 0 again. No growth is negative."""
     assert growth(value, sent) == grown
 
 
@@ -104,7 +103,7 @@ def test_counters_of_environments_that_are_replaced(steps: list[tuple[int, bool]
 
 
 def test_new_requests_of_environments() -> None:
-    """They have the name of their environment, and those of the process an empty one. An environment may come later."""
+    """They have the name of their environment. Requests of the process have an empty name. An environment may come later."""
     process, of_a, of_b = (StatusCounts("GET", "/proxy") for _ in range(3))
     parts = {"a": sources(of_a)}
     fresh = NewReadings(sources(process)._replace(environments=lambda: parts))

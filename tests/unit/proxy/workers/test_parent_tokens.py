@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.proxy.tokens import UnavailableError
+from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.tokens.book import digest_of
 from flagsvc.proxy.tokens.lookup import MAX_WAITING
 from flagsvc.proxy.workers import messages
@@ -15,10 +15,10 @@ from flagsvc.proxy.workers.parent_tokens import UNKNOWN_S, ParentTokens
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous, until
 
-OPENED = messages.TokenOpened(0, False, ("production", ["a"]), False)
+OPENED = Admission(0, False, TokenScope("production", frozenset(["a"])), False)
 NETWORK = b"\xcb\x00"
 SECONDS = 60.0
-Opened = dict[str, messages.TokenOpened]
+Opened = dict[str, Admission]
 
 
 class Parent:
@@ -77,7 +77,7 @@ async def test_one_question_for_a_token() -> None:
 
 @asynchronous
 async def test_one_question_for_a_request() -> None:
-    """All tokens of a request are one message, without those that another one has asked about already."""
+    """All tokens of a request are one message. Tokens of earlier requests are left out."""
     parent = Parent()
     first, second = await parent.begin(("a", "b", "c"), ("b", "d"))
     assert [each.tokens for each in parent.questions] == [["a", "b", "c"], ["d"]]
@@ -134,7 +134,8 @@ async def test_it_cannot_be_said_now() -> None:
 
 @asynchronous
 async def test_a_parent_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No caller waits for ever. A late answer counts for those that still wait, one without a question for none."""
+    """No caller waits for ever. A late answer counts for callers that still wait. An answer without a question counts for no
+    caller."""
     monkeypatch.setattr(module, "LATE_S", 0.0)
     parent = Parent()
     with pytest.raises(UnavailableError):
@@ -236,7 +237,7 @@ async def test_a_flood_does_not_keep_out_valid_tokens() -> None:
 
 @asynchronous
 async def test_a_flood_of_two_networks_does_not_keep_out_valid_tokens() -> None:
-    """Also not those of a caller in one of these networks."""
+    """Also not the tokens of a caller in these networks."""
     parent = Parent()
     parent.tokens.note_valid([digest_of("known")])
     half = MAX_WAITING // 2

@@ -17,7 +17,7 @@ from support.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene, ser
 
 @asynchronous
 async def test_all_are_welcomed() -> None:
-    """Each worker first gets its number, the options and all sockets. A configuration is announced only if there is one."""
+    """Each worker first gets its number, the options and all sockets. The message announces a configuration only if it exists."""
     async with pool_scene(3) as scene:
         welcomes = [worker.received[0] for worker in scene.made]
         assert sorted(each.worker for each in welcomes if isinstance(each, messages.Welcome)) == [0, 1, 2]
@@ -223,7 +223,7 @@ async def test_one_that_does_not_leave() -> None:
 
 @asynchronous
 async def test_an_end_during_a_pause() -> None:
-    """No worker is started after the stop, not even one whose pause was running."""
+    """No worker starts after the stop, also not after a pause that was running."""
     async with pool_scene(1) as scene:
         scene.made[-1].end(1)
         await scene.until(lambda: len(scene.made) == 2 and scene.worker_pool.workers == 1)
@@ -272,7 +272,7 @@ async def test_other_options() -> None:
 
 @asynchronous
 async def test_other_options_with_a_late_worker() -> None:
-    """A worker that does not acknowledge them is logged and does not delay the others. One that has ended is not waited for."""
+    """A worker that does not acknowledge them is logged, and delays no other worker. One that has ended is not waited for."""
     async with pool_scene(3, timeouts=SHORT) as scene:
         scene.made[0].ignores.add(messages.Reload)
         await scene.reload(served(port=2))
@@ -297,7 +297,8 @@ async def test_reloading_files() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """All workers get Drain. A worker that ends in order is not replaced; one that fails is, and its replacement gets Drain too."""
+    """All workers get Drain. A worker that ends in order is not replaced; a worker that fails is replaced, and its replacement
+    gets Drain too."""
     async with pool_scene(3) as scene:
         scene.worker_pool.drain()
         await scene.until(lambda: all(worker.received_of(messages.Drain) for worker in scene.made))

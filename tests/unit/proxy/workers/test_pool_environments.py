@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.tokens import TokenScope, UnavailableError
+from flagsvc.proxy.tokens import Admission, TokenScope, UnavailableError
 from flagsvc.proxy.usage.unsent import UsageWindow
 from flagsvc.proxy.workers import messages
 from support.aio import asynchronous
@@ -57,7 +57,7 @@ async def test_a_worker_is_told_all_environments() -> None:
 
 @asynchronous
 async def test_documents_of_two_environments() -> None:
-    """Each environment has documents of its own with their own numbers, and one does not wait for the other."""
+    """Each environment has documents of its own with their own numbers. No environment waits for another."""
     async with pool_scene(2, names=NAMES) as scene:
         first, second = object(), object()
         for worker in scene.made:
@@ -171,7 +171,7 @@ async def test_a_late_worker_of_an_environment_that_is_gone(monkeypatch: pytest.
         assert not late.killed and scene.worker_pool.restarts == 0
 
 
-OPENED = messages.TokenOpened(3, False, ("production", ["a"]), False)
+OPENED = Admission(3, False, TokenScope("production", frozenset(["a"])), False)
 
 
 @asynchronous
@@ -179,7 +179,7 @@ async def test_questions_of_workers() -> None:
     """Each worker gets the answers to its own questions."""
     async with pool_scene(2) as scene:
         scene.opened = {
-            "known": (3, False, TokenScope("production", frozenset("a")), False),
+            "known": OPENED,
             "later": UnavailableError(4.0),
         }
         scene.made[0].channel.send(messages.TokenQuestion(7, ["known", "unknown"], "cb", 4.0))
@@ -223,7 +223,7 @@ async def test_a_token_that_is_taken_back() -> None:
 
 @asynchronous
 async def test_tokens_that_are_valid() -> None:
-    """All workers are told about them, and so is one that starts later."""
+    """All workers hear about them, also a worker that starts later."""
     async with pool_scene(2) as scene:
         assert not scene.made[0].received_of(messages.ValidTokens), "there are none at the start"
         scene.valid += ["a1", "b2"]

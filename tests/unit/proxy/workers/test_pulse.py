@@ -8,37 +8,9 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.proxy.workers import messages
-from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.testing import turns
 from support.aio import asynchronous
 from support.worker_pool_scene import FakeWorker, PoolScene, pool_scene
-
-
-def test_it_is_asked_once_until_it_answers() -> None:
-    """Time while an answer is awaited is silence; an answer ends it."""
-    pulse = ProcessPulse()
-    assert pulse.advance(5) and pulse.silent_s == 0
-    assert not pulse.advance(1) and not pulse.advance(2) and pulse.silent_s == 3
-    pulse.record_answer()
-    assert (pulse.silent_s, pulse.has_answered) == (0, True)
-    assert pulse.advance(5) and pulse.silent_s == 0
-
-
-def test_one_that_starts_has_longer() -> None:
-    """It has the start timeout until its first answer, but never less than the normal timeout."""
-    pulse = ProcessPulse()
-    assert not pulse.is_overdue(0, 0), "nothing is owed"
-    pulse.advance(0)
-    pulse.advance(2)
-    assert [pulse.is_overdue(2, 30), pulse.is_overdue(2, 2), pulse.is_overdue(3, 1)] == [False, True, False]
-    pulse.record_answer()
-    assert not pulse.is_overdue(0, 0)
-    pulse.advance(0)
-    pulse.advance(1.9)
-    assert not pulse.is_overdue(2, 30)
-    pulse.advance(0.1)
-    assert pulse.is_overdue(2, 30)
-
 
 TIMEOUT_S = 2.0
 
@@ -78,7 +50,7 @@ async def test_a_silent_worker_is_replaced() -> None:
             assert TIMEOUT_S <= scene.clock.monotonic() - before <= TIMEOUT_S + 0.7
             await scene.until(lambda: len(scene.made) == number + 3 and scene.worker_pool.workers == 2)  # noqa: B023
             await let_pass(scene, 1)
-        assert (scene.worker_pool.hangs, scene.worker_pool.restarts) == (3, 3)
+        assert (scene.worker_pool.heartbeat.hangs, scene.worker_pool.restarts) == (3, 3)
         assert not scene.made[0].killed and scene.made[0].received_of(messages.Adopt), (
             "the other worker takes the connections that wait"
         )
@@ -88,10 +60,10 @@ async def test_a_silent_worker_is_replaced() -> None:
 
 @asynchronous
 async def test_a_worker_that_answers_stays() -> None:
-    """A worker that answers stays for ever. It is not pinged again before it has answered."""
+    """A worker that answers stays for ever. The next ping comes after its answer."""
     async with pool_scene(2, timeout_s=TIMEOUT_S) as scene:
         await let_pass(scene, 60)
-        assert scene.worker_pool.hangs == 0 and len(scene.made) == 2
+        assert scene.worker_pool.heartbeat.hangs == 0 and len(scene.made) == 2
         ignore_pings(*scene.made)
         counts = [len(worker.received_of(messages.Ping)) for worker in scene.made]
         await let_pass(scene, 1.5)
@@ -115,7 +87,7 @@ async def test_a_delayed_parent_kills_no_worker() -> None:
         worker.channel.send(messages.Pong())
         await scene.until(lambda: scene.worker_pool._slots[0].pulse.silent_s == 0)
         await scene.clock.advance(0.2)
-        assert not worker.killed and scene.worker_pool.hangs == 0  # type: ignore[redundant-expr]
+        assert not worker.killed and scene.worker_pool.heartbeat.hangs == 0  # type: ignore[redundant-expr]
 
 
 @asynchronous
@@ -179,6 +151,6 @@ async def test_one_that_does_not_even_die() -> None:
         ignore_pings(worker)
         worker.kill = lambda: None  # type: ignore[method-assign]
         await let_pass(scene, 10)
-        assert scene.worker_pool.hangs == 1
+        assert scene.worker_pool.heartbeat.hangs == 1
         worker.end(-9)
         await scene.until(lambda: len(scene.made) == 2 and scene.worker_pool.workers == 1)

@@ -12,9 +12,8 @@ from flagsvc.process.serve_workers import SharedHolder, SharedPreparer
 from flagsvc.proxy.configuration import ConfigurationDocument
 from flagsvc.proxy.configuration.lifecycle import Event
 from flagsvc.proxy.workers.distribution import DocumentDistribution
-from flagsvc.testing import FakeClock
 from support.aio import asynchronous
-from support.polling import document, snapshot_of
+from support.polling import snapshot_of
 
 
 class Notes:
@@ -49,45 +48,12 @@ def shared(notes: Notes) -> SharedPreparer:
 
 
 @asynchronous
-async def test_what_is_prepared_here_is_prepared_everywhere() -> None:
-    """The workers get the bytes as they were received. The key is the document that the parent serves later."""
-    notes = Notes()
-    prepared = await shared(notes)(document("a"), None)
-    assert notes.prepared == [(prepared.document, document("a"))]
-    assert notes.prepared[0][0] is prepared.document
-
-
-@asynchronous
 async def test_a_bad_document_goes_nowhere() -> None:
     """A document that cannot be compiled here is sent to no worker."""
     notes = Notes()
     with pytest.raises(DocumentError):
         await shared(notes)(b"no document", None)
     assert notes.prepared == []
-
-
-def test_a_replacement_is_one_everywhere() -> None:
-    """A replacement is passed on to the workers. Without workers the parent just serves it."""
-    notes, holder = Notes(), SharedHolder()
-    snapshot, served = snapshot_of(), ConfigurationDocument(b"{}", '"tag"')
-    holder.replace(snapshot, served, 0)
-    assert holder.current is snapshot and notes.switched == []
-    holder.distribution = cast("DocumentDistribution", notes)
-    holder.replace(snapshot, served, 2)
-    assert (notes.switched, holder.problems) == ([served], 2)
-
-
-@asynchronous
-async def test_freshness_is_one_everywhere() -> None:
-    """Workers get the time of a successful check. Without workers it is only recorded."""
-    notes, holder, clock = Notes(), SharedHolder(), FakeClock()
-    await clock.advance(7)
-    holder.confirm(clock)
-    assert (holder.checked_at, notes.confirmed) == (7.0, [])
-    holder.distribution = cast("DocumentDistribution", notes)
-    await clock.advance(1)
-    holder.confirm(clock)
-    assert (holder.checked_at, notes.confirmed) == (8.0, [8.0])
 
 
 def test_the_first_failure_is_told_everywhere() -> None:

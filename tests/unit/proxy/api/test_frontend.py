@@ -16,10 +16,9 @@ from flagsvc.engine.fragments import PLAIN
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import read_lenient_lookup
-from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.real_server_format import FrontendFormat, FrontendShape
-from flagsvc.proxy.api.query import read_lenient_query
+from flagsvc.proxy.api.query import ContextLimits
+from flagsvc.proxy.api.wire_format import FrontendFormat, FrontendShape
 from flagsvc.settings.rows.callers import DIALECTS as NAMES
 from support.serving import attempt
 
@@ -96,48 +95,6 @@ def known(context: Context) -> dict[str, Any]:
     """Return the fields and properties of a context that are there."""
     fields = {name: getattr(context, name) for name in FIELDS}
     return {name: value for name, value in fields.items() if value is not None} | context.properties
-
-
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", {}),
-        ("userId=1&sessionId=2&appName=3&environment=4&remoteAddress=5", dict(zip(FIELDS, "12345", strict=False))),
-        ("&".join(f"{name}=1&{name}=2" for name in ("userId", "sessionId", "appName")), {}),
-        ("&".join(f"{name}=1&{name}=2" for name in ("environment", "remoteAddress")), {}),
-        ("currentTime=1970-01-01T00:00:01Z", {"current_time": 1000.0}),
-        ("currentTime=1970-01-01T00:00:01Z&currentTime=1970-01-01T00:00:02Z", {}),
-        ("currentTime=x", {}),
-        (f"currentTime=1970-01-01T00:00:01Z{' ' * 90}", {}),
-        ("userId=&userId=1", {}),
-        ("userId[]=1&a[0]=2", {"user_id": "1", "a": "2"}),
-        ("properties=x&properties[]=x&properties[a][b]=x&userId[a]=x&a[b]=x", {}),
-        ("a=1&a=2&properties[b][]=3&b=4", {"a": "1,2", "b": "3"}),
-    ],
-)
-def test_a_query(query: str, found: dict[str, Any]) -> None:
-    """What cannot be read is ignored, and a standard field that comes several times is missing."""
-    assert known(read_lenient_query(query.encode(), 100)) == found
-
-
-@pytest.mark.parametrize(
-    ("body", "found", "toggles"),
-    [
-        ({}, {}, []),
-        ({"userId": 7, "a": True, "b": None, "c": [1], "d": {}}, {"user_id": "7", "a": "true"}, []),
-        ({"context": {"userId": ""}, "userId": "7"}, {}, []),
-        ({"context": {"properties": {"a": 1, "b": None, "c": []}, "a": 2}}, {"a": "1"}, []),
-        ({"properties": "x", "currentTime": 1000}, {"current_time": 1000.0}, []),
-        ({"currentTime": "9" * 101}, {}, []),
-        ({"toggles": ["a", "b"]}, {}, ["a", "b"]),
-        ({"toggles": ["a", 7]}, {}, []),
-        ({"toggles": "a"}, {"toggles": "a"}, []),
-    ],
-)
-def test_a_body(body: object, found: dict[str, Any], toggles: list[str]) -> None:
-    """The context is in `context` or is the body itself; what is no scalar is dropped."""
-    asked = read_lenient_lookup(body, 2, 100)
-    assert (known(asked.context), asked.toggles) == (found, toggles)
 
 
 @pytest.mark.parametrize("body", [None, {"context": []}, {"toggles": ["a", "b", "c"]}])

@@ -1,4 +1,4 @@
-"""The metrics of a process with several environments: which have the label, and the exact text."""
+"""The rows of the metrics endpoint. With several environments: which rows have the label, and the exact text."""
 
 from __future__ import annotations
 
@@ -8,22 +8,75 @@ from collections.abc import Mapping
 import pytest
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.proxy.api.prometheus import exposition
-from flagsvc.proxy.api.samples import (
+from flagsvc.proxy.api.metrics import (
     BOTH,
     KEPT,
     PROCESS,
     SERVED,
     SPECIFIED,
     Row,
+    Sources,
+    age,
     count_former,
     divided,
+    exposition,
     present,
-    read_environments,
     readings,
+    revision,
 )
-from flagsvc.proxy.api.sources import Sources
-from support.serving import Serving
+from flagsvc.proxy.configuration import State
+from support.serving import Serving, holder_of
+
+
+def scrape() -> bytes:
+    """Return the metrics of a service that was asked for nothing else."""
+    return Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+
+
+def test_the_age_before_the_first_check() -> None:
+    """There is none: NaN, not the time since 1970."""
+    assert b"\nflagsvc_config_age_seconds NaN\n" in scrape()
+
+
+def test_the_states_are_those_of_the_configuration() -> None:
+    """Each state has a number: 1 for the present state, else 0."""
+    serving = Serving()
+    serving.holder.state = State.STALE
+    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode()
+    shown = [line for line in page.splitlines() if line.startswith("flagsvc_config_state{")]
+    assert shown == [f'flagsvc_config_state{{state="{state}"}} {float(state is State.STALE)}' for state in State]
+
+
+def test_the_age_is_that_of_the_last_check() -> None:
+    """The age follows the monotonic clock, so that a correction of the system clock does not change it."""
+    serving = Serving()
+    serving.holder.checked_at = serving.clock.monotonic() - 2.5
+    assert age(serving.service.sources) == 2.5
+    serving.holder.checked_at = None
+    assert revision(serving.service.sources._replace(holder=holder_of(None))) == {}
+
+
+def test_what_tells_which_toggles_there_are_is_for_operators_alone() -> None:
+    """How many counts were left out as unknown to the configuration, and how many wait, is on no page that callers read."""
+    serving = Serving()
+    serving.usage.unknown, serving.usage.entries = 7, 3
+    sources = serving.service.sources
+    shown = exposition(sources, readings(sources))
+    assert b"flagsvc_usage_unknown" not in shown and b"flagsvc_usage_waiting" not in shown
+    private = sources._replace(private=True)
+    shown = exposition(private, readings(private))
+    assert b"\nflagsvc_usage_unknown_total 7.0\n" in shown and b"\nflagsvc_usage_waiting 3.0\n" in shown
+
+
+def test_counts_left_out_have_a_reason() -> None:
+    """Too many at once, malformed, or refused by the upstream for good."""
+    serving = Serving()
+    serving.usage.full, serving.usage.malformed, serving.usage.refused = 5, 3, 2
+    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+    assert b'flagsvc_usage_dropped_total{reason="full"} 5.0' in page
+    assert b'flagsvc_usage_dropped_total{reason="malformed"} 3.0' in page
+    assert b'flagsvc_usage_dropped_total{reason="refused"} 2.0' in page
+
 
 ROWS = (*SPECIFIED, *KEPT, *SERVED)
 PENDING = "flagsvc_environment_pending"
@@ -88,7 +141,8 @@ def test_environments_that_are_being_replaced() -> None:
 
 
 def test_counters_go_on_after_a_replacement() -> None:
-    """Those of all that had the name are added. Present values are of the present one alone, and requests count on anyway."""
+    """The counters of all environments of a name are added. Present values are of the present one alone, and requests count on
+    anyway."""
     first = count_former(one(requests=5, problems=3), {})
     former = {"a": count_former(one(problems=4), first)}
     of = several({"a": one(requests=5, problems=1), "b": one(problems=2)})._replace(former=former)
@@ -109,7 +163,7 @@ def test_counters_go_on_after_a_replacement() -> None:
 
 
 def test_where_the_numbers_of_each_row_come_from() -> None:
-    """Few rows are of the process alone; of those that are counted in both places the process has its own."""
+    """Few rows are of the process alone; a row of both places has numbers of the process, too."""
     assert {row.name for row in ROWS if row.place == PROCESS} == OF_PROCESS
     assert {row.name for row in ROWS if row.place == BOTH} == OF_BOTH
     assert {row.place for row in ROWS} == {PROCESS, BOTH, ""}
@@ -122,19 +176,6 @@ def test_the_label_of_a_row(row: Row) -> None:
     assert found.labels == (row.labels if row.place == PROCESS else ("environment", *row.labels))
     assert found._replace(labels=row.labels, read=row.read) == row
     assert divided([row], one()) == [row]
-
-
-def test_a_row_is_read_in_each_environment() -> None:
-    """One that cannot be told in an environment has no number there."""
-    rows = {row.name: row for row in ROWS}
-    around = several({"a": one(3), "b": one(4)})
-    assert read_environments(rows["flagsvc_http_requests"], around) == {
-        ("a", "/proxy", "GET", "200"): 3,
-        ("b", "/proxy", "GET", "200"): 4,
-        ("", "any", "OPTIONS", "204"): 1,
-    }
-    assert read_environments(rows["flagsvc_storage_errors"], around) == {}
-    assert read_environments(rows["flagsvc_config_problems"], one()) == {}
 
 
 # ---- the text
@@ -199,24 +240,6 @@ def test_no_environment_has_samples_of_the_process() -> None:
         for line in lines
         if line.split("{")[0].removesuffix("_total") in OF_PROCESS - {PENDING} and "environment=" in line
     ]
-
-
-def test_environments_that_come_and_go() -> None:
-    """The page has those that there are now."""
-    parts = {"a": one(1)}
-    around = several(parts)
-    parts["b"] = one(1)
-    assert samples(page(around), "flagsvc_config_problems")[1:] == ['flagsvc_config_problems{environment="b"} 0.0']
-    del parts["a"], parts["b"]
-    assert samples(page(around), "flagsvc_config_problems") == []
-    assert samples(page(around), "flagsvc_workers") == ["flagsvc_workers 1.0"]
-
-
-def test_private_rows_stay_private() -> None:
-    """What only operators may read is on no page of callers, with any number of environments."""
-    around = several({"a": one()})
-    assert samples(page(around), "flagsvc_usage_waiting") == ['flagsvc_usage_waiting{environment="a"} 0.0']
-    assert "flagsvc_usage_waiting" not in "\n".join(page(around._replace(private=False)))
 
 
 def test_readings_of_environments_that_are_gone() -> None:

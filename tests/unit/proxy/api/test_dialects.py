@@ -11,12 +11,10 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.fragments import PLAIN, AnswerShape
 from flagsvc.http.messages import Headers, HttpError
 from flagsvc.proxy.api.client import Register
-from flagsvc.proxy.api.context_limits import ContextLimits
-from flagsvc.proxy.api.dialects import DIALECTS
-from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.dialects import DIALECTS, routes_of
 from flagsvc.proxy.api.evaluation import Listing, Lookup
-from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
-from flagsvc.proxy.api.routes import routes_of
+from flagsvc.proxy.api.query import ContextLimits
+from flagsvc.proxy.api.route import Auth, Dialect, Limit, ProxyRoute
 from flagsvc.proxy.api.schemas import LOOKUP
 from flagsvc.proxy.api.wire_format import WireFormat
 from support.serving import FakeSnapshot, Serving

@@ -2,22 +2,96 @@
 
 A row of KEPT is read in the process that keeps the configuration, a row of SERVED in every process that answers requests. In one
 process both are read there. With several workers, the process that keeps the configuration sums the readings of SERVED and writes
-the text. A new metric of a number that `Sources` has needs only its row. `prometheus` writes the rows.
+the text (specification: GET /proxy/internal-backstage/prometheus). A new metric of a number that `Sources` has needs only its row.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.classes.store import ClassStore
-from flagsvc.http.call import StatusCounts
-from flagsvc.http.metrics import REQUESTS, Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
-from flagsvc.proxy.api.sources import FormerCounts, Sources, TokenStatus
+from flagsvc.http.call import Answer, Call, Handler, StatusCounts
+from flagsvc.http.messages import Response
+from flagsvc.http.metrics import (
+    CONTENT_TYPE,
+    REQUESTS,
+    Key,
+    Labels,
+    MetricRow,
+    Readings,
+    by_name,
+    limits_row,
+    measure,
+    measured,
+    requests_row,
+)
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
+from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.lifecycle import State
+from flagsvc.proxy.usage import UsageCounters
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+
+Loops: TypeAlias = Callable[[], Mapping[str, int]]
+"""Returns how often each background loop was restarted after a failure, by its name."""
+
+
+class WorkerFigures(NamedTuple):
+    """How many processes answer requests, how many were replaced, and how many of these had hung."""
+
+    workers: int = 1
+    restarts: int = 0
+    hangs: int = 0
+
+
+class TokenFigures(NamedTuple):
+    """How many tokens the upstreams know, how many wait for an answer, and how many requests were sent about tokens."""
+
+    known: int
+    waiting: int
+    asked: int
+
+
+FormerCounts: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
+"""Counts of environments that were replaced: by row, then by labels."""
+
+
+StorageErrors: TypeAlias = Callable[[], int | None]
+"""Returns how often a request to the storage server failed; None without such a server."""
+
+
+class Sources(NamedTuple):
+    """The sources of the samples. `private` tells that callers cannot read the metrics.
+
+    `environments` returns the sources of each environment by its name; then the others are those of the process. The only
+    environment has an empty name. `former` are the counts of environments that had the same names before. `tokens` is None if only
+    listed keys are accepted. `is_pending` tells whether an environment is being replaced.
+    """
+
+    holder: Holder
+    usage: UsageCounters
+    status_counts: Sequence[StatusCounts]
+    clock: Clock
+    cache: AnswerCache
+    workers: Callable[[], WorkerFigures] = WorkerFigures
+    loops: Loops = dict
+    reached: Mapping[str, int] = MappingProxyType({})
+    private: bool = False
+    storage_errors: StorageErrors = lambda: None
+    environments: Callable[[], Mapping[str, Sources]] | None = None
+    tokens: Callable[[], TokenFigures] | None = None
+    former: Mapping[str, FormerCounts] = MappingProxyType({})
+    is_pending: Callable[[], bool] = bool
+
 
 STATES = tuple(str(state) for state in State)
 
@@ -37,17 +111,13 @@ ENVIRONMENT = "environment"
 def read_environments(row: Row, sources: Sources) -> dict[Labels, float]:
     """Return the numbers of a row in each environment, with its name as first label. The only environment has no label."""
     parts = {} if sources.environments is None else sources.environments()
-    found = {name: add(row.read(part) or {}, of_former(sources, name, row)) for name, part in parts.items()}
+    former = {name: sources.former.get(name, {}).get(row.name, {}) for name in parts}
+    found = {name: add(row.read(part) or {}, former[name]) for name, part in parts.items()}
     if row.place == BOTH:
         found[""] = {**(row.read(sources) or {}), **found.get("", {})}
     if "" in parts:
         return dict(found[""])
     return {(name, *labels): value for name, values in found.items() for labels, value in values.items()}
-
-
-def of_former(sources: Sources, name: str, row: Row) -> Mapping[Labels, float]:
-    """Return what was counted in environments that had this name before."""
-    return sources.former.get(name, {}).get(row.name, {})
 
 
 def add(present: Mapping[Labels, float], former: Mapping[Labels, float]) -> Mapping[Labels, float]:
@@ -67,32 +137,36 @@ def divided(rows: Sequence[Row], sources: Sources) -> list[Row]:
     ]
 
 
+def one(kind: str, name: str, help: str, read: Callable[[Sources], float | None], place: str = "", **more: bool) -> Row:
+    """Return a row with a single number, which has no labels. Without a number, the row has no sample."""
+
+    def numbers(sources: Sources) -> Mapping[Labels, float]:
+        value = read(sources)
+        return {} if value is None else {(): value}
+
+    return Row(name, kind, help, numbers, place=place, **more)
+
+
+counter, gauge = partial(one, "counter"), partial(one, "gauge")
+
+
 SPECIFIED: tuple[Row, ...] = (
-    Row(
+    gauge(
         "last_metrics_update_epoch_timestamp_ms",
-        "gauge",
         "Epoch milliseconds of the last feature update that was received.",
-        lambda sources: {(): sources.holder.last_update_ms},
+        lambda sources: sources.holder.last_update_ms,
         bare=True,
     ),
-    Row(
+    gauge(
         "last_metrics_fetch_epoch_timestamp_ms",
-        "gauge",
         "Epoch milliseconds of the last successful check for updates.",
-        lambda sources: {(): sources.holder.last_fetch_ms},
+        lambda sources: sources.holder.last_fetch_ms,
         bare=True,
     ),
-    Row("flagsvc_proxy_up", "counter", "1 while the proxy runs.", lambda _: {(): 1}, bare=True, place=PROCESS),
-    Row(
-        "unleash_proxy_up",
-        "counter",
-        "1 while the proxy runs, under the reference's name.",
-        lambda _: {(): 1},
-        bare=True,
-        place=PROCESS,
-    ),
+    counter("flagsvc_proxy_up", "1 while the proxy runs.", lambda _: 1, PROCESS, bare=True),
+    counter("unleash_proxy_up", "1 while the proxy runs, under the reference's name.", lambda _: 1, PROCESS, bare=True),
 )
-"""The metrics that the specification names. Their names have no suffix, unlike those that a client library makes."""
+"""The metrics that the specification names. Their names have no suffix. A client library would add a suffix."""
 
 
 def age(sources: Sources) -> float:
@@ -111,35 +185,24 @@ def revision(sources: Sources) -> dict[Labels, float]:
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
 
 
-def of_tokens(read: Callable[[TokenStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
-    """Return a function that reads one figure of the tokens; it returns nothing if only listed keys are accepted."""
-    return lambda of: {} if of.tokens is None else {(): read(of.tokens)}
+def of_tokens(read: Callable[[TokenFigures], float]) -> Callable[[Sources], float | None]:
+    """Return a function that reads one figure of the tokens; it returns None if only listed keys are accepted."""
+    return lambda of: None if of.tokens is None else read(of.tokens())
 
 
-def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], Mapping[Labels, float]]:
+def of_classes(read: Callable[[ClassStore], float]) -> Callable[[Sources], float]:
     """Return a function that reads one figure of the classes of contexts; 0 without a configuration or without classes."""
 
-    def figure(of: Sources) -> Mapping[Labels, float]:
+    def figure(of: Sources) -> float:
         lists = None if of.holder.current is None else of.holder.current.lists
-        return {(): read(lists) if isinstance(lists, ClassStore) else 0.0}
+        return read(lists) if isinstance(lists, ClassStore) else 0.0
 
     return figure
-
-
-def storage_errors(sources: Sources) -> dict[Labels, float]:
-    """Return how often a request to the storage server failed; nothing without such a server."""
-    errors = sources.storage_errors()
-    return {} if errors is None else {(): float(errors)}
 
 
 def requests(sources: Sources) -> dict[Labels, float]:
     """Return the number of requests by route template, method and status."""
     return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
-
-
-def reached(sources: Sources) -> dict[Labels, float]:
-    """Return how often each limit was reached."""
-    return by_name(sources.reached)
 
 
 def statuses(counts: StatusCounts) -> dict[Labels, float]:
@@ -161,39 +224,26 @@ KEPT: tuple[Row, ...] = (
         ("version", "engine"),
         place=PROCESS,
     ),
-    Row(
-        "flagsvc_config_problems",
-        "gauge",
-        "Malformed toggles and segments left out.",
-        lambda of: {(): of.holder.problems},
-    ),
-    Row(
+    gauge("flagsvc_config_problems", "Malformed toggles and segments left out.", lambda of: of.holder.problems),
+    gauge(
         "flagsvc_config_odd_values",
-        "gauge",
         "Toggles and segments that are served although a value in them is odd, as the reference serves them.",
-        lambda of: {(): of.holder.odd},
+        lambda of: of.holder.odd,
     ),
-    Row(
+    gauge(
         "flagsvc_environment_pending",
-        "gauge",
         "1 while the former configuration answers, because a changed environment is not ready yet.",
-        lambda of: {(): float(of.is_pending())},
+        lambda of: float(of.is_pending()),
     ),
-    Row("flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}),
+    gauge("flagsvc_config_age_seconds", "Time since the last check that went well.", lambda of: age(of)),
     Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),
     Row("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
-    Row(
+    gauge(
         "flagsvc_config_last_success_timestamp_seconds",
-        "gauge",
         "When the last check that went well was.",
-        lambda of: {(): of.holder.last_fetch_ms / 1000},
+        lambda of: of.holder.last_fetch_ms / 1000,
     ),
-    Row(
-        "flagsvc_upstream_consecutive_failures",
-        "gauge",
-        "Checks in a row that failed.",
-        lambda of: {(): of.holder.failures},
-    ),
+    gauge("flagsvc_upstream_consecutive_failures", "Checks in a row that failed.", lambda of: of.holder.failures),
     Row(
         "flagsvc_upstream_answers",
         "counter",
@@ -210,65 +260,46 @@ KEPT: tuple[Row, ...] = (
         ("loop",),
         place=BOTH,
     ),
-    Row(
+    gauge(
         "flagsvc_usage_waiting",
-        "gauge",
         "Toggles, variants and samples of impact metrics counted since usage metrics were last sent.",
-        lambda of: {(): of.usage.entries},
+        lambda of: of.usage.entries,
         private=True,
     ),
-    Row(
+    gauge(
         "flagsvc_tokens_known",
-        "gauge",
         "Tokens of callers that the upstream knows; 0 or absent if none are looked up.",
         of_tokens(lambda of: of.known),
-        place=PROCESS,
+        PROCESS,
     ),
-    Row(
+    gauge(
         "flagsvc_tokens_waiting",
-        "gauge",
         "Tokens that wait to be looked up; 0 or absent if none are looked up.",
         of_tokens(lambda of: of.waiting),
-        place=PROCESS,
+        PROCESS,
     ),
-    Row(
+    counter(
         "flagsvc_token_lookups",
-        "counter",
         "Requests that asked the upstream about tokens of callers, many at once; 0 or absent if none are looked up.",
         of_tokens(lambda of: of.asked),
-        place=PROCESS,
+        PROCESS,
     ),
-    Row(
+    counter(
         "flagsvc_storage_errors",
-        "counter",
         "Times the storage server did not do what it was asked.",
-        storage_errors,
+        lambda of: of.storage_errors(),
     ),
-    Row(
-        "flagsvc_workers",
-        "gauge",
-        "Processes that answer requests.",
-        lambda of: {(): of.worker_pool.workers},
-        place=PROCESS,
-    ),
-    Row(
-        "flagsvc_worker_restarts",
-        "counter",
-        "Workers that were replaced.",
-        lambda of: {(): of.worker_pool.restarts},
-        place=PROCESS,
-    ),
-    Row(
+    gauge("flagsvc_workers", "Processes that answer requests.", lambda of: of.workers().workers, PROCESS),
+    counter("flagsvc_worker_restarts", "Workers that were replaced.", lambda of: of.workers().restarts, PROCESS),
+    counter(
         "flagsvc_worker_hangs",
-        "counter",
         "Workers that did not answer any more; they are among those that were replaced.",
-        lambda of: {(): of.worker_pool.hangs},
-        place=PROCESS,
+        lambda of: of.workers().hangs,
+        PROCESS,
     ),
 )
 """The metrics that only the process that keeps the configuration knows."""
 
-GENERATION = ("generation",)
 SERVED: tuple[Row, ...] = (
     Row(
         "flagsvc_usage_dropped",
@@ -281,59 +312,39 @@ SERVED: tuple[Row, ...] = (
         },
         ("reason",),
     ),
-    Row(
+    counter(
         "flagsvc_usage_unknown",
-        "counter",
         "Usage counts left out: the configuration does not know the toggle or the variant.",
-        lambda of: {(): of.usage.unknown},
+        lambda of: of.usage.unknown,
         private=True,
     ),
     requests_row(requests)._replace(place=BOTH),
-    limits_row(reached)._replace(place=PROCESS),
-    Row("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.totals()[0]}),
-    Row("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.totals()[1]}),
-    Row("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.totals()[2]}),
-    Row(
+    limits_row(lambda of: by_name(of.reached))._replace(place=PROCESS),
+    counter("flagsvc_answer_cache_hits", "Answers taken from the cache.", lambda of: of.cache.totals()[0]),
+    counter("flagsvc_answer_cache_misses", "Answers not found in it.", lambda of: of.cache.totals()[1]),
+    gauge("flagsvc_answer_cache_bytes", "Bytes of answers kept.", lambda of: of.cache.totals()[2]),
+    counter(
         "flagsvc_class_cache_hits",
-        "counter",
         "List answers by what is kept for the class of their context.",
         of_classes(lambda classes: classes.counts.hits),
     ),
-    Row(
+    counter(
         "flagsvc_class_cache_misses",
-        "counter",
         "List answers for a context of a class that nothing is kept for.",
         of_classes(lambda classes: classes.counts.misses),
     ),
-    Row(
+    gauge(
         "flagsvc_class_cache_bytes",
-        "gauge",
         "Bytes kept for classes of contexts.",
         of_classes(lambda classes: int(classes.taken() + classes.classes.size)),
     ),
-    Row(
-        "python_gc_objects_collected",
-        "counter",
-        "Objects collected during gc.",
-        collected("collected"),
-        GENERATION,
-        place=PROCESS,
-    ),
-    Row(
-        "python_gc_objects_uncollectable",
-        "counter",
-        "Uncollectable objects found during gc.",
-        collected("uncollectable"),
-        GENERATION,
-        place=PROCESS,
-    ),
-    Row(
-        "python_gc_collections",
-        "counter",
-        "Times this generation was collected.",
-        collected("collections"),
-        GENERATION,
-        place=PROCESS,
+    *(
+        Row(f"python_gc_{name}", "counter", help, collected(what), ("generation",), place=PROCESS)
+        for name, what, help in (
+            ("objects_collected", "collected", "Objects collected during gc."),
+            ("objects_uncollectable", "uncollectable", "Uncollectable objects found during gc."),
+            ("collections", "collections", "Times this generation was collected."),
+        )
     ),
 )
 """The metrics of each process that answers requests. With several workers, their sum is shown."""
@@ -343,7 +354,7 @@ COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
 
 
 def count_former(sources: Sources, before: FormerCounts) -> FormerCounts:
-    """Return the counters of an environment that another one replaces, with those `before` it. Requests are counted on anyway."""
+    """Return the counters of an environment that is replaced, with the counters `before` it. Requests are counted on anyway."""
     rows = [row for row in (*KEPT, *SERVED) if row.kind == "counter" and row.place != PROCESS and row.name != REQUESTS]
     return {row.name: add(row.read(sources) or {}, before.get(row.name, {})) for row in rows}
 
@@ -360,3 +371,50 @@ def readings(sources: Sources) -> Readings:
     """Return the numbers of the rows of SERVED in this process."""
     found = measure(divided(SERVED, sources), sources)
     return {(row.name, *labels): value for row in found for labels, value in row.values.items()}
+
+
+FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
+"""Returns the metrics of all processes as text. Raises HttpError."""
+
+
+def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterable[Metric] | None = None) -> bytes:
+    """Return the text: first the specification's samples, then the others. `served` has the numbers of the rows of SERVED.
+
+    `processes` are the operating system's figures of the processes; None for those of this process.
+    """
+    from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
+
+    if processes is None:
+        processes = metric_families.this_process()
+    numbers = by_row(served)
+    rows = [row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private]
+    kept = measure(divided(rows, sources), sources)
+    shown = divided([row for row in SERVED if sources.private or not row.private], sources)
+    return metric_families.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
+
+
+def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
+    found: dict[str, dict[Labels, float]] = {}
+    for (name, *labels), value in readings.items():
+        found.setdefault(name, {})[tuple(labels)] = value
+    return found
+
+
+class Prometheus(Handler):
+    """GET /proxy/internal-backstage/prometheus: the metrics of this process, or of all processes with `fetch_metrics`."""
+
+    def __init__(self, sources: Sources, answers: Answers, fetch_metrics: FetchMetrics | None = None) -> None:
+        self.sources = sources
+        self.answers = answers
+        self.fetch_metrics = fetch_metrics
+        self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        if self.fetch_metrics is not None:
+            return self.later(call, self.fetch_metrics)
+        text = exposition(self.sources, readings(self.sources))
+        return self.answers.respond(self.headers, call, text)
+
+    async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
+        """Return the metrics of all processes. Raises HttpError (503) if the other processes cannot be asked."""
+        return self.answers.respond(self.headers, call, await fetch_metrics())
