@@ -44,7 +44,7 @@ def cells(out: str) -> list[list[str]]:
 
 
 def test_list(peer: Peer, tmp_path: Path) -> None:
-    """The list has every flag with its environments. Each filter leaves the flags that fit."""
+    """The list has every flag with its environments. Each filter leaves the fitting flags."""
     called = peer.run(tmp_path, "flags", "list", "--search", "night")
     assert (called.code, called.err) == (0, "")
     assert cells(called.out) == [

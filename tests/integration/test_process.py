@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +36,13 @@ from support.processes import (
 )
 from support.slowanswers import ends_after_its_answer, slow_enricher
 from support.waiting import wait_until
+from support.worker_pools import document, worker_pool
+from support.worker_pools import workers as workers_of
 
-DOCUMENT: dict[str, Any] = {
-    "version": 2,
-    "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in ("first", "second")],
-}
 QUICK = {"FLAGSVC_FETCH_INTERVAL": "1000"}
-
-
-@pytest.fixture
-def upstream() -> Iterator[FakeUpstream]:
-    """A flag server with two toggles."""
-    with fake_upstream(DOCUMENT) as server:
-        yield server
+one_or_two_workers = pytest.mark.parametrize("workers", ["1", "2"])
+EACH_WORKER = 8
+"""Requests, each on a connection of its own: they come to different workers."""
 
 
 def lines(proxy: Proxy) -> list[str]:
@@ -65,17 +58,17 @@ def listening(port: int) -> str:
 STOPPING = "flagsvc stopping: waits up to 10 s for answers under way"
 
 
-def test_what_it_prints(upstream: FakeUpstream) -> None:
-    """There is one line when it listens, one when it is ready, and one when it stops. The exit code is 0."""
-    with our_proxy(upstream.url, **QUICK) as proxy:
-        proxy.program.wait(lambda: len(lines(proxy)) == 2, "telling that it is ready")
+@one_or_two_workers
+def test_what_it_prints(upstream: FakeUpstream, workers: str) -> None:
+    """There is a line when it listens, a line when every worker is ready, and a line when it stops. The exit code is 0."""
+    with worker_pool(upstream, workers, **QUICK) as proxy:
         assert lines(proxy) == [listening(proxy.port), f"flagsvc ready: 2 toggles from {upstream.url}"]
-        assert list(proxy.toggles()) == ["first", "second"]
+        assert [list(proxy.toggles()) for _ in range(EACH_WORKER)] == [["first", "second"]] * EACH_WORKER
         assert proxy.program.stop() == 0
         assert lines(proxy)[2:] == [STOPPING]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@one_or_two_workers
 def test_it_says_that_it_stops(upstream: FakeUpstream, workers: str) -> None:
     """At SIGTERM the line has the grace period. A second signal, which ends the period, adds no line."""
     env = {"FLAGSVC_WORKERS": workers, "FLAGSVC_SHUTDOWN_GRACE": "60"}
@@ -90,7 +83,7 @@ def test_it_says_that_it_stops(upstream: FakeUpstream, workers: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@one_or_two_workers
 def test_every_line_is_json(upstream: FakeUpstream, workers: str) -> None:
     """With JSON_LOGGER all lines are JSON: those of start and stop, of both processes, and warnings about the configuration."""
     env = {"JSON_LOGGER": "true", "LOG_LEVEL": "info", "FLAGSVC_WORKERS": workers, "FLAGSVC_NO_SUCH_OPTION": "1"}
@@ -145,38 +138,42 @@ def test_the_last_metrics_leave(upstream: FakeUpstream, number: int) -> None:
     assert post.json()["bucket"]["toggles"] == {"first": counted, "second": counted}
 
 
-def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
+@one_or_two_workers
+def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path, workers: str) -> None:
     """A request that is being answered when the signal comes gets its answer; new connections are refused."""
-    with our_proxy(upstream.url, **slow_enricher(tmp_path)) as proxy:
+    with worker_pool(upstream, workers, **slow_enricher(tmp_path)) as proxy:
         ends_after_its_answer(proxy, tmp_path)
 
 
-def test_the_upstream_comes_later() -> None:
-    """Without the upstream every request except liveness gets 503. When it comes, the proxy becomes ready by itself."""
+@one_or_two_workers
+def test_the_upstream_comes_later(workers: str) -> None:
+    """Without the upstream every request except liveness gets 503. When it comes, each process becomes ready by itself."""
     port = free_port()
-    with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, **QUICK) as proxy:
-        proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
-        first = proxy.get()
-        assert (first.status, first.body, first.headers["retry-after"]) == (503, b"Not Ready", "1")
-        assert proxy.get("/health").status == 503
-        assert sum(line.startswith("flagsvc ready") for line in lines(proxy)) == 0
-        with fake_upstream(DOCUMENT, port):
-            proxy.program.wait(lambda: answers(f"{proxy.url}/health"), "ready")
-            assert list(proxy.toggles()) == ["first", "second"]
-            proxy.program.wait(lambda: lines(proxy)[-1].startswith("flagsvc ready: 2 toggles from"), "saying so")
+    with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, FLAGSVC_WORKERS=workers, **QUICK) as proxy:
+        proxy.program.wait(lambda: "listening" in proxy.program.output(), "listening")
+        for _ in range(EACH_WORKER):
+            first = proxy.get()
+            assert (first.status, first.body, first.headers["retry-after"]) == (503, b"Not Ready", "1")
+            assert (proxy.get("/live").status, proxy.get("/health").status) == (200, 503)
+        assert "flagsvc ready" not in proxy.program.output()
+        with fake_upstream(document("first"), port):
+            proxy.program.wait(lambda: lines(proxy)[-1].startswith("flagsvc ready: 1 toggle from"), "saying so")
+            assert [list(proxy.toggles()) for _ in range(EACH_WORKER)] == [["first"]] * EACH_WORKER
 
 
-def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """With storage a restart is ready at once and names the origin of its flags; without storage it is not."""
-    kept = {"FLAGSVC_STORAGE": tmp_path.as_uri(), **QUICK}
+@one_or_two_workers
+def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: Path, workers: str) -> None:
+    """With storage a restart is ready at once and names the origin of its flags; another upstream's flags are not used."""
+    kept = {"FLAGSVC_STORAGE": tmp_path.as_uri(), "FLAGSVC_WORKERS": workers, **QUICK}
     with our_proxy(upstream.url, **kept) as proxy:
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
-    gone = f"http://127.0.0.1:{free_port()}/api"
+    assert len(list(tmp_path.glob("*.flags"))) == 1
     upstream.replies[FEATURES] = upstream.answer("GET", "/nowhere", {}, b"")
     with our_proxy(upstream.url, **kept) as proxy:
-        assert list(proxy.toggles()) == ["first", "second"]
         storage = "flagsvc ready: 2 toggles from storage, the upstream has not answered yet"
         proxy.program.wait(lambda: storage in lines(proxy), "saying where its flags are from")
+        assert [list(proxy.toggles()) for _ in range(EACH_WORKER)] == [["first", "second"]] * EACH_WORKER
+    gone = f"http://127.0.0.1:{free_port()}/api"
     with our_proxy(gone, wait_ready=False, **kept) as proxy:
         proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
         assert proxy.get().status == 503, "another upstream's flags are not used"
@@ -231,10 +228,49 @@ def test_one_address(upstream: FakeUpstream) -> None:
             client.connect(("::1", proxy.port))
 
 
-def test_no_server_header(upstream: FakeUpstream) -> None:
-    """An answer does not tell which server software gave it."""
-    with our_proxy(upstream.url) as proxy:
-        assert "server" not in proxy.get().headers
+@one_or_two_workers
+def test_the_access_log(upstream: FakeUpstream, workers: str) -> None:
+    """With the option each request is one line at any log level, as JSON if requested, without the user's data.
+
+    Neither the lines nor the arguments of processes have a secret.
+    """
+    env = {"FLAGSVC_ACCESS_LOG": "true", "JSON_LOGGER": "true", "LOG_LEVEL": "error"}
+    with worker_pool(upstream, workers, **env) as proxy:
+        assert [proxy.get("?userId=some-person").status for _ in range(EACH_WORKER)] == [200] * EACH_WORKER
+        proxy.program.wait(lambda: proxy.program.output().count('"route": "/proxy",') == EACH_WORKER, "logging")
+        for line in [json.loads(line) for line in lines(proxy) if '"route": "/proxy",' in line]:
+            assert (line["level"], line["message"], line["method"], line["status"]) == ("info", "request", "GET", 200)
+        assert "some-person" not in proxy.program.output()
+        pids = [proxy.program.process.pid, *workers_of(proxy)]
+        assert not any(b"some-" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+
+
+def test_without_an_access_log(upstream: FakeUpstream) -> None:
+    """Without the option requests are not logged."""
+    with our_proxy(upstream.url, LOG_LEVEL="debug") as proxy:
+        answer = proxy.get("?userId=some-person")
+        assert answer.status == 200 and "server" not in answer.headers, "nothing tells which server software it is"
+        assert ask(proxy.url).status == 401
+        assert proxy.program.stop() == 0
+        assert "some-person" not in proxy.program.output()
+        assert "request" not in [line.split()[2] for line in lines(proxy) if line[:2] == "20"]
+
+
+@one_or_two_workers
+def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path, workers: str) -> None:
+    """Strategies and enrichers of files decide together; a built-in name is replaced, and one warning says so."""
+    (tmp_path / "code.py").write_text(
+        "class Default:\n    name = 'default'\n    def is_enabled(self, parameters, context):\n"
+        "        return context.get('tier') == 'gold'\n"
+        "def tier(context):\n    return context.replace(properties={'tier': 'gold' if context.user_id == '7' else 'tin'})\n"
+        "strategies = [Default()]\nenrichers = [tier]\n"
+    )
+    path = str(tmp_path / "code.py")
+    env = {"FLAGSVC_CUSTOM_STRATEGIES_FILE": path, "EXP_CUSTOM_ENRICHERS_FILE": path}
+    with worker_pool(upstream, workers, **env) as proxy:
+        assert [list(proxy.toggles("?userId=7")) for _ in range(EACH_WORKER)] == [["first", "second"]] * EACH_WORKER
+        assert [list(proxy.toggles("?userId=8&tier=gold")) for _ in range(EACH_WORKER)] == [[]] * EACH_WORKER
+        assert proxy.program.output().count("takes the place of the built-in one") == 1
 
 
 def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ GIVEN: dict[str, dict[str, str]] = {
 }
 """Option → variables that give it a secret."""
 ELSEWHERE = {"proxySecrets", "tlsKeyPassword", "upstreamKeyPassword", "storagePassword", "storageKeyPassword"}
-"""Secret options that need more around them than this walk has, or stand in the place of another one."""
+"""Secret options that need more than this walk has, or stand for another option."""
 ENVIRONMENT = {name: value for variables in GIVEN.values() for name, value in variables.items()}
 
 
@@ -99,7 +99,7 @@ ECHOES = (
 )
 """What an upstream answers that repeats the token it was sent."""
 LEFT_OUT = Reply(200, json.dumps({"features": [{"name": TOKEN, "enabled": TOKEN}], "segments": [TOKEN]}).encode())
-"""A document with the token in it: it is stored as it is, and what is wrong with it is told."""
+"""A document with the token in it: it is stored unchanged, and the answer names its problem."""
 ASKED: tuple[tuple[str, str, dict[str, str], object], ...] = (
     ("GET", "/proxy", {"Authorization": CLIENT}, None),
     ("GET", "/proxy", {"Authorization": SERVER}, None),

@@ -211,25 +211,27 @@ def test_operators_have_their_own_address(upstream: FakeUpstream, tmp_path: Path
         assert program.stop() == 0  # a second signal cuts the grace short
 
 
-@pytest.mark.parametrize("command", ["proxy", "server"])
-def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, command: str) -> None:
+NO_KEY = "tlsCert: `{}` holds no key in PEM form; give tlsKey if the key is in a file of its own"
+GONE = "upstreamCa: cannot read `{}`: no such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "problem"),
+    [
+        ("proxy", "FLAGSVC_TLS_CERT", NO_KEY),
+        ("server", "FLAGSVC_TLS_CERT", NO_KEY),
+        ("proxy", "FLAGSVC_UPSTREAM_CA", GONE),
+    ],
+)
+def test_certificates_that_cannot_be_used_stop_the_start(
+    tmp_path: Path, command: str, variable: str, problem: str
+) -> None:
     """The exit code is 2, one line has option and path, and nothing listens."""
-    cert = written(tmp_path, "cert.pem", AUTHORITY.issue().cert)
-    env = proxy_environment("http://127.0.0.1:1", free_port(), {"FLAGSVC_TLS_CERT": cert})
+    path = written(tmp_path, "cert.pem", AUTHORITY.issue().cert) if problem == NO_KEY else str(tmp_path / "gone.pem")
+    env = proxy_environment("https://127.0.0.1:1/api", free_port(), {variable: path})
     with running(command, [*flagsvc(), command], env=env, folder=tmp_path) as program:
         assert program.process.wait(30) == 2
-    assert program.output().splitlines()[-1] == (
-        f"flagsvc {command}: tlsCert: `{cert}` holds no key in PEM form; give tlsKey if the key is in a file of its own"
-    )
-
-
-def test_certificates_towards_the_upstream_are_looked_at_before_the_start(tmp_path: Path) -> None:
-    """They are checked before the start, like those for serving."""
-    gone = str(tmp_path / "gone.pem")
-    env = proxy_environment("https://127.0.0.1:1/api", free_port(), {"FLAGSVC_UPSTREAM_CA": gone})
-    with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
-        assert program.process.wait(30) == 2
-    assert program.output() == f"flagsvc proxy: upstreamCa: cannot read `{gone}`: no such file or directory\n"
+    assert program.output().splitlines()[-1] == f"flagsvc {command}: {problem.format(path)}"
 
 
 def test_the_flag_server_speaks_tls_and_listens_on_unix_sockets(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_grace_passes(upstream: FakeUpstream, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_from_the_keyboard(upstream: FakeUpstream, workers: str) -> None:
-    """Ctrl-C, which all processes get, has no grace period, and ends them in order, without a traceback."""
+    """Ctrl-C, which all processes get, has no grace period. All end in order, without a traceback."""
     with our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy:
         assert proxy.post("", {"toggles": ["first"]}).status == 200
         os.killpg(proxy.program.process.pid, signal.SIGINT)
@@ -100,16 +100,6 @@ def test_a_signal_to_all_processes(upstream: FakeUpstream) -> None:
         assert proxy.program.process.wait(ENOUGH_S) == 0
         assert "replaced" not in proxy.program.output()
     assert counted(upstream) == 1
-
-
-def test_sighup_is_no_end(upstream: FakeUpstream) -> None:
-    """SIGHUP to all processes ends none."""
-    with our_proxy(upstream.url, FLAGSVC_WORKERS="2", LOG_LEVEL="info") as proxy:
-        os.killpg(proxy.program.process.pid, signal.SIGHUP)
-        said = "the configuration was read again, nothing has changed"
-        proxy.program.wait(lambda: said in proxy.program.output(), "reading again")
-        assert proxy.get().status == 200 and "replaced worker" not in proxy.program.output()
-        assert proxy.program.stop() == 0
 
 
 def test_the_flag_server(tmp_path: Path) -> None:

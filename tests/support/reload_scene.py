@@ -35,7 +35,7 @@ class ReloadScene:
         self.clock, self.log = FakeClock(), RecordingLog()
         self.applied: list[ProxyOptions] = []
         self.reads = 0
-        loaded = accepted(resolve(self.environment, None, {}))
+        loaded = accepted(resolve(self.environment, None, {}), ProxyOptions)
         source = ConfigurationFiles(self.read, loaded.files)
         self.reload = Reloader(
             loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5)

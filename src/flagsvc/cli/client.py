@@ -56,7 +56,7 @@ def explain_failure(error: UpstreamError) -> str:
 
 
 class Client:
-    """Requests to one server, one after the other. A thread watches the connections, so that none is used that has ended."""
+    """Requests to one server, one after the other. A thread watches the connections, so that no ended connection is used."""
 
     def __init__(self, url: str, outbound: Outbound, trust: Trust, step_s: float) -> None:
         """Take an address of the server and the seconds of one step. Opens no connection yet.

@@ -7,12 +7,12 @@ fish  flagsvc completion fish | source       in ~/.config/fish/config.fish
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flagsvc.cli.commands import BY_NAME, PREFIXES, Command, words_after
-from flagsvc.cli.parser import OptionFormatter, UsageError, open_command
+from flagsvc.cli.parser import ParagraphFormatter, UsageError, open_command
 from flagsvc.settings.kinds import printable
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
@@ -44,13 +44,8 @@ class CommandPage(NamedTuple):
     files: bool
 
 
-class Columns(OptionFormatter, RawDescriptionHelpFormatter):
-    """A help formatter that keeps the lines of the description."""
-
-
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the name of the shell."""
-    parser.formatter_class = Columns
+    parser.formatter_class = ParagraphFormatter
     parser.add_argument("shell", metavar="SHELL", help=f"one of {', '.join(WRITERS)}")
 
 
@@ -195,7 +190,6 @@ def _zsh_case(page: CommandPage) -> str:
 
 
 def _zsh_flag(flag: CommandFlag) -> str:
-    """Return a flag in the form of _arguments."""
     text = "".join(f"\\{char}" if char in "[]:\\" else char for char in flag.text)
     action = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.files else " "
     value = f"{':' if flag.must else '::'}{flag.metavar or 'value'}:{action}" if flag.takes else ""

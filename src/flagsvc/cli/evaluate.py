@@ -286,7 +286,7 @@ def format_tree(whole: WholeExplanation, marks: dict[bool, str]) -> str:
 
 
 def step_lines(step: Step, indent: str, reached: bool, marks: dict[bool, str]) -> Iterator[str]:
-    """Give the lines of a step and of those inside. A step that is not reached says so, if the one around it is."""
+    """Give the lines of a step and of its inner steps. An unreached step inside a reached step says so."""
     yield f"{indent}{marks[step.answer]} {tell(step)}{NOT_REACHED if reached and not step.reached else ''}"
     for inner in step.inner():
         yield from step_lines(inner, indent + "    ", step.reached, marks)

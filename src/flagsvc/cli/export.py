@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from flagsvc.cli.batch import files, session, tables
 from flagsvc.cli.batch.changes import comparison_texts, normalize_strategy
-from flagsvc.cli.batch.client import AdminClient, quote_path_part
+from flagsvc.cli.batch.client import AdminClient, feature_path, quote_path_part
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.settings.kinds import printable
 
@@ -136,9 +136,7 @@ def read_strategies(client: AdminClient, flags: Sequence[tuple[str, str]], envir
     """Return the strategies that the admin API lists for flags, given as project and name; None if it does not."""
 
     def ask(flag: tuple[str, str]) -> Any:
-        project, name = map(quote_path_part, flag)
-        where = f"/api/admin/projects/{project}/features/{name}/environments/{quote_path_part(environment)}"
-        return client.value(f"{where}/strategies")
+        return client.value(f"{feature_path(*flag)}/environments/{quote_path_part(environment)}/strategies")
 
     pool = ThreadPoolExecutor(PARALLEL_REQUESTS)
     try:

@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
 
 
 def _find_target(resolved: Resolved, needed: Sequence[str], base: str, path: str) -> ProbeTarget:
-    """Return the local address of a program: that of operators if there is one, because it needs no certificate."""
+    """Return the local address of a program. The operators' address comes first, because it needs no certificate."""
     admin = resolved.values["adminAddress"]
     host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
     _check(resolved, needed, "port" if admin is None else "adminAddress", host, port)

@@ -243,7 +243,6 @@ def parse_seconds(text: str, what: str = "up", *, zero: bool = False) -> float:
 
 
 def add_help_arguments(parser: ArgumentParser) -> None:
-    """Add the command's name."""
     text = "the command, or the first words of several [default: list the commands]"
     parser.add_argument("command", metavar="COMMAND", nargs="*", help=text)
 

@@ -28,6 +28,7 @@ from flagsvc.settings.load_environments import check_everywhere
 from flagsvc.settings.names import settable
 from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
+from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.real_server import adopted_text
 from flagsvc.settings.render import (
@@ -40,7 +41,7 @@ from flagsvc.settings.render import (
     reference,
     what_is_set,
 )
-from flagsvc.settings.server import accepted_server, resolve_server, server_reference
+from flagsvc.settings.server import ServerOptions, resolve_server, server_reference
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
@@ -223,7 +224,7 @@ def run_proxy(args: Namespace) -> int:
             check_everywhere(resolved, check_certificates)
             check_storage(resolved)
         log_warnings(resolved)
-        loaded = accepted(resolved)
+        loaded = accepted(resolved, ProxyOptions)
         from flagsvc.process.reload import ConfigurationFiles
         from flagsvc.process.serve import serve
 
@@ -245,7 +246,7 @@ def run_server(args: Namespace) -> int:
     with report_errors_as_json(bool(resolved.values["useJsonLogger"])):
         check_database(resolved)
         log_warnings(resolved)
-        loaded = accepted_server(resolved)
+        loaded = accepted(resolved, ServerOptions)
         from flagsvc.process.serve_flags import serve_flags
 
         taken = adopted_text(loaded.sources)

@@ -104,7 +104,7 @@ def make_admin_address_server(
         return None
     try:
         keep = options.keep_alive_timeout
-        get_service()  # so that what it imports is there before the first request
+        get_service()  # its imports happen before the first request
         return AdminAddressServer(options.admin_address, get_service, mode=options.socket_mode, keep_alive_s=keep)
     except ListenError:
         for each in open_sockets:

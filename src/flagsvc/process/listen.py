@@ -188,7 +188,7 @@ def _families(sock: socket.socket) -> str:
 
 
 def _listen_on_all(host: str, port: int, shared: bool) -> list[socket.socket]:
-    """Return one socket for all addresses of the machine. Without a `host` they may be those of IPv4 alone."""
+    """Return one socket for all addresses of the machine. Without a `host`, IPv4 alone is enough."""
     both = socket.has_dualstack_ipv6()
     if host or both:
         try:

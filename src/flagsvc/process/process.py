@@ -22,11 +22,16 @@ import uvicorn
 
 from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Logger, locate_error
-from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_notices
+from flagsvc.core.notices import Notice, NoticePrinter, make_notice_printer, print_notice, print_notices
+from flagsvc.http.contract import Contract
+from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.listen import serve_socket
+from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.shutdown import OPEN_REQUESTS_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
 from flagsvc.process.tls import Tls, serve_tls_connection
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 
 BackgroundService: TypeAlias = AbstractAsyncContextManager[object]
 """A service that runs beside the application, as long as its context is entered."""
@@ -54,6 +59,9 @@ class ServedApplication(Protocol):
 
     async def ready(self) -> None:
         """Wait until the application can answer requests."""
+
+    def drain(self) -> None:
+        """Fail readiness."""
 
     async def __aenter__(self) -> Self:
         """Start."""
@@ -187,6 +195,25 @@ class UvicornServer(uvicorn.Server):
     def make_protocol(self) -> Any:
         make = cast("Callable[..., Any]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def make_server(
+    app: ServedApplication,
+    get_contract: Callable[[], Contract],
+    options: ProxyOptions | ServerOptions,
+    tls: Tls | None,
+    lines: Sequence[Notice],
+) -> UvicornServer:
+    """Return the server of a program. At the end of the process it drains the application and the connections."""
+    protocol = ConnectionFactory(get_contract, make_connection_limits(options, app.log))
+
+    def drain() -> None:
+        app.drain()
+        protocol.drain()
+
+    print_notice = make_notice_printer(as_json=options.use_json_logger)
+    grace = ShutdownGrace(options.shutdown_grace, drain, print_notice)
+    return UvicornServer(server_config(app, protocol, options.keep_alive_timeout), grace, tls, lines, print_notice)
 
 
 def server_config(app: AsgiApplication, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:

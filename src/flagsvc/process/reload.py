@@ -41,7 +41,7 @@ class ConfigurationFiles(NamedTuple):
 
 
 class KeyOverlap:
-    """The former keys of one option that are still accepted. Pure: moments are in seconds of any clock.
+    """The former keys of one option, as long as they are accepted. Pure: moments are in seconds of any clock.
 
     If keys are only removed, they are revoked, and no longer accepted. If new keys are added, the old ones are being replaced, and
     callers need a while to change theirs.
@@ -168,7 +168,7 @@ class Reloader:
             resolved = await asyncio.to_thread(self._source.read)
             self._files = resolved.files if not resolved.problems else self._files | resolved.files
             try:
-                read = accepted(resolved).options
+                read = accepted(resolved, ProxyOptions).options
             except ConfigurationError as error:
                 return self._log_refusal(error.problems)
             known, self._read = self._read, read
@@ -242,7 +242,7 @@ class Reloader:
         self._log.info(what, options=", ".join(row.name for row in rows))
 
     def _with_accepted(self, options: ProxyOptions, overlaps: Mapping[tuple[str, str], KeyOverlap]) -> ProxyOptions:
-        """Return these options with the former keys that are still accepted."""
+        """Return these options with the former keys that still open."""
         now = self._clock.monotonic()
         return with_keys(
             options, {place: overlaps[place].accepted_keys(keys, now) for place, keys in keys_of(options).items()}

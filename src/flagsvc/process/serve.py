@@ -1,6 +1,6 @@
 """`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Options; behaviour: Drop-in).
 
-It prints one line when it listens, one when it is ready and one when it stops. SIGTERM and SIGINT start an orderly shutdown.
+It prints a line when it listens, a line when it is ready, and a line when it stops. SIGTERM and SIGINT start an orderly shutdown.
 After SIGTERM, readiness fails and requests are answered for a while longer. Then it takes no new connections, finishes open
 requests, sends the last usage metrics, and ends with exit code 0. SIGHUP reloads keys, tokens and certificates, polls the
 upstream, and asks it again about tokens of callers.
@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from random import random
 
-from flagsvc.core.notices import make_notice_printer
-from flagsvc.http.server import ConnectionFactory
 from flagsvc.process.admin_address import listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen, listen_url
-from flagsvc.process.max_connections import make_connection_limits
-from flagsvc.process.process import UvicornServer, run_process, server_config
+from flagsvc.process.process import make_server, run_process
 from flagsvc.process.reload import ConfigurationFiles, Reloader
-from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
 from flagsvc.proxy.application import ProxyApp
 from flagsvc.proxy.generations.setup import make_setup
@@ -41,24 +37,12 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     admin_address_server = make_admin_address_server(options, lambda: app.desk, sockets)
     path = f"{options.proxy_base_path}/proxy"
     address = listen_url(sockets, options.host, path, tls=tls is not None) + describe_scope(sockets, options.host)
-    protocol = ConnectionFactory(lambda: app.service, make_connection_limits(options, app.log))
-
-    def drain() -> None:
-        app.drain()
-        protocol.drain()
+    lines = listening_notices(address, admin_address_server)
+    server = make_server(app, lambda: app.service, options, tls, lines)
 
     async def apply_options(fresh: ProxyOptions) -> None:
         app.renew(fresh)
 
-    config = server_config(app, protocol, options.keep_alive_timeout)
-    print_notice = make_notice_printer(as_json=options.use_json_logger)
-    server = UvicornServer(
-        config,
-        ShutdownGrace(options.shutdown_grace, drain, print_notice),
-        tls,
-        listening_notices(address, admin_address_server),
-        print_notice,
-    )
     server.hangups += [app.poll_now, app.check_tokens]
     reload = (
         None if files is None else Reloader(options, files, apply_options, clock=app.clock, log=app.log, draw=random)

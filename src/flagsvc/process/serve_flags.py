@@ -1,22 +1,19 @@
 """`flagsvc server`: the flag server as a process of its own, under uvicorn.
 
-It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the next steps,
-and on a terminal the token that it has created. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period;
-exit code 0.
+It prints a line when it listens, a line when it is ready, and a line when it stops. After a first start it also prints the next
+steps, and on a terminal the token that it has created. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a
+grace period; exit code 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.core.notices import Notice, make_notice_printer
+from flagsvc.core.notices import Notice
 from flagsvc.frontend.contract import make_frontend
-from flagsvc.http.server import ConnectionFactory
 from flagsvc.process.admin_address import listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen, listen_url
-from flagsvc.process.max_connections import make_connection_limits
-from flagsvc.process.process import UvicornServer, run_process, server_config
-from flagsvc.process.shutdown import ShutdownGrace
+from flagsvc.process.process import make_server, run_process
 from flagsvc.process.tls import make_tls
 from flagsvc.server.application import create_flag_server
 from flagsvc.settings.server import ServerOptions
@@ -39,21 +36,8 @@ def serve_flags(options: ServerOptions, notices: Sequence[Notice] = ()) -> int:
     )
     tls = make_tls(options, server.log)
     admin_address_server = make_admin_address_server(options, lambda: server.operators, sockets)
-    print_notice = make_notice_printer(as_json=options.use_json_logger)
-    protocol = ConnectionFactory(lambda: server.contract, make_connection_limits(options, server.log))
-
-    def drain() -> None:
-        server.drain()
-        protocol.drain()
-
-    config = server_config(server, protocol, options.keep_alive_timeout)
     where = address + describe_scope(sockets, options.host, ALONE)
-    listening = UvicornServer(
-        config,
-        ShutdownGrace(options.shutdown_grace, drain, print_notice),
-        tls,
-        [*listening_notices(where, admin_address_server), *notices],
-        print_notice,
-    )
+    lines = [*listening_notices(where, admin_address_server), *notices]
+    listening = make_server(server, lambda: server.contract, options, tls, lines)
     run_process(server, listening, sockets, [each for each in (tls, admin_address_server) if each is not None])
     return 0

@@ -65,7 +65,7 @@ class SharedHolder(Holder):
             self.distribution.switch(document)
 
     def record_check(self, event: Event, failures: int) -> None:
-        """Record the result of a check. Workers are told that the first one has failed, so that their readiness knows it."""
+        """Record the result of a check. Workers hear of a failed first check, so that their readiness knows it."""
         super().record_check(event, failures)
         if self.distribution is not None and self.current is None and failures == 1:
             self.distribution.report_failure()
@@ -146,7 +146,7 @@ class ParentFeed(UpstreamSync):
         super().__init__(setup, number, holder, counters, Random(), prepare, lookups.find(setup))
 
     async def stop(self) -> None:
-        """Wait until the workers have sent their last counts, but for one that is late, and stop."""
+        """Wait until the workers have sent their last counts, then stop. A late worker is not waited for."""
         await self._worker_pool.wait_reloaded()
         await super().stop()
         self._worker_pool.forget_feed(self.number)

@@ -182,7 +182,6 @@ class TlsServer:
             self._loop.add_reader(self._sock, self._accept)
 
     def _accept(self) -> None:
-        """Accept waiting connections."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 connection = self._sock.accept()[0]

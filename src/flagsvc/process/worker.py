@@ -15,18 +15,17 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from flagsvc.core.background import wait_for_first
+from flagsvc.core.background import do_nothing, wait_for_first
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.garbage import freeze_survivors
 from flagsvc.core.log import Secrets
-from flagsvc.http.contract import Contract
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace
-from flagsvc.process.tls import Tls, make_tls
+from flagsvc.process.tls import make_tls
 from flagsvc.process.worker_start import BLOCKED_SIGNALS, read_portable
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.generations.environment import make_counters
@@ -39,7 +38,7 @@ from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.link import LinkedFeed, ParentLink
 from flagsvc.proxy.workers.messages import LENGTHS
 from flagsvc.proxy.workers.parent_tokens import ParentTokens
-from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.options import secrets_of
 
 
 class WorkerListeners:
@@ -130,7 +129,8 @@ class AdmitByParent:
 class ToldGenerations:
     """The generations of a worker: as the parent tells them.
 
-    Of two environments with one name, a worker that starts has the former one first, which answers until the other one can.
+    Where an environment is being replaced, a starting worker has the former environment first. It answers until the new
+    environment can.
     """
 
     def __init__(self, setup: ProxySetup, link: ParentLink, welcome: messages.Welcome) -> None:
@@ -187,7 +187,9 @@ class Worker:
         contract = self.generations.entrance
         self.front = ConnectionFactory(lambda: contract, make_connection_limits(setup.options, setup.log))
         self.link.count_answered = lambda: self.front.answered
-        self.server = make_server(setup.options, contract, self.front, self.tls)
+        app = AsgiApp(contract, do_nothing, do_nothing)  # the parent starts and stops what an application would
+        config = server_config(app, self.front, setup.options.keep_alive_timeout)
+        self.server = UvicornServer(config, ShutdownGrace(setup.options.shutdown_grace, self.front.drain), self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
     async def run(self, end: socket.socket) -> None:
@@ -220,18 +222,6 @@ def next_setup_of(process: ProxySetup, environments: Iterable[messages.Environme
         around = replace(process, environments=(*process.environments, *made))  # which may have the custom code already
         made.append(make_part(around, each.name, options, each.environment))
     return replace(process, environments=tuple(made))
-
-
-def make_server(
-    options: ProxyOptions, contract: Contract, protocol: ConnectionFactory, tls: Tls | None
-) -> UvicornServer:
-    """Return the server of a worker, which prints nothing."""
-    config = server_config(AsgiApp(contract, do_nothing, do_nothing), protocol, options.keep_alive_timeout)
-    return UvicornServer(config, ShutdownGrace(options.shutdown_grace, protocol.drain), tls)
-
-
-async def do_nothing() -> None:
-    """Do nothing: the parent starts and stops what an application would."""
 
 
 def read_welcome(end: socket.socket) -> messages.Welcome | None:

@@ -46,7 +46,7 @@ def portable_options(options: ProxyOptions) -> dict[str, Any]:
 
 
 def read_portable(values: Mapping[str, Any]) -> ProxyOptions:
-    """Return the options that `portable_options` has turned into these values. They are valid, so nothing is required of them.
+    """Return the options that `portable_options` has turned into these values. They are valid, so no option is required.
 
     An environment that is being replaced may have no key.
     """
@@ -68,7 +68,7 @@ def start_worker(sockets: Iterable[socket.socket], end: socket.socket) -> subpro
     """Start a worker with its end of a socket pair and all listening sockets. Raises OSError.
 
     The worker uses the same Python and search path. It gets its options over the socket pair, so that its arguments contain no
-    secret. Signals are blocked until it has installed its handlers.
+    secret. Signals are blocked until the worker has its handlers.
     """
     descriptors = [end.fileno(), *(each.fileno() for each in sockets)]
     with block_signals(BLOCKED_SIGNALS):

@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.advice import advice_on, quotation
+from flagsvc.settings.base import Options
 from flagsvc.settings.environments import TABLE, read_tables
 from flagsvc.settings.kinds import printable, quoted
 from flagsvc.settings.load_environments import add_environments, knows_environments, lost_options, written_environments
@@ -45,10 +46,13 @@ KEY = re.compile(rf"(?<![\w\\-])(?:{PART}){{1,{MOST_PARTS - 1}}}+({PART})?", re.
 """A dotted key `a.b.c…`, with a group for the part MOST_PARTS. `tomllib` takes time and memory with the square of the parts."""
 
 
-class Loaded(NamedTuple):
-    """Valid options, where each came from (by option name), what to warn of, and the files that were read."""
+OptionsT = TypeVar("OptionsT", bound=Options)
 
-    options: ProxyOptions
+
+class Loaded(NamedTuple, Generic[OptionsT]):
+    """Valid options of one program, where each came from (by option name), what to warn of, and the files that were read."""
+
+    options: OptionsT
     sources: dict[str, str]
     warnings: list[str]
     files: Files
@@ -75,24 +79,21 @@ PROXY = ProgramOptions(
 SERVER = ProgramOptions(SERVER_OPTIONS, True, lambda environment, values: foreign_to_server(environment), adopt)
 
 
-def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded:
+def load(
+    environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]
+) -> Loaded[ProxyOptions]:
     """Return the options of `flags` (by option name), `environment` and a TOML `file` (specification: Configuration).
 
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
-    return accepted(resolve(environment, file, flags))
+    return accepted(resolve(environment, file, flags), ProxyOptions)
 
 
-def accepted(resolved: Resolved) -> Loaded:
+def accepted(resolved: Resolved, options: type[OptionsT]) -> Loaded[OptionsT]:
     """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
-    refuse(resolved)
-    return Loaded(ProxyOptions.of(resolved.values), resolved.sources, resolved.warnings, resolved.files)
-
-
-def refuse(resolved: Resolved) -> None:
-    """Raise `ConfigurationError` with every problem at once, where there is any."""
     if resolved.problems:
         raise ConfigurationError(tuple(resolved.problems.values()))
+    return Loaded(options.of(resolved.values), resolved.sources, resolved.warnings, resolved.files)
 
 
 def resolve(
@@ -133,7 +134,6 @@ def resolve(
 
 
 def _source(option: Option, given: Mapping[str, Given]) -> str:
-    """Return where the value of an option came from."""
     entry = find_entry(option.name, given)
     return "default" if entry is None else entry.source
 

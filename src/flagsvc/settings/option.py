@@ -6,9 +6,11 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 from flagsvc.settings.kinds import Kind, Parser
+
+Columns = ParamSpec("Columns")
 
 PREFIX, ALIAS = "FLAGSVC_", "UNLEASH_"
 """A variable whose name starts with PREFIX may also be given with ALIAS in its place (behaviour: Drop-in)."""
@@ -62,31 +64,40 @@ class Variable(NamedTuple):
     holds_path: bool
 
 
-@dataclasses.dataclass(slots=True, eq=False, kw_only=True)
+@dataclasses.dataclass(slots=True, eq=False)
 class Option:
-    """One option (specification: Configuration): what it is called everywhere, what it takes, what it means.
+    """One option (specification: Configuration): its names, its kind of value, and its meaning.
 
-    `option()` makes it. The class that it stands in gives it its name in code (`field`) and its section. `environment` is the name
+    `option` makes it. The class that it stands in gives it its name in code (`field`) and its section. `environment` is the name
     of the environment that the row is for, or empty.
+
+    `name` is its name in files, in messages and in the documentation, `reads` are its variables without aliases. An option without
+    a variable can be given in code only. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
+    it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
+    A boolean is true by default where a variable of the reference gives the option that it `follows`.
+    A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
+    (SECURITY.md). Hardly any deployment sets an option that is `advanced`: help and reference pages have advanced options last.
+    `scope` says whether each environment of a process has a value of its own.
     """
 
     name: str
+    _: dataclasses.KW_ONLY
     kind: Kind
     help: str
-    reads: tuple[str, ...]
-    default: object
-    default_factory: Callable[[Mapping[str, str]], object] | None
-    default_text: str
-    required: bool
-    secret: bool
-    deprecated: bool
-    reloads: bool
-    needs: str
-    follows: str
-    stops: str
-    advanced: bool
-    scope: Scope
-    environment: str = ""
+    reads: tuple[str, ...] = ()
+    default: object = None
+    default_factory: Callable[[Mapping[str, str]], object] | None = None
+    default_text: str = ""
+    required: bool = False
+    secret: bool = False
+    deprecated: bool = False
+    reloads: bool = False
+    needs: str = ""
+    follows: str = ""
+    stops: str = ""
+    advanced: bool = False
+    scope: Scope = Scope.PROCESS
+    environment: str = dataclasses.field(init=False, default="")
     field: str = dataclasses.field(init=False, default="")
     section: Section = dataclasses.field(init=False)
 
@@ -138,33 +149,10 @@ class Option:
         return self.default if self.default_factory is None else self.default_factory(environment)
 
 
-def option(
-    name: str,
-    *,
-    kind: Kind,
-    help: str,
-    reads: tuple[str, ...] = (),
-    default: object = None,
-    default_factory: Callable[[Mapping[str, str]], object] | None = None,
-    default_text: str = "",
-    required: bool = False,
-    secret: bool = False,
-    deprecated: bool = False,
-    reloads: bool = False,
-    needs: str = "",
-    follows: str = "",
-    stops: str = "",
-    advanced: bool = False,
-    scope: Scope = Scope.PROCESS,
-) -> Any:
-    """Return the row of one option, to stand in a class of options behind its name in code and its type.
+def _as_any(make: Callable[Columns, Option]) -> Callable[Columns, Any]:
+    """Return a function under a type that fits a class attribute of any type."""
+    return make
 
-    `name` is its name in files, in messages and in the documentation, `reads` are its variables without aliases; without one
-    only code can give the option. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
-    it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
-    A boolean is true by default where a variable of the reference gives the option that it `follows`.
-    A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
-    (SECURITY.md). Hardly any deployment sets an option that is `advanced`: help and reference pages have those behind the others.
-    `scope` says whether each environment of a process has a value of its own.
-    """
-    return Option(**locals())
+
+option = _as_any(Option)
+"""Makes the row of one option, to stand in a class of options behind its name in code and its type."""

@@ -6,9 +6,9 @@ Precedence, files of secrets, every problem at once: as with the proxy's, whose 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from flagsvc.settings.load import SERVER, refuse, resolve
+from flagsvc.settings.load import SERVER, Loaded, accepted, resolve
 from flagsvc.settings.places import Resolved
 from flagsvc.settings.render import page
 from flagsvc.settings.table import SERVER_OPTIONS, ServerRows
@@ -25,22 +25,14 @@ class ServerOptions(ServerRows):
     """
 
 
-class LoadedServer(NamedTuple):
-    """Valid options, where each came from (by option name), and what to warn of."""
-
-    options: ServerOptions
-    sources: dict[str, str]
-    warnings: list[str]
-
-
 def load_server(
     environment: Mapping[str, str], flags: Mapping[str, str], file: PathLike[str] | str | None = None
-) -> LoadedServer:
+) -> Loaded[ServerOptions]:
     """Return the options of `flags` (by option name), `environment` and the table `[server]` of a TOML `file`.
 
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
-    return accepted_server(resolve_server(environment, file, flags))
+    return accepted(resolve_server(environment, file, flags), ServerOptions)
 
 
 def resolve_server(
@@ -51,12 +43,6 @@ def resolve_server(
     What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is no option.
     """
     return resolve(environment, file, flags, SERVER)
-
-
-def accepted_server(resolved: Resolved) -> LoadedServer:
-    """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
-    refuse(resolved)
-    return LoadedServer(ServerOptions.of(resolved.values), resolved.sources, resolved.warnings)
 
 
 def server_reference() -> str:

@@ -20,7 +20,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[ProxyOptions]:
 
     def serve(options: ProxyOptions, again: ConfigurationFiles) -> int:
         seen.append(options)
-        assert accepted(again.read()).options == options, "what is read again is what was read"
+        assert accepted(again.read(), ProxyOptions).options == options, "what is read again is what was read"
         return 7
 
     monkeypatch.setattr("flagsvc.process.serve.serve", serve)

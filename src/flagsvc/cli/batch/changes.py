@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 class ImportChanges(NamedTuple):
-    """The changes of an import: of each flag, and the other objects that it creates."""
+    """The changes of each flag by an import, and the other objects that the import creates."""
 
     flags: tuple[Change, ...]
     others: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ def metadata_differences(wanted: Mapping[str, Any], there: Mapping[str, Any]) ->
 
 
 def strategy_differences(name: str, wanted: FlagEntry, there: FlagEntry) -> Iterable[str]:
-    """Yield removed and added strategies. An import replaces those of listed flags, and adds to those of other flags."""
+    """Yield removed and added strategies. An import replaces the strategies of listed flags. To other flags it adds strategies."""
     coming = list(wanted.strategies)
     if wanted.fields is None:
         yield from format_difference("strategies", (), [item["name"] for item in coming])

@@ -8,10 +8,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
-from urllib.parse import quote
 
 from flagsvc.cli.batch import session, tables
-from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.client import AdminClient, feature_path, quote_path_part
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.server.store.batch.dataset import DataSet, list_requested_dependencies, read_data_set
@@ -182,14 +181,13 @@ def read_features(client: AdminClient, data: DataSet) -> dict[str, KnownFeature]
 
 def has_children(client: AdminClient, feature: Mapping[str, Any]) -> bool:
     """Return whether other flags depend on a flag."""
-    project, name = (quote(str(feature.get(key)), safe="") for key in ("project", "name"))
-    value = client.value(f"/api/admin/projects/{project}/features/{name}")
+    value = client.value(feature_path(feature.get("project"), feature.get("name")))
     return bool(isinstance(value, dict) and value.get("children"))
 
 
 def read_environments(client: AdminClient, project: str) -> frozenset[str] | None:
     """Return the environments of a project; None if they are unknown."""
-    value = client.value(f"/api/admin/environments/project/{quote(project, safe='', errors='replace')}")
+    value = client.value(f"/api/admin/environments/project/{quote_path_part(project)}")
     rows = value.get("environments") if isinstance(value, dict) else None
     if not isinstance(rows, list):
         return None

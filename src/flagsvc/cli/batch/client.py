@@ -202,6 +202,11 @@ def quote_path_part(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
+def feature_path(project: object, name: object) -> str:
+    """Return the path of a flag in the admin API."""
+    return f"/api/admin/projects/{quote_path_part(str(project))}/features/{quote_path_part(str(name))}"
+
+
 def encode_json(value: object) -> bytes:
     """Return compact JSON in UTF-8; if the value has half of a surrogate pair, which UTF-8 cannot encode, use escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -223,7 +223,7 @@ class Number(NamedTuple):
 
 
 def lost_texts(text: str, shape: Shape) -> Iterator[tuple[str, int]]:
-    """Yield the numbers that would be other texts, each with its line. `text` is JSON."""
+    """Yield each number that a server would take for another text, with its line. `text` is JSON."""
     odd = False
     before = count()
 

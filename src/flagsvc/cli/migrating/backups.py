@@ -53,7 +53,7 @@ class Backup(NamedTuple):
 
 
 class Seeded(NamedTuple):
-    """What was stored: the environment, empty for the only one, the number of its flags, and of those that are malformed."""
+    """What was stored: the environment (empty for a single environment), the number of its flags, and of malformed flags."""
 
     environment: str
     flags: int

@@ -131,7 +131,7 @@ class _ServiceReader:
         return [self._text(item) for item in value] if isinstance(value, list) else [self._text(value)]
 
     def _environment(self) -> Iterator[tuple[str, str]]:
-        """Yield the variables, given as a mapping or as `NAME=value` in a list. One without a value takes that of the caller."""
+        """Yield the variables, given as a mapping or as `NAME=value` in a list. A variable without a value takes the caller's."""
         given = self._body.get("environment")
         pairs: list[tuple[str, object]] = []
         if isinstance(given, dict):
@@ -157,7 +157,6 @@ class _ServiceReader:
                 yield whole, entry.get("format") == "raw"
 
     def _read_env_file(self, path: str, raw: bool) -> None:
-        """Add the variables of an env file."""
         text, shown = read_text(path, env_files.LARGEST, pipes=False), printable(path, 300)
         self._meter.count(PER_FILE + len(text), path)
         found = parse_env(text, self._lookup, shown, raw=raw)

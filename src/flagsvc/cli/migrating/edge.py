@@ -47,7 +47,7 @@ def file_place(path: str) -> str:
 
 
 def escape(text: str, safe: str = "/") -> str:
-    """Return a text with percent escapes. One that is not UTF-8 is returned as it is, and refused where it is used."""
+    """Return a text with percent escapes. A text that is not UTF-8 stays unchanged. Its option refuses it."""
     try:
         return quote(text, safe=safe)
     except UnicodeEncodeError:

@@ -90,7 +90,6 @@ class _EnvReader:
         return end
 
     def _fill(self, value: str) -> str:
-        """Return a value with its variables replaced."""
         filled = fill(value, self._metered, braces_only=self._braces_only)
         self._found.missing += filled.missing
         return filled.text

@@ -47,7 +47,7 @@ def read_containers(texts: Mapping[str, str], lookup: Lookup) -> list[Service]:
 
 
 def _objects(text: str, where: str) -> Iterator[Tree]:
-    """Yield the objects of the documents of a file. Those of a list are objects of their own."""
+    """Yield the objects of the documents of a file. The items of a list are objects of their own."""
     from flagsvc.cli.batch.yaml_files import read_documents
 
     shown = printable(where, 300)
@@ -83,7 +83,6 @@ def _data(tree: Tree) -> dict[str, str]:
 
 
 def _pairs(value: object) -> list[tuple[str, str]]:
-    """Return the pairs of a mapping of texts."""
     return [(name, scalar_text(item)) for name, item in value.items()] if isinstance(value, dict) else []
 
 
@@ -169,7 +168,6 @@ class ContainerReader:
         return VARIABLE.sub(replacement, text)
 
     def _words(self, key: str) -> Sequence[str]:
-        """Return the words of `command` or `args`."""
         given = self._body.get(key)
         return [scalar_text(word) for word in given] if isinstance(given, list) else []
 

@@ -52,7 +52,7 @@ class About(StrEnum):
 
 
 class Note(NamedTuple):
-    """One line for the user: what it is about, the name that it concerns, and the text."""
+    """One line for the user: the kind of note, the name of the thing, and the text."""
 
     about: About
     name: str
@@ -64,11 +64,11 @@ class Note(NamedTuple):
 
 @dataclass
 class Migration:
-    """Options by name, those of each environment, why an option is set that was not given, and notes.
+    """Options by name, for all environments and for each; the reasons for defaults; and notes.
 
     `elsewhere` are options whose value the container goes on to get from a Secret or the like.
 
-    With several environments `options` holds the defaults of all. With one, or with none that is named, it holds everything.
+    With several environments `options` holds the defaults of all. With a single environment, named or not, it holds everything.
     """
 
     peer: Peer
@@ -117,7 +117,7 @@ class Migration:
 
     @property
     def complete(self) -> bool:
-        """Whether the result says all that the other program was told."""
+        """Whether nothing is left to do."""
         return not any(note.about is About.NEEDED for note in self.notes)
 
     def merged(self, environment: str = "") -> dict[str, Value]:
@@ -207,7 +207,7 @@ def sort_options(options: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def as_variables(migration: Migration) -> dict[str, str]:
-    """Return the options as variables. Those of an environment have its name behind our prefix."""
+    """Return the options as variables. A variable of an environment has its name behind our prefix."""
     found = {variable_of(name): as_text(name, value) for name, value in sort_options(migration.options).items()}
     if migration.environments:
         found[VARIABLES[0]] = ",".join(migration.environments)

@@ -1,5 +1,6 @@
-"""What was given, and to which program it belongs: the variables of another proxy and its command line, from the environment, env
-files, a compose file, Kubernetes manifests or the values of a Helm chart.
+"""Reads the variables of another proxy and its command line, and finds out which proxy it is.
+
+They come from the environment, env files, a compose file, Kubernetes manifests or the values of a Helm chart.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _read_services(args: Namespace, texts: Mapping[str, str], lookup: Lookup) ->
 
 
 def choose_service(services: Sequence[Service], shown: str, chosen: str | None) -> Service:
-    """Return the service that is `chosen`, or the only one that looks like a peer. Raises ConfigurationError.
+    """Return the `chosen` service, or the only service that looks like a peer. Raises ConfigurationError.
 
     `shown` are the files, ready to be shown.
     """
@@ -176,7 +177,7 @@ MARKS = {
     Peer.EDGE: ("UPSTREAM_URL", "BOOTSTRAP_FILE", "PRETRUSTED_TOKENS", "CLIENT_TOKENS", "FRONTEND_TOKENS"),
     Peer.PROXY: ("UNLEASH_URL", "UNLEASH_API_TOKEN", "UNLEASH_PROXY_CLIENT_KEYS", "UNLEASH_PROXY_SECRETS"),
 }
-"""Peer → variables that it has, and the other one does not."""
+"""Peer → variables that only this peer has."""
 IMAGES = {Peer.EDGE: "unleash-edge", Peer.PROXY: "unleash-proxy"}
 """Peer → a part of the names of its container images."""
 

@@ -220,7 +220,7 @@ def violating_flag(error: AdminApiError, request: Json) -> tuple[str, str]:
 
 
 def with_children(plan: MovePlan, failing: Iterable[ImportProblem]) -> list[ImportProblem]:
-    """Return problems with those of the children whose parent is new and cannot be moved."""
+    """Return the problems, and a problem for each child whose parent is new and cannot be moved."""
     found = list(failing)
     left = {each.flag for each in found}
     new = {change.name for place in plan.places for change in place.found.flags if change.kind == "new"}

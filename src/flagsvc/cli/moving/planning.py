@@ -69,7 +69,7 @@ class RequestParts:
 def split_request(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) -> Iterator[Piece]:
     """Yield requests that import these flags of a data set, each of fewer than `limit` bytes.
 
-    Each flag is in one of them, with its entries and its segments. A parent is in the piece of its child or in an earlier one.
+    Each request has whole flags, with their entries and segments. A parent is in the piece of its child or in an earlier piece.
     Context fields and tag types are left out, because the server already has them. Raises TooLargeError.
     """
     parts = split_by_flag(request)
@@ -260,7 +260,7 @@ def choose_environments(source: AdminClient, target: AdminClient, requested: Mov
 def choose_project_environments(
     source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: MovePlan
 ) -> list[str]:
-    """Return the environments of a project to move: those that the project has on at least one server.
+    """Return the environments to move that a project has on at least one server.
 
     `projects` are its names on both servers. An environment that the target's project lacks is added to it.
     """
@@ -276,7 +276,7 @@ def choose_project_environments(
 
 
 def project_environment_step(project: str, name: str) -> MoveStep:
-    """Return the step that adds an environment to a project. One that was created just now may have it by itself."""
+    """Return the step that adds an environment to a project. A new project may have the environment already."""
     path = f"{PROJECTS}/{quote_path_part(project)}/environments"
     request = AdminRequest("POST", path, {"environment": name}, may_exist=True)
     return MoveStep("project environment", f"{name} of {project}", "new", (request,))
@@ -361,7 +361,7 @@ def without_archived_marks(data: Json) -> Json:
 
 
 def mark_revived(change: Change) -> Change:
-    """Return the change of a revived flag: it is switched off, so each environment must be imported."""
+    """Return the change of a revived flag. Reviving switches the flag off, so each environment must be imported."""
     return Change(change.name, "changed", ("archived: yes → no", *change.details))
 
 

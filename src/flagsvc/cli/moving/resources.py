@@ -53,7 +53,7 @@ class ResourceKind:
     by: str = "name"
 
     def body(self, row: Mapping[str, Any], *, new: bool) -> Json:
-        """Return the body for a resource. For an existing one whose path has the name, the body does not have it."""
+        """Return the body for a resource. If the path of an existing resource has the name, the body has no name."""
         fields = [name for name in self.fields if new or name not in ("project", self.by) or self.by == "id"]
         return {name: row[name] for name in fields if row.get(name) is not None}
 

@@ -11,14 +11,14 @@ import os
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from flagsvc.cli.batch.files import check_writable, open_atomically
 from flagsvc.cli.batch.session import set_epilog
-from flagsvc.cli.batch.tables import format_count
+from flagsvc.cli.batch.tables import format_count, print_columns, print_json
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.parser import UsageError, add_config_argument
 from flagsvc.cli.programs import check_database
@@ -33,8 +33,9 @@ from flagsvc.settings.table import SERVER_OPTIONS
 if TYPE_CHECKING:
     from flagsvc.server.store.actors import Actor
     from flagsvc.server.store.seed.wanted import Change
-    from flagsvc.server.store.store import Store
+    from flagsvc.server.store.store import Store, Tx
 
+Row: TypeAlias = dict[str, Any]
 DATABASE = "database"
 ABOUT_DATABASE = """\
 database
@@ -111,6 +112,31 @@ def command_actor() -> Actor:
     return Actor(COMMAND_ID, f"{name} (command line)", root_role="admin")
 
 
+def list_command(
+    text: str,
+    what: str,
+    heads: Sequence[str],
+    read: Callable[[Tx], Sequence[Row]],
+    cells: Callable[[Row], Sequence[object]],
+) -> Subcommand:
+    """Return the command that prints what `read` returns: as JSON, or the `cells` of each row below `heads`."""
+
+    def add_arguments(parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help=f"print the {what} as JSON")
+        add_database_arguments(parser)
+
+    def run(args: Namespace) -> int:
+        with open_database(args) as store, store.reading() as tx:
+            rows = read(tx)
+        if args.json:
+            print_json(rows)
+        else:
+            print_columns(heads, map(cells, rows))
+        return 0
+
+    return Subcommand(text, add_arguments, run)
+
+
 STANDARD = "-"
 MODE = 0o600
 """Only the owner of a backup may read it: it has names, mail addresses and the hashes of secrets."""
@@ -142,7 +168,6 @@ examples
 
 
 def add_backup_arguments(parser: ArgumentParser) -> None:
-    """Add the file, `--force` and the database."""
     parser.add_argument("file", metavar="FILE", help="file to write, for its owner alone; - for standard output")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
     add_database_arguments(parser, BACKUP_NOTES)
@@ -180,7 +205,6 @@ def summary(counts: Mapping[str, int]) -> str:
 
 
 def add_restore_arguments(parser: ArgumentParser) -> None:
-    """Add the file, `--replace` and the database."""
     parser.add_argument("file", metavar="FILE", help="backup to read; - for standard input")
     text = "delete all that the database has; without it, a database in use is refused"
     parser.add_argument("--replace", action="store_true", help=text)
@@ -250,7 +274,6 @@ database does not allow it; 3 with --plan there are changes
 
 
 def add_seed_arguments(parser: ArgumentParser) -> None:
-    """Add the file, `--plan` and the database."""
     parser.add_argument("file", metavar="FILE", help="seed file, JSON or YAML")
     parser.add_argument(
         "--plan", action="store_true", help="show the changes, make none, and exit with 3 if there are any"

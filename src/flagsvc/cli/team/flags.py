@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from flagsvc.cli.batch import session, tables
-from flagsvc.cli.batch.client import AdminClient, quote_path_part
+from flagsvc.cli.batch.client import AdminClient, feature_path, quote_path_part
 from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.tables import confirm, day_and_minute, print_columns, print_json
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
@@ -73,18 +73,14 @@ def find_state(flag: Json, environment: str) -> Json:
     raise AdminApiError("not-found", text)
 
 
-def path_of(flag: Json) -> str:
-    """Return the path of a flag in the admin API."""
-    project, name = (quote_path_part(str(flag[key])) for key in ("project", "name"))
-    return f"/api/admin/projects/{project}/features/{name}"
-
-
 def read_flag(client: AdminClient, found: Json) -> Json:
     """Return a flag as the server has it, with its tags, and with `words` in each environment and strategy.
 
     `found` is the flag as a search gives it. Raises AdminApiError.
     """
-    flag = checked(client, client.send("GET", f"{path_of(found)}?variantEnvironments=true"))
+    flag = checked(
+        client, client.send("GET", f"{feature_path(found['project'], found['name'])}?variantEnvironments=true")
+    )
     segments = read_segments(client.rows("/api/admin/segments", "segments"))
     for state in flag["environments"]:
         state["strategies"] = [each | {"words": whole_words(each, segments)} for each in state.get("strategies", ())]
@@ -213,7 +209,6 @@ def parse_tag(text: str) -> str:
 
 
 def add_list_arguments(parser: ArgumentParser) -> None:
-    """Add the filters, the choice of output, and the server."""
     session.set_epilog(parser, LIST_EPILOG)
     parser.add_argument("--project", metavar="ID", help="only flags of this project")
     text = f"only flags with this tag, TYPE:VALUE, or VALUE of the type {DEFAULT_TAG_TYPE}"
@@ -246,7 +241,6 @@ def filters_of(args: Namespace) -> dict[str, str]:
 
 
 def add_show_arguments(parser: ArgumentParser) -> None:
-    """Add the flag, the choice of output, and the server."""
     session.set_epilog(parser, SHOW_EPILOG)
     parser.add_argument("name", metavar="NAME", help=NAME)
     parser.add_argument("--json", action="store_true", help="print the flag as JSON, with the sentences as `words`")
@@ -299,7 +293,8 @@ def switch(args: Namespace, word: str) -> int:
             code = confirm(f"flags {word}", question, "nothing was switched", yes=False, shows="")
             if code is not None:
                 return code
-        client.send("POST", f"{path_of(flag)}/environments/{quote_path_part(args.environment)}/{word}")
+        path = feature_path(flag["project"], flag["name"])
+        client.send("POST", f"{path}/environments/{quote_path_part(args.environment)}/{word}")
     print(f"{name} is {word} in {environment}")
     return 0
 

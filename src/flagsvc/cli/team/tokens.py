@@ -7,11 +7,11 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from flagsvc.cli.batch.tables import day_and_minute, print_columns, print_json
+from flagsvc.cli.batch.tables import day_and_minute, print_json
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.export import parse_names
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.database import NOTES, add_database_arguments, command_actor, open_database
+from flagsvc.cli.team.database import NOTES, add_database_arguments, command_actor, list_command, open_database
 
 PERSONAL = "personal"
 TYPES = ("backend", "frontend", PERSONAL)
@@ -44,7 +44,6 @@ def parse_expiry(text: str) -> str:
 
 
 def add_create_arguments(parser: ArgumentParser) -> None:
-    """Add the name of the token, what it is for, and the database."""
     parser.add_argument("name", metavar="NAME", help="name of the token, for people")
     parser.add_argument("--user", metavar="USER", help="user who gets a personal token: username, address or id")
     text = "backend for proxies and services, frontend for pages and apps [default: backend, with --user personal]"
@@ -118,23 +117,10 @@ def scope(token: dict[str, Any]) -> str:
     return f"{token['environment'] or 'all environments'}, {projects}"
 
 
-def add_list_arguments(parser: ArgumentParser) -> None:
-    """Add the choice of output, and the database."""
-    parser.add_argument("--json", action="store_true", help="print the tokens as JSON")
-    add_database_arguments(parser)
+def list_tokens(tx: Any) -> list[dict[str, Any]]:
+    from flagsvc.server.store.resources import api_tokens
 
-
-def list_(args: Namespace) -> int:
-    """Print every token and return 0."""
-    with open_database(args) as store, store.reading() as tx:
-        from flagsvc.server.store.resources import api_tokens
-
-        found = api_tokens.list_all(tx)
-    if args.json:
-        print_json(found)
-    else:
-        print_columns(HEADS, [list_row(each) for each in found])
-    return 0
+    return api_tokens.list_all(tx)
 
 
 def list_row(token: dict[str, Any]) -> tuple[object, ...]:
@@ -169,7 +155,7 @@ def revoke(args: Namespace) -> int:
 
 
 CREATE = Subcommand(CREATE_TEXT, add_create_arguments, create)
-LIST = Subcommand("List every token of the flag server, without the secrets.", add_list_arguments, list_)
+LIST = list_command("List every token of the flag server, without the secrets.", "tokens", HEADS, list_tokens, list_row)
 REVOKE = Subcommand(
     "Delete tokens. Running servers refuse them within a second; sessions that a personal token opened end.",
     add_revoke_arguments,

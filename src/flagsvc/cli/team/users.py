@@ -6,11 +6,17 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
-from flagsvc.cli.batch.tables import confirm, day_and_minute, print_columns, print_json
+from flagsvc.cli.batch.tables import confirm, day_and_minute, print_json
 from flagsvc.cli.commands import Subcommand
 from flagsvc.cli.health import LOOPBACK
 from flagsvc.cli.parser import UsageError
-from flagsvc.cli.team.database import add_database_arguments, command_actor, open_database, resolve_database
+from flagsvc.cli.team.database import (
+    add_database_arguments,
+    command_actor,
+    list_command,
+    open_database,
+    resolve_database,
+)
 from flagsvc.http.client.addresses import web_parts
 from flagsvc.settings.network import url_at
 from flagsvc.settings.places import Resolved
@@ -24,7 +30,6 @@ USER = "username, email address or id of the user"
 
 
 def add_create_arguments(parser: ArgumentParser) -> None:
-    """Add the names and the role of the user, and the database."""
     parser.add_argument("user", metavar="USER", help="username of the new user")
     parser.add_argument("--email", metavar="ADDRESS", help="email address")
     parser.add_argument("--name", metavar="NAME", help="name for people")
@@ -57,23 +62,6 @@ def list_users(tx: Any) -> list[dict[str, Any]]:
     return list_with_roles(tx)
 
 
-def add_list_arguments(parser: ArgumentParser) -> None:
-    """Add the choice of output, and the database."""
-    parser.add_argument("--json", action="store_true", help="print the users as JSON")
-    add_database_arguments(parser)
-
-
-def list_(args: Namespace) -> int:
-    """Print every user and return 0."""
-    with open_database(args) as store, store.reading() as tx:
-        found = list_users(tx)
-    if args.json:
-        print_json(found)
-    else:
-        print_columns(HEADS, [list_row(each) for each in found])
-    return 0
-
-
 def list_row(user: dict[str, Any]) -> tuple[object, ...]:
     projects = ", ".join(f"{each['project']}: {each['role']}" for each in user["projectRoles"])
     seen = day_and_minute(user["seenAt"]) or "never"
@@ -81,7 +69,6 @@ def list_row(user: dict[str, Any]) -> tuple[object, ...]:
 
 
 def add_role_arguments(parser: ArgumentParser) -> None:
-    """Add the user, the role and the project, and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
     text = f"one of {', '.join(ROOT_ROLES)}; with --project one of {', '.join(PROJECT_ROLES)}"
     parser.add_argument("role", metavar="ROLE", choices=(*ROOT_ROLES, *PROJECT_ROLES), help=text)
@@ -108,7 +95,6 @@ def set_role(args: Namespace) -> int:
 
 
 def add_link_arguments(parser: ArgumentParser) -> None:
-    """Add the user, the account elsewhere, and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
     parser.add_argument("--issuer", metavar="ISSUER", required=True, help="issuer of the account, or `header`")
     parser.add_argument("--subject", metavar="SUBJECT", required=True, help="subject there; the name in the header")
@@ -127,7 +113,6 @@ def link(args: Namespace) -> int:
 
 
 def add_unlink_arguments(parser: ArgumentParser) -> None:
-    """Add the user, the issuer of the account elsewhere, and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
     parser.add_argument("--issuer", metavar="ISSUER", required=True, help="issuer of the account, or `header`")
     add_database_arguments(parser)
@@ -179,7 +164,6 @@ def parse_address(text: str) -> str:
 
 
 def add_sign_in_arguments(parser: ArgumentParser) -> None:
-    """Add the user, the address and the database."""
     parser.add_argument("user", metavar="USER", help=USER)
     text = "address of the server for browsers [default: where its options say that it listens, on this machine]"
     parser.add_argument("--url", metavar="URL", type=parse_address, help=text)
@@ -208,7 +192,7 @@ def local_address(resolved: Resolved) -> str:
 
 
 CREATE = Subcommand("Create a user of the flag server. There are no passwords.", add_create_arguments, create)
-LIST = Subcommand("List the users of the flag server with their roles.", add_list_arguments, list_)
+LIST = list_command("List the users of the flag server with their roles.", "users", HEADS, list_users, list_row)
 ROLE = Subcommand("Set the role of a user, on the server or in a project.", add_role_arguments, set_role)
 LINK = Subcommand(
     "Link a user to an account at an OpenID provider, or to a name in the header of a proxy in front. An administrator needs that"

@@ -25,6 +25,7 @@ from flagsvc.proxy.pages import desk as pages_desk
 from flagsvc.proxy.pages.status import OBJECTIONS, STATES
 from flagsvc.proxy.pages.traffic import SECONDS, WHY, Recorder
 from flagsvc.settings.load import accepted, resolve
+from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.render import as_json
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous, until
@@ -142,7 +143,7 @@ async def test_options_of_environments(tmp_path: Path) -> None:
         '[environments.one]\nflagsvcApiToken = "token-of-one"\nclientKeys = ["key-of-one"]\n'
     )
     resolved = resolve({}, file, {})
-    accepted(resolved)
+    accepted(resolved, ProxyOptions)
     desk = DeskScene(resolved=resolved)
     [part] = (await desk.data("/ui/config.json"))["environments"]
     assert part["name"] == "one" and {each["name"] for each in part["options"] if each["isSet"]} == {
