@@ -11,7 +11,7 @@ from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.testing import turns
 from support.aio import asynchronous
-from support.worker_pool_scene import FakeWorker, PoolScene, pool_scene
+from unit.proxy.workers.worker_pool_scene import FakeWorker, PoolScene, pool_scene
 
 
 def test_it_is_asked_once_until_it_answers() -> None:
