@@ -25,7 +25,7 @@ from http_tap import HttpTap
 
 from support import needs, peers, processes
 from support.processes import EDGE_TOKEN, FRONTEND_TOKEN, KEY, Proxy, answers, ask, free_port, running, scratch
-from support.waiting import threads
+from support.waiting import setting, threads
 
 BY_NAME = Use([True, False, True], {"asked": Counts(1, 0, {}), "off": Counts(0, 1, {}), "variant": Counts(1, 0, {})})
 """One look-up of three flags by their names. A proxy counts no variants."""
@@ -93,7 +93,7 @@ class Watcher:
 @contextmanager
 def watching(watchers: list[Watcher]) -> Iterator[None]:
     """Have the watchers work until the block ends."""
-    with threads(*(each.run for each in watchers), stop=lambda: [each.over.set() for each in watchers]):
+    with threads(*(each.run for each in watchers), stop=setting(*(each.over for each in watchers))):
         yield
 
 

@@ -87,26 +87,25 @@ class FakeUpstream:
         paths = [(seen.method, seen.path, seen.status) for seen in self.requests[-20:]]
         assert held, f"the upstream server waited {seconds} s in vain; the last requests were {paths}"
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
         """Return the answer to a request, and record the request."""
+        parts = urlsplit(target)
         with self._changed:
-            reply = self.replies.get(request.path) or self._usual(request)
-            query = parse_qs(urlsplit(request.target).query, keep_blank_values=True)
-            seen = Recorded(request.method, request.path, query, request.headers, request.body, reply.status)
-            self.requests.append(seen)
+            reply = self.replies.get(parts.path) or self._usual((method, parts.path), headers, body)
+            query = parse_qs(parts.query, keep_blank_values=True)
+            self.requests.append(Recorded(method, parts.path, query, headers, body, reply.status))
             self._changed.notify_all()
         return reply
 
-    def _usual(self, request: Request) -> Reply:
-        called = request.method, request.path
+    def _usual(self, called: tuple[str, str], headers: dict[str, str], body: bytes) -> Reply:
         if called == ("GET", FEATURES):
-            body = self._bodies.get(request.headers.get("authorization", ""), self._bodies[""])
+            body = self._bodies.get(headers.get("authorization", ""), self._bodies[""])
             etag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
-            if request.headers.get("if-none-match") == etag:
+            if headers.get("if-none-match") == etag:
                 return Reply(304, headers={"ETag": etag})
             return Reply(200, body, {"ETag": etag, "Content-Type": "application/json"})
         if called == ("POST", VALIDATE) and self.tokens is not None:
-            asked = request.json()["tokens"]
+            asked = json.loads(body)["tokens"]
             return json_reply(
                 {"tokens": [{"token": each, **self.tokens[each]} for each in asked if each in self.tokens]}
             )
@@ -117,6 +116,10 @@ class FakeUpstream:
 def fake_upstream(document: object, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[FakeUpstream]:
     """Run a flag server that serves `document` on a loopback port, by default a free one; over TLS with these settings."""
     upstream = FakeUpstream(document)
-    with http_server(upstream.answer, port=port, tls=tls) as address:
+
+    def answer(request: Request) -> Reply:
+        return upstream.answer(request.method, request.target, request.headers, request.body)
+
+    with http_server(answer, port=port, tls=tls) as address:
         upstream.url = f"{address}/api"
         yield upstream

@@ -14,7 +14,7 @@ from typing import Any
 
 from support.fake_upstream import FakeUpstream
 from support.processes import Proxy, ask, free_port
-from support.waiting import threads, wait_until
+from support.waiting import setting, threads, wait_until
 from support.worker_pools import HEADERS, worker_pool, workers
 
 CODE = """
@@ -118,11 +118,6 @@ class Outage:
             if not self.said or self.said[-1][1] != said:
                 self.said.append((time.monotonic(), said))
 
-    def end(self) -> None:
-        """Tell the probe and the callers to stop."""
-        for over in (self.over, *(opener.over for opener in self.openers)):
-            over.set()
-
     def readiness(self) -> str:
         """Return the answer to a probe."""
         try:
@@ -173,6 +168,7 @@ def outage(
     given = {"FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{admin}", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(folder / "code.py")}
     with worker_pool(upstream, number, **given, **env) as proxy:
         made = Outage(proxy, folder, admin, [Opener(proxy.port) for _ in range(callers)])
-        with threads(made.probe, *(opener.run for opener in made.openers), stop=made.end):
+        stop = setting(made.over, *(opener.over for opener in made.openers))
+        with threads(made.probe, *(opener.run for opener in made.openers), stop=stop):
             wait_until(lambda: made.said and made.said[-1][1] == "ready")
             yield made

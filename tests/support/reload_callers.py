@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from support.processes import Proxy
-from support.waiting import threads
+from support.waiting import setting, threads
 from support.worker_pools import toggle, workers
 
 Answer = tuple[str, ...] | int
@@ -264,7 +264,7 @@ class Caller:
 def calling(port: int, model: Model, random: Random, kept: int, fresh: int) -> Iterator[list[Caller]]:
     """Have callers ask until the block ends: some keep their connections, and some do not."""
     callers = [Caller(port, model, Random(random.random()), number < kept) for number in range(kept + fresh)]
-    with threads(*(caller.run for caller in callers), stop=lambda: [caller.over.set() for caller in callers]):
+    with threads(*(caller.run for caller in callers), stop=setting(*(caller.over for caller in callers))):
         yield callers
 
 

@@ -28,6 +28,16 @@ def wait_until(
         time.sleep(PAUSE_S)
 
 
+def setting(*events: threading.Event) -> Callable[[], None]:
+    """Return a function that sets events."""
+
+    def stop() -> None:
+        for event in events:
+            event.set()
+
+    return stop
+
+
 @contextmanager
 def threads(*works: Callable[[], object], stop: Callable[[], object]) -> Iterator[None]:
     """Run functions in threads beside the block. At its end `stop` tells them to return, and the threads are waited for."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from support.fake_upstream import METRICS, FakeUpstream
 from support.processes import KEY, Proxy, answers, our_proxy
-from support.waiting import threads
+from support.waiting import setting, threads
 
 LOOK_UP = json.dumps({"toggles": ["first"]}).encode()
 HEADERS = {"Authorization": KEY, "Content-Type": "application/json"}
@@ -152,7 +152,7 @@ def load(proxy: Proxy, number: int = 8) -> Iterator[list[Caller]]:
 def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
     """Have callers ask at a port until the block ends."""
     callers = [Caller(port) for _ in range(number)]
-    with threads(*(caller.run for caller in callers), stop=lambda: [caller.over.set() for caller in callers]):
+    with threads(*(caller.run for caller in callers), stop=setting(*(caller.over for caller in callers))):
         yield callers
 
 

@@ -84,7 +84,7 @@ def defaults() -> Iterator[Any]:
 
 async def seen(row: Row, way: str, folder: Path) -> object:
     """Return what is seen of a row's option when it is given in this way."""
-    for name, text in (CERTIFICATES | row.files).items():
+    for name, text in {**CERTIFICATES, **row.files}.items():
         (folder / name).write_text(text)
     async with scene(folder, tls=self_signed() if row.tls is True else row.tls or None) as around:
         if row.features:
